@@ -1,0 +1,15 @@
+// Compiles src/ to dist/ and copies what tsc does not: SQL migrations and the static files of the dashboard.
+import { execFileSync } from "node:child_process";
+import { cpSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
+
+rmSync(join(root, "dist"), { recursive: true, force: true });
+execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], { stdio: "inherit" });
+for (const assets of ["adapters/postgres/migrations", "adapters/dashboard/public"]) {
+  cpSync(join(root, "src", assets), join(root, "dist", assets), { recursive: true });
+}

@@ -1,0 +1,23 @@
+/** What a node said to a submission, named by what it permits next. The list is closed; SPEC section 6. */
+export const SUBMIT_ANSWERS = [
+  "accepted",
+  "alreadyKnown",
+  "nonceConsumed",
+  "nonceTooHigh",
+  "underpriced",
+  "insufficientFunds",
+  "rejected",
+  "unknown",
+] as const;
+export type SubmitAnswer = (typeof SUBMIT_ANSWERS)[number];
+
+export interface SubmitResult {
+  readonly answer: SubmitAnswer;
+  /** The node's own words, shortened; shown to people, never parsed again. */
+  readonly detail: string | null;
+}
+
+/** The node holds the payload: nothing more to do until a block says otherwise. */
+export function isTaken(answer: SubmitAnswer): boolean {
+  return answer === "accepted" || answer === "alreadyKnown";
+}

@@ -1,0 +1,78 @@
+/**
+ * The error catalogue: every failure a caller can see has one code here, with its HTTP status and who may retry.
+ * docs/errors.md and the OpenAPI document are tested against it.
+ */
+export const ERROR_CATALOGUE = {
+  INVALID_REQUEST: { status: 400, retry: "never", title: "The request is not well-formed" },
+  UNAUTHENTICATED: { status: 401, retry: "never", title: "An API key is required" },
+  FORBIDDEN: { status: 403, retry: "never", title: "The API key does not allow this" },
+  NOT_FOUND: { status: 404, retry: "never", title: "There is nothing by that name" },
+  NOT_LEADER: { status: 409, retry: "elsewhere", title: "Another node acts for this signer" },
+  REQUEST_ID_REUSED: { status: 409, retry: "never", title: "The request id belongs to another payload" },
+  CONFLICT: { status: 409, retry: "never", title: "The current state does not allow this" },
+  EPOCH_CHANGED: { status: 409, retry: "never", title: "The feed began a new epoch" },
+  FEED_TRUNCATED: { status: 410, retry: "never", title: "That part of the feed is no longer kept" },
+  PAYLOAD_TOO_LARGE: { status: 413, retry: "never", title: "The request is too large" },
+  UNKNOWN_SIGNER: { status: 422, retry: "never", title: "No live node holds this signer's key" },
+  UNKNOWN_CHAIN: { status: 422, retry: "never", title: "This chain is not configured" },
+  SUBMISSION_REJECTED: { status: 422, retry: "never", title: "The chain would refuse this transaction" },
+  QUEUE_FULL: { status: 429, retry: "later", title: "Too many requests are waiting" },
+  UNAVAILABLE: { status: 503, retry: "later", title: "A service that Fencepost needs does not answer" },
+  INTERNAL: { status: 500, retry: "later", title: "Fencepost made a mistake" },
+} as const satisfies Record<string, { status: number; retry: "never" | "later" | "elsewhere"; title: string }>;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+export const REJECTION_REASONS = [
+  "INVALID_INPUT",
+  "INSUFFICIENT_FUNDS",
+  "REVERT",
+  "GAS_TOO_LOW",
+  "GAS_OVER_BLOCK",
+  "INVALID_SIGNATURE",
+] as const;
+export type RejectionReason = (typeof REJECTION_REASONS)[number];
+
+/** Members that a problem document may carry beside code, title and detail. */
+export interface ErrorExtras {
+  /** Dotted path of the offending field, for INVALID_REQUEST. */
+  readonly path?: string;
+  readonly reason?: RejectionReason;
+  readonly revert?: { readonly name: string | null; readonly message: string | null; readonly data: string };
+  readonly dependsOnPending?: boolean;
+  readonly retryAfterSeconds?: number;
+  readonly ownerUrl?: string | null;
+  readonly txId?: string;
+  readonly outcome?: "unknown";
+  readonly epoch?: number;
+  readonly resumeAfter?: number;
+}
+
+export class FencepostError extends Error {
+  readonly code: ErrorCode;
+  readonly extras: ErrorExtras;
+
+  constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}, options?: ErrorOptions) {
+    super(detail, options);
+    this.name = "FencepostError";
+    this.code = code;
+    this.extras = extras;
+  }
+
+  get status(): number {
+    return ERROR_CATALOGUE[this.code].status;
+  }
+}
+
+export function invalid(path: string, detail: string): FencepostError {
+  return new FencepostError("INVALID_REQUEST", `${path === "" ? "body" : path}: ${detail}`, { path });
+}
+
+export function unavailable(detail: string, cause?: unknown): FencepostError {
+  return new FencepostError(
+    "UNAVAILABLE",
+    detail,
+    { retryAfterSeconds: 1 },
+    cause === undefined ? undefined : { cause },
+  );
+}

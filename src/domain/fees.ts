@@ -1,0 +1,88 @@
+/** How a transaction pays. Wei throughout. */
+export type Fees =
+  | { readonly type: "legacy" | "eip2930"; readonly gasPrice: bigint }
+  | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint };
+
+/** What the last blocks took, oldest first. `baseFees` is empty on chains without EIP-1559. */
+export interface FeeMarket {
+  readonly baseFees: readonly bigint[];
+  /** Tips paid at a low percentile of each block, for blocks that held transactions. */
+  readonly priorityFees: readonly bigint[];
+  /** `eth_gasPrice`; what legacy transactions pay. */
+  readonly gasPrice: bigint;
+}
+
+export interface FeeWishes {
+  readonly type?: Fees["type"];
+  readonly gasPrice?: bigint;
+  readonly maxFeePerGas?: bigint;
+  readonly maxPriorityFeePerGas?: bigint;
+}
+
+const GWEI = 1_000_000_000n;
+const FALLBACK_TIP = GWEI;
+/** One lying answer must not empty an account: the first price is at most this many times the median base fee seen. */
+const SANITY_FACTOR = 10n;
+
+export function median(values: readonly bigint[]): bigint {
+  if (values.length === 0) return 0n;
+  const sorted = [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  return sorted[Math.floor(sorted.length / 2)] as bigint;
+}
+
+/**
+ * The first price of a transaction: what the caller asked for, else the market's, under the ceiling.
+ * Twice the base fee rides out six full blocks in a row (EIP-1559: at most +12.5 % a block).
+ */
+export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling: bigint | null): Fees {
+  const legacy = wishes.gasPrice !== undefined || wishes.type === "legacy" || wishes.type === "eip2930";
+  if (legacy || (market.baseFees.length === 0 && !wantsDynamicFees(wishes))) {
+    const type = wishes.type === "eip2930" ? "eip2930" : "legacy";
+    const gasPrice = wishes.gasPrice ?? capped(market.gasPrice, sanityLimit(market), ceiling);
+    return { type, gasPrice };
+  }
+  const baseFee = market.baseFees.at(-1) ?? 0n;
+  const tip = wishes.maxPriorityFeePerGas ?? suggestedTip(market, wishes.maxFeePerGas);
+  const maxFeePerGas = wishes.maxFeePerGas ?? capped(baseFee * 2n + tip, sanityLimit(market), ceiling);
+  const maxPriorityFeePerGas = wishes.maxPriorityFeePerGas ?? smaller(tip, maxFeePerGas);
+  return {
+    type: "eip1559",
+    maxFeePerGas: maxFeePerGas < maxPriorityFeePerGas ? maxPriorityFeePerGas : maxFeePerGas,
+    maxPriorityFeePerGas,
+  };
+}
+
+/** The most one unit of gas can cost: what a balance must cover. */
+export function feeCap(fees: Fees): bigint {
+  return fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice;
+}
+
+/** True where the caller brought every fee field, so that no market needs to be asked. */
+export function isFullyPriced(wishes: FeeWishes): boolean {
+  return (
+    wishes.gasPrice !== undefined || (wishes.maxFeePerGas !== undefined && wishes.maxPriorityFeePerGas !== undefined)
+  );
+}
+
+function wantsDynamicFees(wishes: FeeWishes): boolean {
+  return wishes.type === "eip1559" || wishes.maxFeePerGas !== undefined || wishes.maxPriorityFeePerGas !== undefined;
+}
+
+function suggestedTip(market: FeeMarket, maxFeePerGas: bigint | undefined): bigint {
+  const tip = market.priorityFees.length === 0 ? FALLBACK_TIP : median(market.priorityFees);
+  return maxFeePerGas === undefined ? tip : smaller(tip, maxFeePerGas);
+}
+
+/** Null on chains whose base fee is unknown or zero: there is no median to compare with. */
+function sanityLimit(market: FeeMarket): bigint | null {
+  const usual = median(market.baseFees);
+  return usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP;
+}
+
+function capped(value: bigint, ...limits: readonly (bigint | null)[]): bigint {
+  return limits.reduce<bigint>((least, limit) => (limit === null ? least : smaller(least, limit)), value);
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

@@ -1,0 +1,22 @@
+import { createHash } from "node:crypto";
+import type { Hex } from "./lane.ts";
+import type { Payload } from "./transaction.ts";
+
+/**
+ * Equal payloads have equal fingerprints, whatever notation they arrived in. Only what the caller asked for takes part:
+ * an estimate or a market price made here would turn an honest repeat into a reuse.
+ */
+export function fingerprint(payload: Payload): Hex {
+  const canonical = JSON.stringify([
+    payload.to,
+    payload.data,
+    payload.value.toString(),
+    payload.gas?.toString() ?? null,
+    payload.type ?? null,
+    payload.gasPrice?.toString() ?? null,
+    payload.maxFeePerGas?.toString() ?? null,
+    payload.maxPriorityFeePerGas?.toString() ?? null,
+    payload.accessList?.map((entry) => [entry.address, entry.storageKeys]) ?? null,
+  ]);
+  return `0x${createHash("sha256").update(canonical).digest("hex")}`;
+}

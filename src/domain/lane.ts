@@ -1,0 +1,45 @@
+/** Lower-case 20-byte hex. Two casings of one account are one signer, so the domain never sees another form. */
+export type Address = `0x${string}`;
+/** Lower-case 32-byte hex. */
+export type Hash = `0x${string}`;
+/** Lower-case hex of any even length. */
+export type Hex = `0x${string}`;
+
+/** The unit of nonce order, of leasing and of parallelism. */
+export interface Lane {
+  readonly chainId: number;
+  readonly signer: Address;
+}
+
+/**
+ * Proof of tenure that every write of lane data carries. The instance id is part of it because a database that lost
+ * commits may hand the same token out twice, but never to the same process (ARCHITECTURE.md, "Lease, term, fence").
+ */
+export interface Fence {
+  readonly lane: Lane;
+  readonly instanceId: string;
+  readonly token: number;
+}
+
+export type LaneKey = string;
+
+export function laneKey(lane: Lane): LaneKey {
+  return `${lane.chainId}:${lane.signer}`;
+}
+
+/** The one lock order: every transaction that touches several lanes touches them ascending. */
+export function compareLanes(a: Lane, b: Lane): number {
+  if (a.chainId !== b.chainId) return a.chainId - b.chainId;
+  if (a.signer === b.signer) return 0;
+  return a.signer < b.signer ? -1 : 1;
+}
+
+/** FNV-1a: spreads lanes over writer shards. It decides order of work, never correctness. */
+export function shardOf(key: LaneKey, shards: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < key.length; i++) {
+    hash ^= key.charCodeAt(i);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return (hash >>> 0) % shards;
+}

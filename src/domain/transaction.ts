@@ -1,0 +1,81 @@
+import type { Fees, FeeWishes } from "./fees.ts";
+import type { Address, Hash, Hex, Lane } from "./lane.ts";
+import type { Status } from "./transitions.ts";
+
+export interface AccessListEntry {
+  readonly address: Address;
+  readonly storageKeys: readonly Hash[];
+}
+
+/** What the caller wants on chain, after normalisation: one form for raw fields, ABI calls and deployments. */
+export interface Payload extends FeeWishes {
+  /** Null deploys. */
+  readonly to: Address | null;
+  readonly data: Hex;
+  readonly value: bigint;
+  /** Given by the caller; without it gas is estimated before allocation. */
+  readonly gas?: bigint;
+  readonly accessList?: readonly AccessListEntry[];
+}
+
+/** A caller's intent, normalised and named. */
+export interface Intent {
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  readonly payload: Payload;
+  /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
+  readonly fingerprint: Hex;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+}
+
+/** An intent with everything that signing needs besides nonce and price. */
+export interface PreparedIntent extends Intent {
+  readonly gas: bigint;
+}
+
+/** What is signed. */
+export interface UnsignedTransaction {
+  readonly chainId: number;
+  readonly nonce: number;
+  readonly to: Address | null;
+  readonly data: Hex;
+  readonly value: bigint;
+  readonly gas: bigint;
+  readonly fees: Fees;
+  readonly accessList: readonly AccessListEntry[];
+}
+
+export const ATTEMPT_KINDS = ["initial", "reprice", "cancel", "replace", "placeholder", "external"] as const;
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
+
+/** One signed payload of a transaction at its nonce. Every attempt's hash is tracked until finality. */
+export interface Attempt {
+  /** 1 for the first payload of a transaction. */
+  readonly ordinal: number;
+  readonly kind: AttemptKind;
+  readonly txHash: Hash;
+  readonly gas: bigint;
+  readonly fees: Fees;
+}
+
+export interface SignedAttempt extends Attempt {
+  readonly rawTransaction: Hex;
+}
+
+export interface Receipt {
+  readonly txHash: Hash;
+  readonly blockNumber: number;
+  readonly blockHash: Hash;
+  readonly transactionIndex: number;
+  readonly status: "success" | "reverted";
+  readonly gasUsed: bigint;
+  readonly effectiveGasPrice: bigint | null;
+  readonly contractAddress: Address | null;
+}
+
+/** A transaction that owns a nonce, as the lane's owner works with it. */
+export interface LaneTransaction extends Status {
+  readonly txId: string;
+  readonly nonce: number;
+}

@@ -1,0 +1,111 @@
+/**
+ * The transition table: the only place that says which state may follow which, and what that appends to the feed.
+ * The database mirrors it (CHECK constraints on transaction and history); a test compares the two in both directions.
+ */
+
+export const STATES = ["CREATED", "ALLOCATED", "TRACKING", "CONFIRMED", "FAILED_FINAL", "STUCK"] as const;
+export type State = (typeof STATES)[number];
+
+export const SUB_STATES = {
+  CREATED: [],
+  ALLOCATED: [],
+  TRACKING: ["PENDING", "BROADCAST", "STALE", "MINED", "UNKNOWN_SUBMIT_RESULT"],
+  CONFIRMED: ["REPLACED"],
+  FAILED_FINAL: ["REVERTED", "CANCELLED", "NONCE_CONSUMED_EXTERNALLY", "REJECTED", "REQUEST_ID_REUSED"],
+  STUCK: [],
+} as const satisfies Record<State, readonly string[]>;
+export type SubState = (typeof SUB_STATES)[State][number];
+
+/** States in which `subState` may be null. TRACKING always says how far it has come, FAILED_FINAL always says why. */
+export const BARE_STATES: readonly State[] = ["CREATED", "ALLOCATED", "CONFIRMED", "STUCK"];
+
+export interface Status {
+  readonly state: State;
+  readonly subState: SubState | null;
+}
+
+/** What a transition appends to the completion feed. REORGED is a completion's state, never a transaction's. */
+export type CompletionState = "CONFIRMED" | "FAILED_FINAL" | "STUCK" | "REORGED";
+
+export interface TransitionRule {
+  /** `null` is "no row yet". */
+  readonly from: readonly (State | null)[];
+  /** Narrows `from` where the sub-state matters. */
+  readonly fromSubStates?: readonly SubState[];
+  readonly to: Status | "same";
+  readonly completion?: { readonly state: CompletionState; readonly settled: boolean };
+}
+
+const open = ["TRACKING", "STUCK"] as const;
+
+export const TRANSITIONS = {
+  // create and allocate
+  accept: { from: [null], to: { state: "CREATED", subState: null } },
+  allocate: { from: [null, "CREATED"], to: { state: "ALLOCATED", subState: null } },
+  refuse: {
+    from: [null, "CREATED"],
+    to: { state: "FAILED_FINAL", subState: "REJECTED" },
+    completion: { state: "FAILED_FINAL", settled: true },
+  },
+  refuseReusedRequestId: {
+    from: [null, "CREATED"],
+    to: { state: "FAILED_FINAL", subState: "REQUEST_ID_REUSED" },
+    completion: { state: "FAILED_FINAL", settled: true },
+  },
+  // sign and broadcast
+  sign: { from: ["ALLOCATED"], to: { state: "TRACKING", subState: "PENDING" } },
+  broadcast: {
+    from: ["TRACKING"],
+    fromSubStates: ["PENDING", "BROADCAST", "STALE"],
+    to: { state: "TRACKING", subState: "BROADCAST" },
+  },
+  resubmit: { from: open, to: "same" },
+  submitFailed: { from: open, to: "same" },
+  // receipt and finality
+  mine: { from: open, to: { state: "TRACKING", subState: "MINED" } },
+  withdraw: { from: ["TRACKING"], fromSubStates: ["MINED"], to: { state: "TRACKING", subState: "PENDING" } },
+  confirm: {
+    from: ["TRACKING"],
+    fromSubStates: ["MINED"],
+    to: { state: "CONFIRMED", subState: null },
+    completion: { state: "CONFIRMED", settled: true },
+  },
+  revert: {
+    from: ["TRACKING"],
+    fromSubStates: ["MINED"],
+    to: { state: "FAILED_FINAL", subState: "REVERTED" },
+    completion: { state: "FAILED_FINAL", settled: true },
+  },
+  reorg: {
+    from: ["CONFIRMED", "FAILED_FINAL"],
+    to: { state: "TRACKING", subState: "PENDING" },
+    completion: { state: "REORGED", settled: false },
+  },
+} as const satisfies Record<string, TransitionRule>;
+
+export type TransitionEvent = keyof typeof TRANSITIONS;
+
+export class IllegalTransition extends Error {
+  constructor(event: TransitionEvent, from: Status | null) {
+    super(`${event} is not legal from ${from === null ? "nothing" : `${from.state}/${from.subState ?? "-"}`}`);
+    this.name = "IllegalTransition";
+  }
+}
+
+/** Where `event` leads from `from`; throws where the table has no such road. */
+export function transition(from: Status | null, event: TransitionEvent): Status {
+  const rule: TransitionRule = TRANSITIONS[event];
+  const fromState = from?.state ?? null;
+  const subStateFits =
+    rule.fromSubStates === undefined ||
+    (from !== null && from.subState !== null && rule.fromSubStates.includes(from.subState));
+  if (!rule.from.includes(fromState) || !subStateFits) throw new IllegalTransition(event, from);
+  if (rule.to !== "same") return rule.to;
+  if (from === null) throw new IllegalTransition(event, from);
+  return from;
+}
+
+/** Final for the caller: CONFIRMED and FAILED_FINAL. STUCK is final for the feed only and may be left again. */
+export function isSettled(state: State): boolean {
+  return state === "CONFIRMED" || state === "FAILED_FINAL";
+}

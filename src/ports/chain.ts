@@ -1,0 +1,86 @@
+import type { SubmitResult } from "../domain/answers.ts";
+import type { FeeMarket } from "../domain/fees.ts";
+import type { Address, Hash, Hex } from "../domain/lane.ts";
+import type { AccessListEntry, Receipt } from "../domain/transaction.ts";
+
+export interface Block {
+  readonly number: number;
+  readonly hash: Hash;
+  readonly parentHash: Hash;
+  readonly transactionHashes: readonly Hash[];
+  readonly baseFeePerGas: bigint | null;
+  readonly gasLimit: bigint;
+}
+
+export interface Call {
+  readonly from: Address;
+  readonly to: Address | null;
+  readonly data: Hex;
+  readonly value: bigint;
+  readonly gas?: bigint;
+  readonly accessList?: readonly AccessListEntry[];
+}
+
+export interface Revert {
+  /** Error or panic name where the data tells, else null. */
+  readonly name: string | null;
+  /** Decoded reason in words, else null. */
+  readonly message: string | null;
+  readonly data: Hex;
+}
+
+/** What the chain says of a call that has not been sent yet. Anything it cannot say throws `ChainUnavailable`. */
+export type Simulation =
+  | { readonly outcome: "ok"; readonly gas: bigint }
+  | { readonly outcome: "revert"; readonly revert: Revert }
+  | { readonly outcome: "insufficientFunds"; readonly detail: string }
+  | { readonly outcome: "gasTooLow"; readonly detail: string }
+  | { readonly outcome: "gasOverBlock"; readonly detail: string };
+
+export type BlockTag = "latest" | "safe" | "finalized";
+
+/**
+ * One chain behind one or several endpoints. A method answers from an endpoint that is up, or throws
+ * `ChainUnavailable`: absence (`null`) is only ever what a healthy endpoint said, never a failed call (I7).
+ */
+export interface Chain {
+  readonly chainId: number;
+  /** How many endpoints are configured; decides whether a second opinion can be asked for. */
+  readonly endpoints: number;
+
+  /** Latest (or tagged) block with transaction hashes; null where the node does not know the tag. */
+  head(tag: BlockTag): Promise<Block | null>;
+  /** Canonical blocks by number, in the order asked; null where the node has none at that height. */
+  blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]>;
+  blockByHash(hash: Hash): Promise<Block | null>;
+  /** Hash at that height according to an endpoint other than the preferred one; null where there is no other, or it has no such block. */
+  secondOpinion(blockNumber: number): Promise<Hash | null>;
+
+  /** Receipts of one block, restricted to `hashes`: eth_getBlockReceipts where the node has it. */
+  receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]>;
+  /** Receipts by hash, in the order asked; null = that endpoint knows none. */
+  receipts(hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]>;
+
+  transactionCount(address: Address, tag: "latest" | "pending"): Promise<number>;
+  /** The mined count from another endpoint whose head is at or above `atBlock`; null where there is none. */
+  transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null>;
+  balance(address: Address): Promise<bigint>;
+
+  feeMarket(): Promise<FeeMarket>;
+  /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. */
+  simulate(call: Call): Promise<Simulation>;
+
+  /**
+   * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply
+   * that was lost is `unknown`. One result per input.
+   */
+  submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]>;
+  close(): Promise<void>;
+}
+
+export class ChainUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ChainUnavailable";
+  }
+}

@@ -1,0 +1,11 @@
+/** Time as the application sees it. `Date.now` and timers live behind this port alone, so that a test can own time. */
+export interface Clock {
+  /** Milliseconds that never go back; the only time that may make a node stop. */
+  monotonicMs(): number;
+  /** Wall clock, for people to read. Nothing decides by it. */
+  now(): Date;
+  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls back once after `ms`; the returned function cancels. */
+  after(ms: number, callback: () => void): () => void;
+}

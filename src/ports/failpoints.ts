@@ -1,0 +1,25 @@
+/**
+ * Names of the moments right after an effect. Production passes `noFailpoints`; crash tests pass a function that kills
+ * the process or abandons the node there. There is no configuration that reaches this.
+ */
+export const FAILPOINTS = [
+  "create.prepared",
+  "allocate.committed",
+  "sign.signed",
+  "sign.committed",
+  "broadcast.sent",
+  "broadcast.committed",
+  "receipt.found",
+  "receipt.committed",
+  "finality.decided",
+  "complete.committed",
+  "withdraw.committed",
+  "resubmit.claimed",
+  "lease.acquired",
+  "lease.renewed",
+] as const;
+export type Failpoint = (typeof FAILPOINTS)[number];
+
+export type Failpoints = (name: Failpoint) => Promise<void> | void;
+
+export const noFailpoints: Failpoints = () => undefined;

@@ -1,0 +1,236 @@
+import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
+import type {
+  Attempt,
+  Intent,
+  LaneTransaction,
+  Payload,
+  PreparedIntent,
+  Receipt,
+  SignedAttempt,
+} from "../domain/transaction.ts";
+import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
+
+/**
+ * The writes of a lane's owner. Each carries a fence, and `LaneStore.commit` is the only method that writes lane data:
+ * there is no way to write without proving tenure in the same database transaction, under a lock on the lane row.
+ */
+export type LaneWrite =
+  | AllocateWrite
+  | AlignWrite
+  | SuspendWrite
+  | TransitionWrite
+  | UnwatchWrite
+  | ConfirmationsWrite
+  | SettleIntakeWrite;
+
+/** Gives consecutive nonces, in order, from max(cursor, floor). Repeats of a request id, stored or within the batch, get none. */
+export interface AllocateWrite {
+  readonly kind: "allocate";
+  readonly fence: Fence;
+  /** The proven chain count; null where none is known (then the lane must already have a cursor). */
+  readonly floor: number | null;
+  readonly items: readonly NewTransaction[];
+}
+
+export interface NewTransaction {
+  readonly intent: PreparedIntent;
+  /** Set where the intent came through the intake table: the row there is consumed in the same transaction. */
+  readonly intakeId?: number;
+}
+
+/** Raises the cursor to a proven count (never lowers it), or gives a new lane its first. */
+export interface AlignWrite {
+  readonly kind: "align";
+  readonly fence: Fence;
+  readonly floor: number;
+}
+
+export interface SuspendWrite {
+  readonly kind: "suspend";
+  readonly fence: Fence;
+  readonly suspended: boolean;
+}
+
+export interface TransitionWrite {
+  readonly kind: "transition";
+  readonly fence: Fence;
+  readonly items: readonly TransitionItem[];
+}
+
+/** One move of one transaction through the table of domain/transitions.ts, with what it changes beside the state. */
+export interface TransitionItem {
+  readonly txId: string;
+  readonly event: TransitionEvent;
+  /** The row must still be in this state, else the item's fate is `conflict`. */
+  readonly from: State;
+  readonly to: State;
+  readonly subState: SubState | null;
+  readonly reason?: string;
+  /** A new attempt; inserted, and its hash tracked from this commit on. */
+  readonly attempt?: SignedAttempt;
+  /** Permission to send this attempt's bytes under this term: counts a submission and its time. */
+  readonly claim?: { readonly ordinal: number };
+  /** A node took this attempt; the row keeps the highest. */
+  readonly accepted?: { readonly ordinal: number };
+  /** A receipt found on the canonical chain, or null: withdrawn, its block left that chain. */
+  readonly receipt?: Receipt | null;
+  /** Null clears; absent leaves as it is. */
+  readonly lastError?: string | null;
+  readonly completion?: NewCompletion;
+}
+
+export interface NewCompletion {
+  readonly state: CompletionState;
+  readonly subState: SubState | null;
+  readonly settled: boolean;
+  readonly txHash: Hash | null;
+}
+
+/** Everything settled of this lane and mined at or below the block is past its watch: no longer resumed or loaded. */
+export interface UnwatchWrite {
+  readonly kind: "unwatch";
+  readonly fence: Fence;
+  readonly throughBlock: number;
+}
+
+/** The canonical blocks of a chain as the deciding node saw them, stored once per chain, kept under the fence of a lane it decides for. */
+export interface ConfirmationsWrite {
+  readonly kind: "confirmations";
+  readonly fence: Fence;
+  /** Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: replaced from there up. */
+  readonly blocks: readonly { readonly number: number; readonly hash: Hash }[];
+  /** Blocks below are no longer needed by anyone and may be removed. */
+  readonly pruneBelow: number;
+}
+
+/** Intake rows that get no nonce: refused (FAILED_FINAL with a completion), or an alias of a request that already exists. */
+export interface SettleIntakeWrite {
+  readonly kind: "settleIntake";
+  readonly fence: Fence;
+  readonly fates: readonly IntakeFate[];
+}
+
+export type IntakeFate =
+  | { readonly intakeId: number; readonly fate: "alias"; readonly of: string }
+  | {
+      readonly intakeId: number;
+      readonly fate: "refused";
+      readonly event: "refuse" | "refuseReusedRequestId";
+      readonly reason: string;
+    };
+
+/** What became of one write, in the order given. A fenced lane or a bad item never fails the others. */
+export type WriteOutcome =
+  | { readonly status: "fenced" }
+  | { readonly status: "allocated"; readonly items: readonly AllocateFate[]; readonly cursor: number }
+  | { readonly status: "applied"; readonly items: readonly ("applied" | "conflict")[] }
+  | { readonly status: "aligned"; readonly cursor: number }
+  | { readonly status: "confirmations"; readonly newFork: boolean }
+  | { readonly status: "done" };
+
+export type AllocateFate =
+  | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date }
+  /** The request id exists: the row it names. `samePayload` tells an honest repeat from a reuse. */
+  | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
+  /** The lane has no cursor and no floor was given: nothing consumed. */
+  | { readonly fate: "noCursor" };
+
+export interface ExistingTransaction {
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  readonly nonce: number | null;
+  readonly state: State;
+  readonly fingerprint: Hex;
+}
+
+/** An intent waiting in the intake table, visible because its caller's transaction has committed. */
+export interface IntakeRow {
+  readonly intakeId: number;
+  readonly intent: Intent;
+}
+
+/** Everything an owner needs to take a lane up from the database alone. */
+export interface LaneSnapshot {
+  readonly cursor: number | null;
+  readonly suspended: boolean;
+  /** TRACKING and STUCK, ascending by nonce, with every attempt's hash. */
+  readonly tracking: readonly TrackedRecord[];
+  /** How many ALLOCATED rows wait to be signed; they are read page by page. */
+  readonly allocated: number;
+  /** Blocks that hold settled transactions still under watch: height and hash, distinct. */
+  readonly watched: readonly { readonly number: number; readonly hash: Hash }[];
+}
+
+export interface TrackedRecord extends LaneTransaction {
+  readonly attempts: readonly Attempt[];
+  readonly receipt: Receipt | null;
+  readonly submitAttempts: number;
+  readonly createdAt: Date;
+  /** Of a settled row that is watched too: what the feed last said. */
+  readonly requestId: string | null;
+}
+
+export interface AllocatedRecord {
+  readonly txId: string;
+  readonly nonce: number;
+  readonly requestId: string | null;
+  readonly payload: Payload;
+  readonly gas: bigint;
+  readonly createdAt: Date;
+}
+
+export interface LaneStore {
+  /**
+   * One database transaction: open with SET LOCAL timeouts, check the database's history, lock the lanes ascending and
+   * prove each fence, apply every write, completions last, commit. Throws `StoreUnavailable` (nothing committed),
+   * `OutcomeUnknown`, `HistoryChanged` or `BatchRefused`.
+   */
+  commit(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]>;
+
+  /** Null where the fence no longer holds. */
+  loadLane(fence: Fence): Promise<LaneSnapshot | null>;
+  /** ALLOCATED rows with nonce ≥ `fromNonce`, ascending. */
+  loadAllocated(lane: Lane, fromNonce: number, limit: number): Promise<readonly AllocatedRecord[]>;
+  /** Raw bytes of attempts, in the order asked. */
+  loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]>;
+  /** Settled and watched rows of a lane that were mined in one of these blocks. */
+  loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
+  /** The idempotency pre-check: existing transactions (or intake rows) by request id. */
+  findByRequestIds(lane: Lane, requestIds: readonly string[]): Promise<readonly ExistingTransaction[]>;
+  /** Visible intake rows of these lanes that are not consumed, in call order. */
+  loadIntake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]>;
+}
+/** The database could not be reached or refused the work; nothing of the batch is committed. `busy` = a lock or statement timeout, worth an immediate retry. */
+export class StoreUnavailable extends Error {
+  readonly busy: boolean;
+  constructor(message: string, options: ErrorOptions & { readonly busy?: boolean } = {}) {
+    super(message, options);
+    this.name = "StoreUnavailable";
+    this.busy = options.busy ?? false;
+  }
+}
+
+/** The connection died at COMMIT and the database did not say in time what became of it. */
+export class OutcomeUnknown extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "OutcomeUnknown";
+  }
+}
+
+/** The database answers with data it could not hold: one item poisons the batch. Bisecting finds it. */
+export class BatchRefused extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "BatchRefused";
+  }
+}
+
+/** System identifier, timeline or WAL position is not the one this process knew: commits may have been lost. */
+export class HistoryChanged extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "HistoryChanged";
+  }
+}

@@ -1,0 +1,76 @@
+import type { Fence, Lane } from "../domain/lane.ts";
+
+export interface InstanceRegistration {
+  /** New at each process start, and again after an instance was declared dead. */
+  readonly instanceId: string;
+  readonly nodeId: string;
+  readonly url: string;
+  readonly version: string;
+  readonly mode: "basic" | "worker-queue";
+  readonly leaseDurationMs: number;
+}
+
+export interface InstanceRecord {
+  readonly instanceId: string;
+  readonly nodeId: string;
+  readonly url: string;
+  readonly version: string;
+  readonly mode: "basic" | "worker-queue";
+  readonly startedAt: Date;
+  readonly heartbeatAt: Date;
+  readonly expiresAt: Date;
+  /** Grows by one with each renewal. A counter that stands still is what a claimant watches. */
+  readonly counter: number;
+  readonly dead: boolean;
+  /** By the database's clock, at the moment of reading. */
+  readonly expired: boolean;
+  readonly lanes: number;
+}
+
+export type Acquisition =
+  | { readonly result: "acquired" | "kept" | "takenOver"; readonly fence: Fence }
+  | { readonly result: "notLeader"; readonly owner: LaneOwner };
+
+export interface LaneOwner {
+  readonly instanceId: string;
+  readonly nodeId: string;
+  readonly url: string;
+  readonly expiresAt: Date;
+}
+
+export interface LeaseRecord {
+  readonly lane: Lane;
+  readonly owner: LaneOwner | null;
+  readonly token: number;
+  readonly acquiredAt: Date | null;
+}
+
+/**
+ * Liveness and tenure. Heartbeat and lane live in different rows: one small write renews every lane of an instance, and
+ * a renewal never waits behind one's own open write. All times are `clock_timestamp()` of the database.
+ */
+export interface LeaseStore {
+  registerInstance(registration: InstanceRegistration): Promise<void>;
+  /** False: the row is dead, expired or gone. The instance is over; only a new one may go on. */
+  renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean>;
+  instances(): Promise<readonly InstanceRecord[]>;
+  /**
+   * Dead once and for all, by compare-and-set on the counter, in a transaction of its own. With `evidence: "expired"` the
+   * database's clock must agree; "stood-still" is the word of a claimant that watched the counter on its own clock.
+   */
+  declareDead(instanceId: string, counter: number, evidence: "expired" | "stood-still"): Promise<boolean>;
+  /** Graceful end: all lanes released and the instance dead, in one transaction. Returns how many lanes it freed. */
+  retireInstance(instanceId: string): Promise<number>;
+
+  /** Absent → insert, token 1; mine → keep; owner dead or none → take over, token + 1; else not leader. The claimant must be alive. */
+  acquireLane(lane: Lane, instanceId: string): Promise<Acquisition>;
+  /** The same for many at once, skipping what others hold or have locked; at most `limit`. Returns what is now held. */
+  claimLanes(
+    lanes: readonly Lane[],
+    instanceId: string,
+    limit: number,
+  ): Promise<readonly Extract<Acquisition, { fence: Fence }>[]>;
+  /** Matches the exact term. False: it was not ours any more. */
+  releaseLane(fence: Fence): Promise<boolean>;
+  leases(): Promise<readonly LeaseRecord[]>;
+}

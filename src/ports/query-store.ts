@@ -1,0 +1,130 @@
+import type { Fees } from "../domain/fees.ts";
+import type { Address, Hash, Lane } from "../domain/lane.ts";
+import type { AttemptKind, Payload, Receipt } from "../domain/transaction.ts";
+import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { LaneOwner } from "./lease-store.ts";
+
+export interface TransactionRecord {
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  /** Null while CREATED, and for ever where refused before allocation. */
+  readonly nonce: number | null;
+  readonly state: State;
+  readonly subState: SubState | null;
+  readonly payload: Payload;
+  /** Given or estimated; null while CREATED. */
+  readonly gas: bigint | null;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  readonly attempts: readonly AttemptRecord[];
+  readonly receipt: Receipt | null;
+  readonly lastError: string | null;
+  readonly submitAttempts: number;
+  readonly lastSubmittedAt: Date | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly confirmedAt: Date | null;
+}
+
+export interface AttemptRecord {
+  readonly ordinal: number;
+  readonly kind: AttemptKind;
+  readonly txHash: Hash;
+  readonly gas: bigint;
+  readonly fees: Fees;
+  readonly createdAt: Date;
+  /** When sending was first claimed: from here on the network may know it. */
+  readonly firstSentAt: Date | null;
+}
+
+/** Repeats of one event are one row: how often, first and last. */
+export interface HistoryRecord {
+  readonly ordinal: number;
+  readonly event: TransitionEvent;
+  readonly fromState: State | null;
+  readonly state: State;
+  readonly subState: SubState | null;
+  readonly nodeId: string | null;
+  readonly token: number | null;
+  readonly reason: string | null;
+  readonly count: number;
+  readonly firstAt: Date;
+  readonly lastAt: Date;
+}
+
+export interface ListFilter {
+  readonly chainId?: number;
+  readonly signer?: Address;
+  readonly state?: State;
+  readonly requestId?: string;
+  readonly txHash?: Hash;
+  readonly order: "newest" | "oldest";
+  /** The last transaction id of the page before. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export interface CompletionRecord {
+  readonly seq: number;
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  readonly nonce: number | null;
+  readonly state: CompletionState;
+  readonly subState: SubState | null;
+  readonly settled: boolean;
+  readonly txHash: Hash | null;
+  readonly at: Date;
+}
+
+export interface FeedPosition {
+  readonly epoch: number;
+  readonly lastSeq: number;
+  /** Numbers up to here are no longer kept. */
+  readonly truncatedThrough: number;
+  /** The number below which the current epoch does not begin. */
+  readonly epochStartsAfter: number;
+}
+
+export interface LaneRecord {
+  readonly lane: Lane;
+  readonly cursor: number | null;
+  readonly suspended: boolean;
+  readonly owner: LaneOwner | null;
+  readonly token: number;
+  readonly acquiredAt: Date | null;
+  /** CREATED, ALLOCATED and TRACKING. */
+  readonly pending: number;
+  readonly confirmed: number;
+  readonly failed: number;
+  readonly stuck: number;
+  readonly oldestPendingAt: Date | null;
+  readonly headOfLine: {
+    readonly txId: string;
+    readonly nonce: number;
+    readonly state: State;
+    readonly createdAt: Date;
+  } | null;
+}
+
+/** Reads for callers and operators; any node answers them. */
+export interface QueryStore {
+  transaction(txId: string): Promise<TransactionRecord | null>;
+  transactionByRequest(lane: Lane, requestId: string): Promise<TransactionRecord | null>;
+  transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;
+  history(txId: string): Promise<readonly HistoryRecord[]>;
+  /** Stored canonical blocks above the receipt's, ascending, at most `limit`. */
+  confirmations(
+    chainId: number,
+    aboveBlock: number,
+    limit: number,
+  ): Promise<readonly { readonly number: number; readonly hash: Hash }[]>;
+  feed(): Promise<FeedPosition>;
+  completions(after: number, limit: number): Promise<readonly CompletionRecord[]>;
+  /** Known lanes, of one signer where given. */
+  lanes(signer?: Address): Promise<readonly LaneRecord[]>;
+  /** Live transactions by state, for the gauge. */
+  liveStates(): Promise<ReadonlyMap<State, number>>;
+  /** Resolves when the database answers a trivial read. */
+  ping(): Promise<void>;
+}

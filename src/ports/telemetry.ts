@@ -1,0 +1,113 @@
+import type { SubmitAnswer } from "../domain/answers.ts";
+import type { Hash, Lane } from "../domain/lane.ts";
+import type { State, SubState, TransitionEvent } from "../domain/transitions.ts";
+
+export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";
+
+/** Everything the application reports, typed. Logs, metrics and tests all listen to this one stream. */
+export type TelemetryEvent =
+  | { readonly type: "instance.registered"; readonly instanceId: string; readonly nodeId: string }
+  | { readonly type: "instance.lost"; readonly instanceId: string }
+  | {
+      readonly type: "instance.declaredDead";
+      readonly instanceId: string;
+      readonly evidence: "expired" | "stood-still";
+    }
+  | {
+      readonly type: "lease.acquire";
+      readonly lane: Lane;
+      readonly result: "acquired" | "kept" | "takenOver" | "notLeader";
+      readonly token: number | null;
+    }
+  | { readonly type: "lease.released"; readonly lane: Lane; readonly token: number }
+  | { readonly type: "lease.fenced"; readonly lane: Lane; readonly token: number; readonly write: string }
+  | {
+      readonly type: "lane.resumed";
+      readonly lane: Lane;
+      readonly token: number;
+      readonly tracking: number;
+      readonly allocated: number;
+    }
+  | { readonly type: "lane.stopped"; readonly lane: Lane; readonly reason: string }
+  | { readonly type: "writer.flushed"; readonly items: number; readonly writes: number; readonly durationMs: number }
+  | { readonly type: "writer.failed"; readonly items: number; readonly reason: string }
+  | { readonly type: "create.answered"; readonly result: CreateResultLabel; readonly durationMs: number }
+  | ({ readonly type: "tx.transition" } & TransitionReport)
+  | {
+      readonly type: "submit.answered";
+      readonly lane: Lane;
+      readonly txId: string;
+      readonly nonce: number;
+      readonly txHash: Hash;
+      readonly answer: SubmitAnswer;
+      readonly detail: string | null;
+      readonly first: boolean;
+      readonly sinceCreatedMs: number | null;
+    }
+  | {
+      readonly type: "receipt.checked";
+      readonly chainId: number;
+      readonly result: "found" | "notFound" | "error";
+      readonly count: number;
+    }
+  | { readonly type: "confirmations.newFork"; readonly chainId: number; readonly fromBlock: number }
+  | { readonly type: "chain.head"; readonly chainId: number; readonly number: number; readonly hash: Hash }
+  | { readonly type: "chain.reorg"; readonly chainId: number; readonly depth: number; readonly fromBlock: number }
+  | { readonly type: "chain.gap"; readonly chainId: number; readonly reason: string }
+  | { readonly type: "chain.unreachable"; readonly chainId: number; readonly reason: string }
+  | { readonly type: "chain.reachable"; readonly chainId: number }
+  | { readonly type: "nonce.allocated"; readonly lane: Lane; readonly first: number; readonly count: number }
+  | {
+      readonly type: "nonce.drift";
+      readonly lane: Lane;
+      readonly cursor: number | null;
+      readonly chainCount: number;
+      readonly proved: boolean;
+    }
+  | {
+      readonly type: "rpc.request";
+      readonly chainId: number;
+      readonly endpoint: number;
+      readonly method: string;
+      readonly result: "ok" | "error" | "unreachable";
+      readonly durationMs: number;
+    }
+  | { readonly type: "store.historyChanged"; readonly detail: string }
+  | {
+      readonly type: "alert";
+      readonly severity: AlertSeverity;
+      readonly code: string;
+      readonly message: string;
+      readonly lane?: Lane;
+      readonly txId?: string;
+    };
+
+export type CreateResultLabel =
+  | "created"
+  | "duplicate"
+  | "reused"
+  | "invalid"
+  | "rejected"
+  | "queueFull"
+  | "unavailable"
+  | "notLeader"
+  | "unknown";
+
+export interface TransitionReport {
+  readonly lane: Lane;
+  readonly txId: string;
+  readonly nonce: number | null;
+  readonly event: TransitionEvent;
+  readonly from: State | null;
+  readonly state: State;
+  readonly subState: SubState | null;
+  readonly txHash: Hash | null;
+  readonly nodeId: string;
+  readonly token: number;
+  /** Since creation; only where a final state is entered. */
+  readonly ageMs?: number;
+}
+
+export interface Telemetry {
+  emit(event: TelemetryEvent): void;
+}
