@@ -1,0 +1,100 @@
+import type { FencepostError } from "../domain/errors.ts";
+import type { Address, Hash, Lane } from "../domain/lane.ts";
+import type { State } from "../domain/transitions.ts";
+import type { CompletionRecord, HistoryRecord, LaneRecord, TransactionRecord } from "../ports/query-store.ts";
+
+/**
+ * What Fencepost offers, whoever asks: the HTTP adapter, the library face and tests all speak to this one interface.
+ * Every method that fails for a reason a caller can act on throws a FencepostError.
+ */
+export interface FencepostApi {
+  /** Validates, prepares, allocates; resolves once the transaction is durable. */
+  create(request: CreateRequest): Promise<Created>;
+  /** In order; partial success is normal. Never throws for an item. */
+  createBatch(requests: readonly CreateRequest[]): Promise<readonly (Created | FencepostError)[]>;
+  transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
+  transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
+  transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
+  completions(query: CompletionsQuery): Promise<CompletionsPage>;
+  signers(): Promise<readonly SignerView[]>;
+  /** One item per chain the signer has a lane on. UNKNOWN_SIGNER where nobody holds it. */
+  signer(signer: string): Promise<readonly SignerView[]>;
+  readiness(): Promise<Readiness>;
+}
+
+/** As it arrives, not yet validated: the create stage is the one place that knows what is well-formed. */
+export interface CreateRequest {
+  readonly chainId?: unknown;
+  readonly signer?: unknown;
+  readonly requestId?: unknown;
+  readonly payload?: unknown;
+  readonly metadata?: unknown;
+}
+
+export interface Created {
+  /** "existing": the same request id and payload had been accepted before. */
+  readonly outcome: "created" | "existing";
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  readonly nonce: number | null;
+  readonly state: State;
+}
+
+export type Include = "history" | "confirmations";
+
+export interface TransactionView extends TransactionRecord {
+  /** The mined attempt's hash, else the newest's. */
+  readonly txHash: Hash | null;
+  readonly nextResubmitAt: Date | null;
+  readonly history?: readonly HistoryRecord[];
+  readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
+}
+
+export interface RequestQuery {
+  readonly signer: string;
+  readonly requestId: string;
+  readonly chainId?: number;
+}
+
+export interface ListQuery {
+  readonly signer?: string;
+  readonly chainId?: number;
+  readonly state?: State;
+  readonly requestId?: string;
+  readonly txHash?: string;
+  readonly order?: "newest" | "oldest";
+  /** The opaque cursor of the page before. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+export interface CompletionsQuery {
+  readonly after: number;
+  readonly epoch?: number;
+  readonly limit?: number;
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface CompletionsPage {
+  readonly epoch: number;
+  readonly items: readonly CompletionRecord[];
+  readonly next: number;
+}
+
+export interface SignerView extends LaneRecord {
+  readonly address: Address;
+  /** Null where the chain does not answer right now. */
+  readonly chainCounts: { readonly latest: number; readonly pending: number } | null;
+  readonly balance: bigint | null;
+  readonly reserved: number;
+  readonly holes: readonly number[];
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  readonly database: boolean;
+  readonly chains: readonly { readonly chainId: number; readonly reachable: boolean; readonly head: number | null }[];
+  readonly draining: boolean;
+}
