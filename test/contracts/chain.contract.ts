@@ -1,0 +1,403 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
+import type { Block, Chain } from "../../src/ports/chain.ts";
+
+/** What a chain must let the suite do to it. Base fee at most 5 gwei. One harness per test: nothing is shared, nothing is left behind. */
+export interface ChainHarness {
+  readonly chain: Chain;
+  /** At least two, lower-case, each with 100 ether or more and no transaction yet. */
+  readonly accounts: readonly { readonly address: Address; readonly privateKey: Hex }[];
+  /** One block with every executable transaction of the pool. Blocks appear by this alone. */
+  mine(): Promise<void>;
+  /**
+   * The newest `depth` blocks leave the canonical chain; `depth + 1` blocks take their place, without the transactions
+   * of the old ones. Whether those are back in the pool is the node's business.
+   */
+  reorg(depth: number): Promise<void>;
+  /** Contracts whose every call reverts; null where the chain runs no EVM. */
+  readonly reverting: Reverting | null;
+  close(): Promise<void>;
+}
+
+export interface Reverting {
+  /** `Error("no lunch")` */
+  readonly withReason: Address;
+  /** `Panic(0x11)` */
+  readonly withPanic: Address;
+  /** Custom error, raw data `0xdeadbeef` followed by one word holding 42. */
+  readonly withCustomError: Address;
+  /** `revert()` with no data. */
+  readonly silently: Address;
+}
+
+const GWEI = 1_000_000_000n;
+const ETHER = GWEI * GWEI;
+const NOWHERE: Hash = `0x${"ab".repeat(32)}`;
+const LOWER_CASE_HASH = /^0x[0-9a-f]{64}$/;
+
+interface TransferOptions {
+  readonly from?: number;
+  readonly nonce: number;
+  readonly value?: bigint;
+  readonly gas?: bigint;
+  readonly maxFeePerGas?: bigint;
+  readonly maxPriorityFeePerGas?: bigint;
+  readonly chainId?: number;
+}
+
+export interface ChainAbilities {
+  /** False for a double that executes no code: the revert tests are not part of its contract. */
+  readonly evm: boolean;
+}
+
+export function describeChainContract(name: string, abilities: ChainAbilities, start: Start): void {
+  describe(`Chain contract: ${name}`, () => {
+    const open: ChainHarness[] = [];
+    const harness = async (): Promise<ChainHarness> => {
+      const started = await start();
+      open.push(started);
+      return started;
+    };
+    afterEach(async () => {
+      await Promise.all(open.splice(0).map((each) => each.close()));
+    });
+
+    blockTests(harness);
+    accountTests(harness);
+    submitTests(harness);
+    refusalTests(harness);
+    receiptTests(harness);
+    feeTests(harness);
+    simulateTests(harness);
+    if (abilities.evm) revertTests(harness);
+    reorgTests(harness);
+  });
+}
+
+type Start = () => Promise<ChainHarness>;
+
+function blockTests(start: Start): void {
+  it("shows a latest block that grows by mining, linked by hash", async () => {
+    const { chain, mine } = await start();
+    const before = await latest(chain);
+    await mine();
+    const after = await latest(chain);
+    expect(after.number).toBe(before.number + 1);
+    expect(after.parentHash).toBe(before.hash);
+    expect(after.hash).toMatch(LOWER_CASE_HASH);
+    expect(after.hash).not.toBe(before.hash);
+    expect(after.gasLimit).toBeGreaterThan(21_000n);
+  });
+
+  it("knows a tagged block at or below the latest, or says null", async () => {
+    const { chain, mine } = await start();
+    await mine();
+    const head = await latest(chain);
+    for (const tag of ["safe", "finalized"] as const) {
+      const block = await chain.head(tag);
+      if (block !== null) expect(block.number).toBeLessThanOrEqual(head.number);
+    }
+  });
+
+  it("returns canonical blocks in the order asked, null above the head", async () => {
+    const { chain, mine } = await start();
+    await mine();
+    await mine();
+    const head = await latest(chain);
+    const [newest, missing, older] = await chain.blocksByNumber([head.number, head.number + 50, head.number - 1]);
+    expect(newest).toEqual(head);
+    expect(missing).toBeNull();
+    expect(older?.hash).toBe(head.parentHash);
+    expect(await chain.blocksByNumber([])).toEqual([]);
+  });
+
+  it("finds a block by hash, and null for a hash nobody has", async () => {
+    const { chain, mine } = await start();
+    await mine();
+    const head = await latest(chain);
+    expect(await chain.blockByHash(head.hash)).toEqual(head);
+    expect(await chain.blockByHash(NOWHERE)).toBeNull();
+  });
+
+  it("has no second opinion with a single endpoint", async () => {
+    const { chain, accounts } = await start();
+    expect(chain.endpoints).toBe(1);
+    expect(await chain.secondOpinion(0)).toBeNull();
+    expect(await chain.transactionCountElsewhere(account(accounts, 0).address, 0)).toBeNull();
+  });
+}
+
+function accountTests(start: Start): void {
+  it("counts mined and pending transactions apart", async () => {
+    const h = await start();
+    const { address } = account(h.accounts, 0);
+    expect(await h.chain.transactionCount(address, "latest")).toBe(0);
+    await h.chain.submit([await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
+    expect(await h.chain.transactionCount(address, "latest")).toBe(0);
+    expect(await h.chain.transactionCount(address, "pending")).toBe(2);
+    await h.mine();
+    expect(await h.chain.transactionCount(address, "latest")).toBe(2);
+  });
+
+  it("moves balances when a transfer is mined, not before", async () => {
+    const h = await start();
+    const to = account(h.accounts, 1).address;
+    const before = await h.chain.balance(to);
+    await h.chain.submit([await transfer(h, { nonce: 0, value: ETHER })]);
+    expect(await h.chain.balance(to)).toBe(before);
+    await h.mine();
+    expect(await h.chain.balance(to)).toBe(before + ETHER);
+    expect(await h.chain.balance(`0x${"77".repeat(20)}`)).toBe(0n);
+  });
+}
+
+function submitTests(start: Start): void {
+  it("accepts a batch in nonce order and mines it in that order", async () => {
+    const h = await start();
+    const raws = await Promise.all([0, 1, 2, 3, 4].map((nonce) => transfer(h, { nonce })));
+    const results = await h.chain.submit(raws);
+    expect(results.map((each) => each.answer)).toEqual(Array(5).fill("accepted"));
+    await h.mine();
+    const head = await latest(h.chain);
+    expect(head.transactionHashes).toHaveLength(5);
+    expect(await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).toBe(5);
+  });
+
+  it("answers nothing to nothing", async () => {
+    const { chain } = await start();
+    expect(await chain.submit([])).toEqual([]);
+  });
+
+  it("tells a repeat (already known) from a nonce that is used up (consumed)", async () => {
+    const h = await start();
+    const raw = await transfer(h, { nonce: 0 });
+    expect(await answers(h.chain, [raw])).toEqual(["accepted"]);
+    expect(await answers(h.chain, [raw])).toEqual(["alreadyKnown"]);
+    await h.mine();
+    expect(["nonceConsumed", "alreadyKnown"]).toContain((await answers(h.chain, [raw]))[0]);
+    const other = await transfer(h, { nonce: 0, value: 7n });
+    expect(await answers(h.chain, [other])).toEqual(["nonceConsumed"]);
+  });
+
+  it("queues a nonce from the future, or says it is too high", async () => {
+    const h = await start();
+    const [answer] = await answers(h.chain, [await transfer(h, { nonce: 3 })]);
+    expect(["accepted", "nonceTooHigh"]).toContain(answer);
+    await h.mine();
+    expect(await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).toBe(0);
+  });
+
+  it("refuses a replacement that pays no more, and takes one that does", async () => {
+    const h = await start();
+    const price = { maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: GWEI };
+    const better = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: 2n * GWEI };
+    expect(await answers(h.chain, [await transfer(h, { nonce: 0, ...price })])).toEqual(["accepted"]);
+    expect(await answers(h.chain, [await transfer(h, { nonce: 0, value: 9n, ...price })])).toEqual(["underpriced"]);
+    expect(await answers(h.chain, [await transfer(h, { nonce: 0, value: 9n, ...better })])).toEqual(["accepted"]);
+    await h.mine();
+    expect((await latest(h.chain)).transactionHashes).toHaveLength(1);
+  });
+}
+
+function refusalTests(start: Start): void {
+  it("says insufficientFunds where the balance does not cover value and gas", async () => {
+    const h = await start();
+    const balance = await h.chain.balance(account(h.accounts, 0).address);
+    expect(await answers(h.chain, [await transfer(h, { nonce: 0, value: balance })])).toEqual(["insufficientFunds"]);
+  });
+
+  it("rejects what no node can ever mine: too little gas, too much gas, another chain", async () => {
+    const h = await start();
+    const limit = (await latest(h.chain)).gasLimit;
+    expect(await answers(h.chain, [await transfer(h, { nonce: 0, gas: 20_999n })])).toEqual(["rejected"]);
+    expect(await answers(h.chain, [await transfer(h, { nonce: 0, gas: limit + 1n })])).toEqual(["rejected"]);
+    expect(await answers(h.chain, [await transfer(h, { nonce: 0, chainId: 987_654 })])).toEqual(["rejected"]);
+  });
+
+  it("never calls bytes that are no transaction accepted or consumed", async () => {
+    const h = await start();
+    const [answer] = await answers(h.chain, ["0x1234"]);
+    expect(["rejected", "unknown"]).toContain(answer);
+  });
+
+  it("gives every item its own answer: a bad one in the middle fails alone", async () => {
+    const h = await start();
+    const raws = [
+      await transfer(h, { nonce: 0 }),
+      await transfer(h, { from: 1, nonce: 0, gas: 20_999n }),
+      await transfer(h, { nonce: 1 }),
+    ];
+    const results = await h.chain.submit(raws);
+    expect(results.map((each) => each.answer)).toEqual(["accepted", "rejected", "accepted"]);
+    expect(results[1]?.detail).toEqual(expect.any(String));
+  });
+}
+
+function receiptTests(start: Start): void {
+  it("has no receipt before mining and a full one after", async () => {
+    const h = await start();
+    await h.chain.submit([await transfer(h, { nonce: 0 })]);
+    expect(await h.chain.receipts([NOWHERE])).toEqual([null]);
+    await h.mine();
+    const block = await latest(h.chain);
+    const hash = only(block.transactionHashes);
+    const [missing, receipt] = await h.chain.receipts([NOWHERE, hash]);
+    expect(missing).toBeNull();
+    expect(receipt).toMatchObject({
+      txHash: hash,
+      blockNumber: block.number,
+      blockHash: block.hash,
+      transactionIndex: 0,
+      status: "success",
+      gasUsed: 21_000n,
+      contractAddress: null,
+    });
+    expect(await h.chain.receipts([])).toEqual([]);
+  });
+
+  it("gives the receipts of one block, only of the hashes asked for", async () => {
+    const h = await start();
+    await h.chain.submit([await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
+    await h.mine();
+    const block = await latest(h.chain);
+    const wanted = block.transactionHashes.slice(1);
+    const found = await h.chain.receiptsInBlock(block, [...wanted, NOWHERE]);
+    expect(found.map((each) => each.txHash)).toEqual(wanted);
+    expect(found[0]?.blockHash).toBe(block.hash);
+    expect(await h.chain.receiptsInBlock(block, [])).toEqual([]);
+  });
+}
+
+function feeTests(start: Start): void {
+  it("describes the fee market in wei", async () => {
+    const h = await start();
+    await h.chain.submit([await transfer(h, { nonce: 0 })]);
+    await h.mine();
+    const market = await h.chain.feeMarket();
+    expect(market.gasPrice).toBeGreaterThanOrEqual(0n);
+    for (const fee of [...market.baseFees, ...market.priorityFees]) expect(fee).toBeGreaterThanOrEqual(0n);
+    const { baseFeePerGas } = await latest(h.chain);
+    if (baseFeePerGas !== null) expect(market.baseFees.length).toBeGreaterThan(0);
+  });
+}
+
+function simulateTests(start: Start): void {
+  it("estimates a plain transfer at 21,000", async () => {
+    const h = await start();
+    const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
+    const estimated = await h.chain.simulate({ from, to, data: "0x", value: 1n });
+    expect(estimated.outcome).toBe("ok");
+    if (estimated.outcome === "ok") {
+      // Nodes may round up (EDR: 21,001); more than a percent would waste the caller's balance check.
+      expect(estimated.gas).toBeGreaterThanOrEqual(21_000n);
+      expect(estimated.gas).toBeLessThan(21_210n);
+    }
+    expect(await h.chain.simulate({ from, to, data: "0x", value: 1n, gas: 30_000n })).toEqual({
+      outcome: "ok",
+      gas: 30_000n,
+    });
+  });
+
+  it("names what is wrong before anything is sent", async () => {
+    const h = await start();
+    const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
+    const call = { from, to, data: "0x", value: 0n } as const;
+    const value = (await h.chain.balance(from)) + 1n;
+    expect((await h.chain.simulate({ ...call, value })).outcome).toBe("insufficientFunds");
+    expect((await h.chain.simulate({ ...call, value, gas: 21_000n })).outcome).toBe("insufficientFunds");
+    expect((await h.chain.simulate({ ...call, gas: 20_999n })).outcome).toBe("gasTooLow");
+    const { gasLimit } = await latest(h.chain);
+    expect((await h.chain.simulate({ ...call, gas: gasLimit + 1n })).outcome).toBe("gasOverBlock");
+  });
+}
+
+function revertTests(start: Start): void {
+  it.each([undefined, 100_000n])("decodes why a call reverts (gas: %s)", async (gas) => {
+    const h = await start();
+    if (h.reverting === null) throw new Error("a chain with an EVM must bring its reverting contracts");
+    const { reverting } = h;
+    const from = account(h.accounts, 0).address;
+    const revertOf = async (to: Address) => {
+      const result = await h.chain.simulate({ from, to, data: "0x", value: 0n, ...(gas === undefined ? {} : { gas }) });
+      return result.outcome === "revert" ? result.revert : result.outcome;
+    };
+    expect(await revertOf(reverting.withReason)).toMatchObject({ name: "Error", message: "no lunch" });
+    const panic = await revertOf(reverting.withPanic);
+    expect(panic).toMatchObject({ name: "Panic", message: expect.stringMatching(/overflow/) });
+    const custom: Hex = `0xdeadbeef${"0".repeat(62)}2a`;
+    expect(await revertOf(reverting.withCustomError)).toEqual({ name: null, message: null, data: custom });
+    expect(await revertOf(reverting.silently)).toEqual({ name: null, message: null, data: "0x" });
+  });
+}
+
+function reorgTests(start: Start): void {
+  it("takes blocks, receipts and counts back in a reorg", async () => {
+    const h = await start();
+    await h.mine();
+    await h.chain.submit([await transfer(h, { nonce: 0 })]);
+    await h.mine();
+    const old = await latest(h.chain);
+    const hash = only(old.transactionHashes);
+    await h.mine();
+    await h.reorg(2);
+    const head = await latest(h.chain);
+    expect(head.number).toBe(old.number + 2);
+    const [replaced] = await h.chain.blocksByNumber([old.number]);
+    expect(replaced?.hash).not.toBe(old.hash);
+    expect(replaced?.parentHash).toBe(old.parentHash);
+    expect(await h.chain.receipts([hash])).toEqual([null]);
+    expect(await h.chain.receiptsInBlock(old, [hash])).toEqual([]);
+    expect(await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).toBe(0);
+  });
+
+  it("mines the same bytes again after a reorg dropped them", async () => {
+    const h = await start();
+    const raw = await transfer(h, { nonce: 0 });
+    await h.chain.submit([raw]);
+    await h.mine();
+    const hash = only((await latest(h.chain)).transactionHashes);
+    await h.reorg(1);
+    expect(["accepted", "alreadyKnown"]).toContain((await answers(h.chain, [raw]))[0]);
+    await h.mine();
+    const [receipt] = await h.chain.receipts([hash]);
+    expect(receipt?.blockHash).toBe((await latest(h.chain)).hash);
+  });
+}
+
+async function latest(chain: Chain): Promise<Block> {
+  const block = await chain.head("latest");
+  if (block === null) throw new Error("a chain without a latest block");
+  return block;
+}
+
+async function answers(chain: Chain, raws: readonly Hex[]): Promise<readonly string[]> {
+  return (await chain.submit(raws)).map((each) => each.answer);
+}
+
+function account(accounts: ChainHarness["accounts"], index: number): ChainHarness["accounts"][number] {
+  const found = accounts[index];
+  if (found === undefined) throw new Error(`the harness has no account ${index}`);
+  return found;
+}
+
+function only<T>(items: readonly T[]): T {
+  const [first] = items;
+  if (first === undefined || items.length !== 1) throw new Error(`expected one item, got ${items.length}`);
+  return first;
+}
+
+/** A signed transfer to account 1, from account 0 unless said. */
+export async function transfer(h: ChainHarness, options: TransferOptions): Promise<Hex> {
+  const signer = privateKeyToAccount(account(h.accounts, options.from ?? 0).privateKey);
+  return signer.signTransaction({
+    type: "eip1559",
+    chainId: options.chainId ?? h.chain.chainId,
+    nonce: options.nonce,
+    to: account(h.accounts, 1).address,
+    value: options.value ?? 1n,
+    gas: options.gas ?? 21_000n,
+    maxFeePerGas: options.maxFeePerGas ?? 10n * GWEI,
+    maxPriorityFeePerGas: options.maxPriorityFeePerGas ?? GWEI,
+  });
+}
