@@ -1,0 +1,48 @@
+import type { Clock } from "../../ports/clock.ts";
+
+/** setTimeout keeps its delay in a signed 32-bit integer; a longer one fires at once. */
+const LONGEST_TIMEOUT_MS = 2_147_483_647;
+
+export const systemClock: Clock = {
+  monotonicMs: () => performance.now(),
+  now: () => new Date(),
+  sleep,
+  after,
+};
+
+/**
+ * Node's timers run on the loop's cached millisecond and may fire a fraction early by `performance.now()`. Deadlines of
+ * the lease are read from the latter, so a timer only counts as due once that clock says so.
+ */
+function after(ms: number, callback: () => void): () => void {
+  const dueMs = performance.now() + Math.max(0, ms);
+  let timer: NodeJS.Timeout | undefined;
+  const arm = () => {
+    const remainingMs = Math.ceil(dueMs - performance.now());
+    timer = setTimeout(fire, Math.min(remainingMs, LONGEST_TIMEOUT_MS));
+  };
+  const fire = () => {
+    if (performance.now() < dueMs) arm();
+    else callback();
+  };
+  arm();
+  return () => clearTimeout(timer);
+}
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const abort = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    const cancel = after(ms, () => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    });
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}
