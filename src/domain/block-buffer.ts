@@ -1,0 +1,48 @@
+export interface Drained<T> {
+  readonly items: readonly T[];
+  /** Something was dropped since the last drain: the consumer must not trust that it saw every block. */
+  readonly gapPotential: boolean;
+}
+
+/**
+ * Between the head follower and one consumer. Bounded: a slow consumer loses the oldest items and is told so, and
+ * neither the follower nor the other consumers notice.
+ */
+export class BlockBuffer<T> {
+  private readonly capacity: number;
+  private items: T[] = [];
+  private gap = false;
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+  }
+
+  get length(): number {
+    return this.items.length;
+  }
+
+  push(item: T): void {
+    this.items.push(item);
+    if (this.items.length > this.capacity) {
+      this.items.shift();
+      this.gap = true;
+    }
+  }
+
+  /** For whoever lost continuity before the buffer: the consumer learns of it as of its own overflow. */
+  markGap(): void {
+    this.gap = true;
+  }
+
+  /** Keeps only what `keep` accepts; how blocks that left the canonical chain are taken back before anyone saw them. */
+  retain(keep: (item: T) => boolean): void {
+    this.items = this.items.filter(keep);
+  }
+
+  drain(): Drained<T> {
+    const drained = { items: this.items, gapPotential: this.gap };
+    this.items = [];
+    this.gap = false;
+    return drained;
+  }
+}

@@ -1,0 +1,30 @@
+import type { Hash } from "./lane.ts";
+
+export interface Confirmation {
+  readonly number: number;
+  readonly hash: Hash;
+}
+
+export type ConfirmationChange =
+  | { readonly kind: "same" }
+  | { readonly kind: "extend"; readonly blocks: readonly Confirmation[] }
+  /** Another hash at a height both lists have: everything stored from there up belongs to a fork that is gone. */
+  | { readonly kind: "replace"; readonly fromNumber: number; readonly blocks: readonly Confirmation[] };
+
+/** Compares the stored list with what the hash-linked chain says now. Both ascending. */
+export function reviseConfirmations(
+  stored: readonly Confirmation[],
+  observed: readonly Confirmation[],
+): ConfirmationChange {
+  const storedHash = new Map(stored.map((block) => [block.number, block.hash]));
+  const fork = observed.find((block) => (storedHash.get(block.number) ?? block.hash) !== block.hash);
+  if (fork !== undefined) {
+    return {
+      kind: "replace",
+      fromNumber: fork.number,
+      blocks: observed.filter((block) => block.number >= fork.number),
+    };
+  }
+  const blocks = observed.filter((block) => !storedHash.has(block.number));
+  return blocks.length === 0 ? { kind: "same" } : { kind: "extend", blocks };
+}

@@ -1,0 +1,26 @@
+export type FinalityRule = "confirmations" | "safe" | "finalized";
+
+export interface FinalityView {
+  /** Height of the newest canonical block of the pass. */
+  readonly head: number;
+  /** Height of the chain's own tag, where the rule asks for one and the node knows it. */
+  readonly tagged: number | null;
+  /** Height of `finalized`, where known: nothing at or below it is watched any longer. */
+  readonly finalized: number | null;
+}
+
+/** Confirmations count blocks on top: 0 means as soon as it is mined. */
+export function isFinal(blockNumber: number, rule: FinalityRule, confirmations: number, view: FinalityView): boolean {
+  if (rule === "confirmations") return view.head - blockNumber >= confirmations;
+  return view.tagged !== null && blockNumber <= view.tagged;
+}
+
+/** How deep a settled outcome stays watched: a reorg within this is reported, not overlooked. */
+export function watchDepth(confirmations: number): number {
+  return Math.max(2 * confirmations, 64);
+}
+
+/** The highest block whose outcomes need no more watching; −1 where there is none yet. */
+export function watchedThrough(confirmations: number, view: FinalityView): number {
+  return Math.max(view.head - watchDepth(confirmations), view.finalized ?? -1);
+}
