@@ -133,7 +133,9 @@ export type AllocateFate =
   /** The request id exists: the row it names. `samePayload` tells an honest repeat from a reuse. */
   | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
   /** The lane has no cursor and no floor was given: nothing consumed. */
-  | { readonly fate: "noCursor" };
+  | { readonly fate: "noCursor" }
+  /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
+  | { readonly fate: "refused"; readonly detail: string };
 
 export interface ExistingTransaction {
   readonly txId: string;

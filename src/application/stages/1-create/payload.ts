@@ -1,0 +1,169 @@
+import { invalid } from "../../../domain/errors.ts";
+import type { FeeWishes } from "../../../domain/fees.ts";
+import type { Hash, Hex } from "../../../domain/lane.ts";
+import type { AccessListEntry, Payload } from "../../../domain/transaction.ts";
+import { BadEncoding, type Codec } from "../../../ports/codec.ts";
+import { asObject, join, optionalQuantity, parseHex, refuseUnknownKeys } from "./fields.ts";
+
+const MAX_DATA_BYTES = 96 * 1024;
+const MAX_ACCESS_LIST = 1_000;
+const MAX_UINT64 = (1n << 64n) - 1n;
+
+const SHARED_KEYS = ["value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "accessList", "type"];
+const FORMS = {
+  raw: ["to", "data", ...SHARED_KEYS],
+  call: ["to", "function", "abi", "args", ...SHARED_KEYS],
+  deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
+} as const;
+
+const TYPES: Readonly<Record<string, FeeWishes["type"]>> = {
+  legacy: "legacy",
+  "0": "legacy",
+  "0x0": "legacy",
+  eip2930: "eip2930",
+  "1": "eip2930",
+  "0x1": "eip2930",
+  eip1559: "eip1559",
+  "2": "eip1559",
+  "0x2": "eip1559",
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Raw fields, an ABI call or a deployment: three ways in, one form out. */
+export function normalisePayload(codec: Codec, input: unknown): Payload {
+  if (input === undefined) throw invalid("payload", "is required");
+  const fields = asObject(input, "payload");
+  const form = formOf(fields);
+  refuseUnknownKeys(fields, FORMS[form], "payload");
+  const target = form === "deploy" ? null : parseTarget(codec, fields.to);
+  const data = encodeData(codec, form, fields);
+  if ((data.length - 2) / 2 > MAX_DATA_BYTES) {
+    throw invalid(form === "deploy" ? "payload.bytecode" : "payload.data", `must be at most ${MAX_DATA_BYTES} bytes`);
+  }
+  const value = optionalQuantity(fields.value, "payload.value") ?? 0n;
+  const gas = optionalQuantity(fields.gas, "payload.gas", MAX_UINT64);
+  const accessList = parseAccessList(codec, fields.accessList);
+  return {
+    to: target,
+    data,
+    value,
+    ...(gas === undefined ? {} : { gas }),
+    ...(accessList === undefined ? {} : { accessList }),
+    ...parseFees(fields, accessList !== undefined),
+  };
+}
+
+function formOf(fields: Fields): keyof typeof FORMS {
+  if (fields.bytecode !== undefined) return "deploy";
+  if (fields.function !== undefined || fields.abi !== undefined || fields.args !== undefined) return "call";
+  return "raw";
+}
+
+function parseTarget(codec: Codec, to: unknown): Payload["to"] {
+  if (to === undefined || to === null) throw invalid("payload.to", "is required (to deploy, give bytecode instead)");
+  return encoded("payload.to", () => parseAddressText(codec, to));
+}
+
+function parseAddressText(codec: Codec, value: unknown): AccessListEntry["address"] {
+  if (typeof value !== "string") throw new BadEncoding("", "must be an address");
+  return codec.parseAddress(value);
+}
+
+function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields): Hex {
+  if (form === "raw")
+    return fields.data === undefined || fields.data === null ? "0x" : parseHex(fields.data, "payload.data");
+  const args = fields.args ?? [];
+  if (!Array.isArray(args)) throw invalid("payload.args", "must be an array");
+  if (form === "deploy") {
+    const bytecode = parseHex(fields.bytecode, "payload.bytecode");
+    if (bytecode === "0x") throw invalid("payload.bytecode", "must not be empty");
+    const abi = fields.abi === undefined ? undefined : parseAbi(fields.abi);
+    return encoded("payload", () => codec.encodeDeploy(bytecode, abi, args));
+  }
+  return encoded("payload", () => codec.encodeCall(functionOrAbi(fields), args));
+}
+
+/** A signature, an ABI, or an ABI of which `function` names one entry. */
+function functionOrAbi(fields: Fields): string | readonly unknown[] {
+  const { function: named, abi } = fields;
+  if (abi === undefined) {
+    if (typeof named === "string") return named;
+    if (Array.isArray(named)) return parseAbi(named);
+    throw invalid("payload.function", 'must be a signature such as "transfer(address,uint256)", or give abi');
+  }
+  const entries = parseAbi(abi);
+  if (named === undefined) return entries;
+  if (typeof named !== "string") throw invalid("payload.function", "must be the name of a function in abi");
+  const fitting = entries.filter(
+    (entry) => typeof entry === "object" && (entry as { name?: unknown } | null)?.name === named,
+  );
+  if (fitting.length === 0) throw invalid("payload.function", `abi has no function named ${named}`);
+  return fitting;
+}
+
+function parseAbi(abi: unknown): readonly unknown[] {
+  if (!Array.isArray(abi)) throw invalid("payload.abi", "must be an array");
+  return abi;
+}
+
+function encoded<T>(path: string, encode: () => T): T {
+  try {
+    return encode();
+  } catch (error) {
+    if (error instanceof BadEncoding) throw invalid(error.path === "" ? path : join(path, error.path), error.message);
+    throw error;
+  }
+}
+
+function parseAccessList(codec: Codec, value: unknown): readonly AccessListEntry[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || value.length > MAX_ACCESS_LIST) {
+    throw invalid("payload.accessList", `must be an array of at most ${MAX_ACCESS_LIST} entries`);
+  }
+  return value.map((entry, index) => parseAccessListEntry(codec, entry, `payload.accessList.${index}`));
+}
+
+function parseAccessListEntry(codec: Codec, value: unknown, path: string): AccessListEntry {
+  const entry = asObject(value, path);
+  refuseUnknownKeys(entry, ["address", "storageKeys"], path);
+  const address = encoded(join(path, "address"), () => parseAddressText(codec, entry.address));
+  const keys = entry.storageKeys ?? [];
+  if (!Array.isArray(keys)) throw invalid(join(path, "storageKeys"), "must be an array");
+  const storageKeys = keys.map((key, index): Hash => {
+    const hash = parseHex(key, `${path}.storageKeys.${index}`);
+    if (hash.length !== 66) throw invalid(`${path}.storageKeys.${index}`, "must be 32 bytes");
+    return hash;
+  });
+  return { address, storageKeys };
+}
+
+function parseFees(fields: Fields, hasAccessList: boolean): FeeWishes {
+  const gasPrice = optionalQuantity(fields.gasPrice, "payload.gasPrice");
+  const maxFeePerGas = optionalQuantity(fields.maxFeePerGas, "payload.maxFeePerGas");
+  const maxPriorityFeePerGas = optionalQuantity(fields.maxPriorityFeePerGas, "payload.maxPriorityFeePerGas");
+  const dynamic = maxFeePerGas !== undefined || maxPriorityFeePerGas !== undefined;
+  if (gasPrice !== undefined && dynamic)
+    throw invalid("payload.gasPrice", "cannot be combined with maxFeePerGas or maxPriorityFeePerGas");
+  if (maxFeePerGas !== undefined && maxPriorityFeePerGas !== undefined && maxPriorityFeePerGas > maxFeePerGas) {
+    throw invalid("payload.maxPriorityFeePerGas", "must not exceed maxFeePerGas");
+  }
+  const type = parseType(fields.type) ?? (gasPrice !== undefined && hasAccessList ? "eip2930" : undefined);
+  if (type === "eip1559" && gasPrice !== undefined) throw invalid("payload.gasPrice", "does not fit type eip1559");
+  if ((type === "legacy" || type === "eip2930") && dynamic)
+    throw invalid("payload.type", `does not fit the fee fields given`);
+  if (type === "legacy" && hasAccessList) throw invalid("payload.accessList", "does not fit type legacy");
+  return {
+    ...(type === undefined ? {} : { type }),
+    ...(gasPrice === undefined ? {} : { gasPrice }),
+    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas }),
+    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas }),
+  };
+}
+
+function parseType(value: unknown): FeeWishes["type"] {
+  if (value === undefined || value === null) return undefined;
+  const type = typeof value === "string" || typeof value === "number" ? TYPES[String(value)] : undefined;
+  if (type === undefined) throw invalid("payload.type", "must be legacy, eip2930 or eip1559");
+  return type;
+}

@@ -1,0 +1,119 @@
+import { type LaneKey, laneKey } from "../../domain/lane.ts";
+import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+
+export interface Entry {
+  readonly write: LaneWrite;
+  readonly shard: number;
+  readonly weight: number;
+  readonly resolve: (outcome: WriteOutcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** How many rows' worth of work a write is; what a batch is measured by. */
+export function weightOf(write: LaneWrite): number {
+  switch (write.kind) {
+    case "allocate":
+    case "transition":
+      return write.items.length;
+    case "settleIntake":
+      return write.fates.length;
+    default:
+      return 1;
+  }
+}
+
+/** Writes that end at the feed's counter row. */
+export function hasCompletion(write: LaneWrite): boolean {
+  if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);
+  return write.kind === "settleIntake" && write.fates.some((fate) => fate.fate === "refused");
+}
+
+/** Allocations of one lane become one: single creates then cost what a batch costs. The others keep their places. */
+export function mergeAllocations(entries: readonly Entry[]): readonly Entry[] {
+  const merged: Entry[] = [];
+  const open = new Map<LaneKey, { readonly at: number; readonly parts: Entry[] }>();
+  for (const entry of entries) {
+    const key = laneKey(entry.write.fence.lane);
+    const group = entry.write.kind === "allocate" ? open.get(key) : undefined;
+    if (group !== undefined) {
+      group.parts.push(entry);
+      continue;
+    }
+    if (entry.write.kind === "allocate") open.set(key, { at: merged.length, parts: [entry] });
+    merged.push(entry);
+  }
+  for (const { at, parts } of open.values()) if (parts.length > 1) merged[at] = joinAllocations(parts);
+  return merged;
+}
+
+function joinAllocations(parts: readonly Entry[]): Entry {
+  const writes = parts.map((part) => part.write as AllocateWrite);
+  const first = writes[0] as AllocateWrite;
+  const floors = writes.flatMap((write) => (write.floor === null ? [] : [write.floor]));
+  return {
+    ...(parts[0] as Entry),
+    write: {
+      kind: "allocate",
+      fence: first.fence,
+      floor: floors.length === 0 ? null : Math.max(...floors),
+      items: writes.flatMap((write) => write.items),
+    },
+    weight: parts.reduce((sum, part) => sum + part.weight, 0),
+    resolve: (outcome) => deal(outcome, parts),
+    reject: (error) => {
+      for (const part of parts) part.reject(error);
+    },
+  };
+}
+
+/** Gives each part its own slice of the joint outcome. */
+function deal(outcome: WriteOutcome, parts: readonly Entry[]): void {
+  let from = 0;
+  for (const part of parts) {
+    const to = from + part.weight;
+    part.resolve(outcome.status === "allocated" ? { ...outcome, items: outcome.items.slice(from, to) } : outcome);
+    from = to;
+  }
+}
+
+/** One entry per item, so that a poison item can be found; the whole's fate is put together again from theirs. */
+export function splitEntry(entry: Entry): readonly Entry[] {
+  const { write } = entry;
+  if ((write.kind !== "allocate" && write.kind !== "transition") || write.items.length < 2) return [entry];
+  const results = new Array<WriteOutcome | { readonly error: unknown } | undefined>(write.items.length);
+  let open = write.items.length;
+  const settle = (index: number, result: WriteOutcome | { readonly error: unknown }): void => {
+    results[index] = result;
+    if (--open === 0) reassemble(entry, results as readonly (WriteOutcome | { readonly error: unknown })[]);
+  };
+  return write.items.map((item, index) => ({
+    write: { ...write, items: [item] } as LaneWrite,
+    shard: entry.shard,
+    weight: 1,
+    resolve: (outcome) => settle(index, outcome),
+    reject: (error) => settle(index, { error }),
+  }));
+}
+
+function reassemble(entry: Entry, results: readonly (WriteOutcome | { readonly error: unknown })[]): void {
+  const failure = results.find((result) => "error" in result && entry.write.kind !== "allocate");
+  if (failure !== undefined && "error" in failure) return entry.reject(failure.error);
+  const fenced = results.find((result) => "status" in result && result.status === "fenced");
+  if (fenced !== undefined) return entry.resolve(fenced as WriteOutcome);
+  if (entry.write.kind === "allocate") return entry.resolve(reassembleAllocation(results));
+  entry.resolve({
+    status: "applied",
+    items: results.flatMap((result) => ("status" in result && result.status === "applied" ? result.items : [])),
+  });
+}
+
+function reassembleAllocation(results: readonly (WriteOutcome | { readonly error: unknown })[]): WriteOutcome {
+  let cursor = 0;
+  const items = results.map((result) => {
+    if ("error" in result) return { fate: "refused", detail: String(result.error) } as const;
+    if (result.status !== "allocated") throw new Error(`an allocation ended as ${result.status}`);
+    cursor = Math.max(cursor, result.cursor);
+    return result.items[0] as (typeof result.items)[number];
+  });
+  return { status: "allocated", items, cursor };
+}

@@ -1,0 +1,209 @@
+/**
+ * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
+ * commits: at most two database transactions in flight, each flushed when it is full, when its oldest entry is old
+ * enough, or when the one before it has committed.
+ *
+ * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
+ * the order they were given. Completions share one counter row in the database, so at most one of the two transactions
+ * carries any: a node that is paused there holds up nobody for longer than a lock timeout.
+ */
+import { backoffMs } from "../../domain/backoff.ts";
+import { type Fence, laneKey, shardOf } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import {
+  BatchRefused,
+  HistoryChanged,
+  type LaneStore,
+  type LaneWrite,
+  StoreUnavailable,
+  type WriteOutcome,
+} from "../../ports/lane-store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { WriterSettings } from "../settings.ts";
+import { type Entry, hasCompletion, mergeAllocations, splitEntry, weightOf } from "./batch.ts";
+
+export interface CommitterPorts {
+  readonly store: Pick<LaneStore, "commit">;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly telemetry: Telemetry;
+}
+
+export interface CommitterEvents {
+  /** A write found its fence broken: the lane is somebody else's. */
+  onFenced(fence: Fence, write: LaneWrite["kind"]): void;
+  onHistoryChanged(error: HistoryChanged): void;
+}
+
+const MAX_IN_FLIGHT = 2;
+const BUSY_RETRIES = 8;
+const BUSY_BACKOFF = { firstMs: 10, mostMs: 250 };
+
+export class Committer {
+  private readonly ports: CommitterPorts;
+  private readonly settings: WriterSettings;
+  private readonly events: CommitterEvents;
+  private queue: Entry[] = [];
+  private queuedItems = 0;
+  private inFlight = 0;
+  private completing = false;
+  private readonly busyShards = new Set<number>();
+  private cancelTimer: (() => void) | null = null;
+  private idleWaiters: (() => void)[] = [];
+
+  constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
+    this.ports = ports;
+    this.settings = settings;
+    this.events = events;
+  }
+
+  /** Items queued, not yet in a transaction. */
+  get depth(): number {
+    return this.queuedItems;
+  }
+
+  /** Resolves with the write's fate once it is durable; rejects with what the store threw. */
+  write(write: LaneWrite): Promise<WriteOutcome> {
+    return new Promise((resolve, reject) => {
+      const shard = shardOf(laneKey(write.fence.lane), this.settings.shards);
+      const weight = weightOf(write);
+      this.queue.push({ write, shard, weight, resolve, reject });
+      this.queuedItems += weight;
+      this.schedule();
+    });
+  }
+
+  /** Resolves when nothing is queued or in flight. */
+  async idle(): Promise<void> {
+    if (this.queue.length === 0 && this.inFlight === 0) return;
+    await new Promise<void>((resolve) => this.idleWaiters.push(resolve));
+  }
+
+  private schedule(): void {
+    if (this.inFlight >= MAX_IN_FLIGHT) return;
+    if (this.queuedItems >= this.settings.batchSize) return this.flush();
+    if (this.cancelTimer !== null) return;
+    this.cancelTimer = this.ports.clock.after(this.settings.batchTimeoutMs, () => {
+      this.cancelTimer = null;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    if (this.inFlight >= MAX_IN_FLIGHT) return;
+    const batch = this.take();
+    if (batch.length === 0) return;
+    const shards = new Set(batch.map((entry) => entry.shard));
+    const completing = batch.some((entry) => hasCompletion(entry.write));
+    for (const shard of shards) this.busyShards.add(shard);
+    if (completing) this.completing = true;
+    this.inFlight++;
+    void this.commit(batch).finally(() => {
+      for (const shard of shards) this.busyShards.delete(shard);
+      if (completing) this.completing = false;
+      this.inFlight--;
+      this.afterCommit();
+    });
+  }
+
+  private afterCommit(): void {
+    if (this.queue.length > 0) return this.flush();
+    if (this.inFlight > 0) return;
+    const waiters = this.idleWaiters;
+    this.idleWaiters = [];
+    for (const resolve of waiters) resolve();
+  }
+
+  /** The longest prefix of each free shard's work that fits one transaction. */
+  private take(): Entry[] {
+    const taken: Entry[] = [];
+    const left: Entry[] = [];
+    const held = new Set<number>();
+    let weight = 0;
+    for (const entry of this.queue) {
+      const full = taken.length > 0 && weight + entry.weight > this.settings.batchSize;
+      const waits =
+        full ||
+        this.busyShards.has(entry.shard) ||
+        held.has(entry.shard) ||
+        (this.completing && hasCompletion(entry.write));
+      if (waits) {
+        held.add(entry.shard);
+        left.push(entry);
+      } else {
+        weight += entry.weight;
+        taken.push(entry);
+      }
+    }
+    this.queue = left;
+    this.queuedItems -= weight;
+    return taken;
+  }
+
+  private async commit(batch: readonly Entry[]): Promise<void> {
+    const started = this.ports.clock.monotonicMs();
+    try {
+      await this.commitOrBisect(batch);
+    } catch (error) {
+      this.fail(batch, error);
+    }
+    this.ports.telemetry.emit({
+      type: "writer.flushed",
+      items: batch.reduce((sum, entry) => sum + entry.weight, 0),
+      writes: batch.length,
+      durationMs: this.ports.clock.monotonicMs() - started,
+    });
+  }
+
+  /** One poison item must not fail the others: halves are tried in order until it stands alone. */
+  private async commitOrBisect(batch: readonly Entry[]): Promise<void> {
+    try {
+      await this.commitOnce(batch);
+    } catch (error) {
+      if (!(error instanceof BatchRefused)) throw error;
+      const pieces = batch.length > 1 ? batch : splitEntry(batch[0] as Entry);
+      if (pieces.length === 1) return (pieces[0] as Entry).reject(error);
+      const middle = Math.ceil(pieces.length / 2);
+      await this.commitOrBisect(pieces.slice(0, middle));
+      await this.commitOrBisect(pieces.slice(middle));
+    }
+  }
+
+  private async commitOnce(batch: readonly Entry[]): Promise<void> {
+    const merged = mergeAllocations(batch);
+    const outcomes = await this.commitPatiently(merged.map((entry) => entry.write));
+    merged.forEach((entry, index) => {
+      const outcome = outcomes[index] as WriteOutcome;
+      if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
+      entry.resolve(outcome);
+    });
+  }
+
+  /** A lock or statement timeout has committed nothing and is worth another try before anyone hears of it. */
+  private async commitPatiently(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
+    for (let failures = 1; ; failures++) {
+      try {
+        return await this.ports.store.commit(writes);
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable && error.busy) || failures > BUSY_RETRIES) throw error;
+        await this.ports.clock.sleep(backoffMs(BUSY_BACKOFF, failures, this.ports.entropy.random()));
+      }
+    }
+  }
+
+  /**
+   * What is queued behind a failed write of the same lane was planned on top of it: it fails with it, and the lane is
+   * read again from the database.
+   */
+  private fail(batch: readonly Entry[], error: unknown): void {
+    const lanes = new Set(batch.map((entry) => laneKey(entry.write.fence.lane)));
+    const doomed = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
+    this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
+    for (const entry of doomed) this.queuedItems -= entry.weight;
+    if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
+    this.ports.telemetry.emit({ type: "writer.failed", items: batch.length + doomed.length, reason: String(error) });
+    for (const entry of batch) entry.reject(error);
+    for (const entry of doomed) entry.reject(new StoreUnavailable("a write before this one failed", { cause: error }));
+  }
+}
