@@ -7,6 +7,7 @@ export const ERROR_CATALOGUE = {
   UNAUTHENTICATED: { status: 401, retry: "never", title: "An API key is required" },
   FORBIDDEN: { status: 403, retry: "never", title: "The API key does not allow this" },
   NOT_FOUND: { status: 404, retry: "never", title: "There is nothing by that name" },
+  METHOD_NOT_ALLOWED: { status: 405, retry: "never", title: "This route does not take that method" },
   NOT_LEADER: { status: 409, retry: "elsewhere", title: "Another node acts for this signer" },
   REQUEST_ID_REUSED: { status: 409, retry: "never", title: "The request id belongs to another payload" },
   CONFLICT: { status: 409, retry: "never", title: "The current state does not allow this" },

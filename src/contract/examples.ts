@@ -1,0 +1,175 @@
+import type { BatchResults, CreateBatch } from "./batch.ts";
+import type { CompletionsPage } from "./completions.ts";
+import type { CreatedTransaction, CreateTransaction } from "./create.ts";
+import type { Readiness } from "./health.ts";
+import { problemExamples } from "./problem.ts";
+import type { SignerLanes } from "./signers.ts";
+import type { Transaction, TransactionPage } from "./transactions.ts";
+
+/** The story the reference tells: one order, paid from the first dev account. Tests validate each against its schema. */
+
+const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const recipient = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+/** One letter's case is wrong, so its EIP-55 checksum is. */
+const mistyped = "0x70997970c51812dc3A010C7d01b50e0d17dc79C8";
+const txId = "019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d";
+const txHash = "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c";
+const blockHash = "0x91b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f90";
+
+const transfer: CreateTransaction = {
+  signer,
+  requestId: "order-42",
+  payload: { to: recipient, value: "1000000000000000" },
+};
+
+export const creates: Readonly<Record<string, CreateTransaction>> = {
+  transfer,
+  call: {
+    signer,
+    requestId: "order-43",
+    payload: {
+      to: "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+      function: "transfer(address,uint256)",
+      args: [recipient, "250"],
+    },
+    metadata: { customer: "c-17" },
+  },
+  deploy: {
+    signer,
+    chainId: 31337,
+    payload: { bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" },
+  },
+};
+
+export const batch: CreateBatch = { transactions: [transfer, { signer, payload: { to: mistyped } }] };
+
+export const created: CreatedTransaction = {
+  txId,
+  chainId: 31337,
+  signer,
+  nonce: 7,
+  state: "ALLOCATED",
+  requestId: "order-42",
+};
+
+export const batchResults: BatchResults = {
+  results: [
+    { status: 202, ...created },
+    {
+      ...problemExamples.INVALID_REQUEST,
+      detail: "payload.to: the checksum of the address is wrong",
+      path: "payload.to",
+    },
+  ],
+};
+
+export const transaction: Transaction = {
+  txId,
+  chainId: 31337,
+  signer,
+  requestId: "order-42",
+  nonce: 7,
+  state: "CONFIRMED",
+  subState: null,
+  txHash,
+  payload: { to: recipient, data: "0x", value: "1000000000000000" },
+  gas: "21000",
+  metadata: null,
+  attempts: [
+    {
+      ordinal: 1,
+      kind: "initial",
+      txHash,
+      gas: "21000",
+      type: "eip1559",
+      maxFeePerGas: "3000000000",
+      maxPriorityFeePerGas: "1000000000",
+      createdAt: "2026-11-02T09:30:00.012Z",
+      firstSentAt: "2026-11-02T09:30:00.015Z",
+    },
+  ],
+  receipt: {
+    txHash,
+    blockNumber: 1204,
+    blockHash,
+    transactionIndex: 0,
+    status: "success",
+    gasUsed: "21000",
+    effectiveGasPrice: "2000000000",
+    contractAddress: null,
+  },
+  lastError: null,
+  submitAttempts: 1,
+  lastSubmittedAt: "2026-11-02T09:30:00.015Z",
+  nextResubmitAt: null,
+  createdAt: "2026-11-02T09:30:00.000Z",
+  updatedAt: "2026-11-02T09:30:02.110Z",
+  confirmedAt: "2026-11-02T09:30:02.110Z",
+};
+
+export const transactionPage: TransactionPage = { items: [transaction], next: null };
+
+export const completionsPage: CompletionsPage = {
+  epoch: 1,
+  items: [
+    {
+      seq: 1,
+      txId,
+      chainId: 31337,
+      signer,
+      requestId: "order-42",
+      nonce: 7,
+      state: "CONFIRMED",
+      subState: null,
+      settled: true,
+      txHash,
+      at: "2026-11-02T09:30:02.110Z",
+    },
+  ],
+  next: 1,
+};
+
+export const signerLanes: SignerLanes = {
+  items: [
+    {
+      chainId: 31337,
+      signer,
+      cursor: 8,
+      chainCounts: { latest: 8, pending: 8 },
+      pending: 0,
+      confirmed: 8,
+      failed: 0,
+      stuck: 0,
+      reserved: 0,
+      holes: [],
+      oldestPendingAgeSeconds: null,
+      headOfLine: null,
+      balance: "9999990000000000000000",
+      suspended: false,
+      owner: {
+        nodeId: "node-a",
+        instanceId: "019a4b7d-0000-7000-8000-000000000001",
+        url: "http://127.0.0.1:3000",
+      },
+      lease: {
+        fencingToken: 3,
+        acquiredAt: "2026-11-02T09:00:00.000Z",
+        expiresAt: "2026-11-02T09:30:12.000Z",
+      },
+    },
+  ],
+};
+
+export const ready: Readiness = {
+  ready: true,
+  database: true,
+  chains: [{ chainId: 31337, reachable: true, head: 1204 }],
+  draining: false,
+};
+
+export const notReady: Readiness = {
+  ready: false,
+  database: true,
+  chains: [{ chainId: 31337, reachable: false, head: null }],
+  draining: false,
+};

@@ -1,0 +1,40 @@
+import { type Static, Type } from "typebox";
+import { STATES } from "../domain/transitions.ts";
+import { Address, ChainId, Decimal, Nonce, nullable, oneOf, Timestamp, TxId } from "./scalars.ts";
+
+const count = Type.Integer({ minimum: 0 });
+
+export const SignerLane = Type.Object(
+  {
+    chainId: ChainId,
+    signer: Address,
+    cursor: nullable(Type.Integer({ minimum: 0, description: "The next nonce; null while the lane is unused." })),
+    chainCounts: nullable(
+      Type.Object({ latest: count, pending: count }, { description: "Null where the chain does not answer." }),
+    ),
+    pending: count,
+    confirmed: count,
+    failed: count,
+    stuck: count,
+    reserved: count,
+    holes: Type.Array(Nonce),
+    oldestPendingAgeSeconds: nullable(Type.Number({ minimum: 0 })),
+    headOfLine: nullable(
+      Type.Object(
+        { txId: TxId, nonce: Nonce, state: oneOf(STATES), createdAt: Timestamp },
+        { description: "What everything behind it waits for." },
+      ),
+    ),
+    balance: nullable(Decimal),
+    suspended: Type.Boolean(),
+    owner: nullable(Type.Object({ nodeId: Type.String(), instanceId: Type.String(), url: Type.String() })),
+    lease: nullable(
+      Type.Object({ fencingToken: Type.Integer(), acquiredAt: nullable(Timestamp), expiresAt: Timestamp }),
+    ),
+  },
+  { title: "SignerLane" },
+);
+export type SignerLane = Static<typeof SignerLane>;
+
+export const SignerLanes = Type.Object({ items: Type.Array(SignerLane) }, { title: "SignerLanes" });
+export type SignerLanes = Static<typeof SignerLanes>;
