@@ -1,0 +1,176 @@
+import type { SubmitResult } from "../../../src/domain/answers.ts";
+import type { FeeMarket } from "../../../src/domain/fees.ts";
+import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
+import {
+  type Block,
+  type BlockTag,
+  type Call,
+  type Chain,
+  ChainUnavailable,
+  type Simulation,
+} from "../../../src/ports/chain.ts";
+import { receiptOf, type SimulatedBlock } from "./block.ts";
+import type { SimulatedChain } from "./core.ts";
+import { Faults } from "./faults.ts";
+import { decodeRevert } from "./revert.ts";
+import { simulateCall } from "./simulation.ts";
+import { ChainView } from "./view.ts";
+
+export interface DirectChainOptions {
+  readonly faults?: Faults;
+  /** A second endpoint: another view of this chain (a lagging one, say), or of another chain (a lying one). */
+  readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
+  /** Awaited before every call: how a simulation on a virtual clock gives calls a duration. */
+  readonly latency?: (method: string) => Promise<void>;
+}
+
+const FEE_HISTORY_BLOCKS = 100;
+const FEE_HISTORY_PERCENTILE = 25;
+
+/** The `Chain` port on the simulated chain without sockets, for tests and simulations that own time. */
+export class DirectChain implements Chain {
+  readonly chainId: number;
+  readonly endpoints: number;
+  readonly faults: Faults;
+  readonly #chain: SimulatedChain;
+  readonly #view: ChainView;
+  readonly #elsewhere: { readonly view: ChainView; readonly faults: Faults } | null;
+  readonly #latency: (method: string) => Promise<void>;
+
+  constructor(chain: SimulatedChain, options: DirectChainOptions = {}) {
+    const { elsewhere } = options;
+    this.chainId = chain.chainId;
+    this.endpoints = elsewhere === undefined ? 1 : 2;
+    this.faults = options.faults ?? new Faults();
+    this.#chain = chain;
+    this.#view = new ChainView(chain, this.faults);
+    this.#elsewhere =
+      elsewhere === undefined
+        ? null
+        : { view: new ChainView(elsewhere.chain, elsewhere.faults), faults: elsewhere.faults };
+    this.#latency = options.latency ?? (() => Promise.resolve());
+  }
+
+  head(tag: BlockTag): Promise<Block | null> {
+    return this.#answer("eth_getBlockByNumber", [tag], () => toBlock(this.#view.tagged(tag)));
+  }
+
+  blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]> {
+    return this.#answer("eth_getBlockByNumber", numbers, () => numbers.map((n) => toBlock(this.#view.byNumber(n))));
+  }
+
+  blockByHash(hash: Hash): Promise<Block | null> {
+    return this.#answer("eth_getBlockByHash", [hash], () => toBlock(this.#view.byHash(hash)));
+  }
+
+  secondOpinion(blockNumber: number): Promise<Hash | null> {
+    return this.#askElsewhere(
+      "eth_getBlockByNumber",
+      [blockNumber],
+      (view) => view.byNumber(blockNumber)?.hash ?? null,
+    );
+  }
+
+  receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]> {
+    return this.#answer("eth_getBlockReceipts", [block.hash], () => {
+      const wanted = new Set(hashes);
+      return receiptsOf(this.#view.byHash(block.hash)).filter(({ txHash }) => wanted.has(txHash));
+    });
+  }
+
+  receipts(hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
+    return this.#answer("eth_getTransactionReceipt", hashes, () => hashes.map((hash) => this.#view.receipt(hash)));
+  }
+
+  transactionCount(address: Address, tag: "latest" | "pending"): Promise<number> {
+    return this.#answer("eth_getTransactionCount", [address, tag], () => this.#view.transactionCount(address, tag));
+  }
+
+  transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null> {
+    return this.#askElsewhere("eth_getTransactionCount", [address, "latest"], (view) =>
+      view.head.number < atBlock ? null : view.transactionCount(address, "latest"),
+    );
+  }
+
+  balance(address: Address): Promise<bigint> {
+    return this.#answer("eth_getBalance", [address, "latest"], () => this.#view.account(address).balance);
+  }
+
+  feeMarket(): Promise<FeeMarket> {
+    return this.#answer("eth_feeHistory", [], () => {
+      const { number } = this.#view.head;
+      const first = Math.max(0, number - FEE_HISTORY_BLOCKS + 1);
+      const blocks = Array.from({ length: number - first + 1 }, (_, i) => this.#view.byNumber(first + i)).filter(
+        isPresent,
+      );
+      const baseFees = [...blocks.map((block) => block.baseFeePerGas), this.#chain.nextBaseFee].filter(isPresent);
+      const priorityFees = blocks.map((block) => this.#view.tipAt(block, FEE_HISTORY_PERCENTILE)).filter(isPresent);
+      return { baseFees, priorityFees, gasPrice: this.#view.gasPrice() };
+    });
+  }
+
+  simulate(call: Call): Promise<Simulation> {
+    return this.#answer(call.gas === undefined ? "eth_estimateGas" : "eth_call", [call], () => {
+      const result = simulateCall(this.#chain, this.#view, call);
+      if (result.outcome === "ok") return { outcome: "ok", gas: call.gas ?? result.gas };
+      return result.outcome === "revert" ? { outcome: "revert", revert: decodeRevert(result.data) } : result;
+    });
+  }
+
+  async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
+    await this.#latency("eth_sendRawTransaction");
+    return rawTransactions.map((raw) => this.#submitOne(raw));
+  }
+
+  async close(): Promise<void> {}
+
+  #submitOne(raw: Hex): SubmitResult {
+    const fault = this.faults.strike("eth_sendRawTransaction", [raw]);
+    if (fault !== null && !isExecuted(fault)) return { answer: "unknown", detail: `simulated fault: ${fault.kind}` };
+    const submission = this.#chain.submit(raw);
+    if (fault !== null && fault.kind !== "wrapErrors")
+      return { answer: "unknown", detail: `simulated fault: ${fault.kind}` };
+    return submission.accepted
+      ? { answer: "accepted", detail: null }
+      : { answer: submission.refusal.answer, detail: submission.refusal.message };
+  }
+
+  async #answer<T>(method: string, params: readonly unknown[], read: () => T): Promise<T> {
+    await this.#latency(method);
+    failOn(this.faults, method, params);
+    return read();
+  }
+
+  async #askElsewhere<T>(method: string, params: readonly unknown[], read: (view: ChainView) => T): Promise<T | null> {
+    await this.#latency(method);
+    if (this.#elsewhere === null) return null;
+    failOn(this.#elsewhere.faults, method, params);
+    return read(this.#elsewhere.view);
+  }
+}
+
+function failOn(faults: Faults, method: string, params: readonly unknown[]): void {
+  const fault = faults.strike(method, params);
+  if (fault !== null && fault.kind !== "wrapErrors")
+    throw new ChainUnavailable(`${method}: simulated fault: ${fault.kind}`);
+}
+
+function isExecuted(fault: { readonly kind: string; readonly executed?: boolean }): boolean {
+  return fault.kind === "loseReply" || fault.kind === "wrapErrors" || fault.executed === true;
+}
+
+function toBlock(block: SimulatedBlock | null): Block | null {
+  if (block === null) return null;
+  const { number, hash, parentHash, baseFeePerGas, gasLimit, transactions } = block;
+  const transactionHashes = transactions.map(({ transaction }) => transaction.hash);
+  return { number, hash, parentHash, baseFeePerGas, gasLimit, transactionHashes };
+}
+
+function receiptsOf(block: SimulatedBlock | null): readonly Receipt[] {
+  return block === null ? [] : block.transactions.map((_, index) => receiptOf(block, index));
+}
+
+function isPresent<T>(value: T | null): value is T {
+  return value !== null;
+}

@@ -1,0 +1,80 @@
+import type { Address } from "../../../src/domain/lane.ts";
+
+export type Fault =
+  /** The connection breaks before the node has done anything. */
+  | { readonly kind: "unavailable" }
+  /** The node does what it was asked, and the answer never arrives. */
+  | { readonly kind: "loseReply" }
+  /** No answer, and no end of the connection either; `executed` says whether the node did it. */
+  | { readonly kind: "hang"; readonly executed?: boolean }
+  /** A proxy in between answers in HTML; nothing is executed. */
+  | { readonly kind: "httpError"; readonly status: number }
+  /** Whatever error the node gives is wrapped as an internal one (−32603), with its words further in. */
+  | { readonly kind: "wrapErrors" }
+  /** Another error instead of doing anything. */
+  | { readonly kind: "error"; readonly code: number; readonly message: string };
+
+export interface FaultScope {
+  /** JSON-RPC method; all of them where absent. The direct face goes by the method it would have called. */
+  readonly method?: string;
+  readonly times?: number;
+  readonly when?: (params: readonly unknown[]) => boolean;
+}
+
+export type NonceLie = (honest: number, address: Address, tag: "latest" | "pending") => number;
+
+interface Injected {
+  readonly fault: Fault;
+  readonly scope: FaultScope;
+  left: number;
+}
+
+/** What is wrong with one endpoint. Both faces of the simulated chain consult it before they answer. */
+export class Faults {
+  readonly #injected = new Set<Injected>();
+  #pinnedHead: number | null = null;
+  #nonceLie: NonceLie | null = null;
+
+  /** Returns how to end it before its `times` are used up. */
+  inject(fault: Fault, scope: FaultScope = {}): () => void {
+    const injected: Injected = { fault, scope, left: scope.times ?? Number.POSITIVE_INFINITY };
+    this.#injected.add(injected);
+    return () => this.#injected.delete(injected);
+  }
+
+  /** The endpoint lags: it knows nothing above this block. Null lets it catch up. */
+  pinHead(blockNumber: number | null): void {
+    this.#pinnedHead = blockNumber;
+  }
+
+  get pinnedHead(): number | null {
+    return this.#pinnedHead;
+  }
+
+  lieAboutNonce(lie: NonceLie | null): void {
+    this.#nonceLie = lie;
+  }
+
+  nonce(honest: number, address: Address, tag: "latest" | "pending"): number {
+    return this.#nonceLie === null ? honest : this.#nonceLie(honest, address, tag);
+  }
+
+  heal(): void {
+    this.#injected.clear();
+    this.#pinnedHead = null;
+    this.#nonceLie = null;
+  }
+
+  /** The fault that strikes this call, used up by one. */
+  strike(method: string, params: readonly unknown[]): Fault | null {
+    for (const injected of this.#injected) {
+      const { scope, fault } = injected;
+      if (scope.method !== undefined && scope.method !== method) continue;
+      if (scope.when !== undefined && !scope.when(params)) continue;
+      injected.left--;
+      if (injected.left <= 0) this.#injected.delete(injected);
+      return fault;
+    }
+    return null;
+  }
+}

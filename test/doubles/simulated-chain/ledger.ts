@@ -1,0 +1,46 @@
+import type { Address } from "../../../src/domain/lane.ts";
+
+export interface Account {
+  readonly nonce: number;
+  readonly balance: bigint;
+}
+
+/** What the accounts a block touched were before it. */
+export type Undo = ReadonlyMap<Address, Account>;
+
+/** Accounts, and a way back: every block leaves the undo record that a reorg needs. */
+export class Ledger {
+  readonly #accounts = new Map<Address, Account>();
+  readonly #unseen: Account;
+  #journal: Map<Address, Account> | null = null;
+
+  constructor(defaultBalance: bigint) {
+    this.#unseen = { nonce: 0, balance: defaultBalance };
+  }
+
+  account(address: Address): Account {
+    return this.#accounts.get(address) ?? this.#unseen;
+  }
+
+  update(address: Address, change: Partial<Account>): void {
+    const before = this.account(address);
+    if (this.#journal !== null && !this.#journal.has(address)) this.#journal.set(address, before);
+    this.#accounts.set(address, { ...before, ...change });
+  }
+
+  /** Runs `work` and returns how to take it back. */
+  record(work: () => void): Undo {
+    const journal = new Map<Address, Account>();
+    this.#journal = journal;
+    try {
+      work();
+    } finally {
+      this.#journal = null;
+    }
+    return journal;
+  }
+
+  revert(undo: Undo): void {
+    for (const [address, account] of undo) this.#accounts.set(address, account);
+  }
+}

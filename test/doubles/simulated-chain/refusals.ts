@@ -1,0 +1,50 @@
+import type { SubmitAnswer } from "../../../src/domain/answers.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+
+/** Why the node will not take a transaction: geth's words, and what the words permit (SPEC section 6). */
+export interface Refusal {
+  readonly answer: Exclude<SubmitAnswer, "accepted">;
+  readonly message: string;
+}
+
+function refusal(answer: Refusal["answer"], message: string): Refusal {
+  return { answer, message };
+}
+
+/** Wordings of geth's core/error.go, core/txpool/errors.go and validation.go, with the values that geth appends. */
+export const refusals = {
+  alreadyKnown: () => refusal("alreadyKnown", "already known"),
+  nonceTooLow: (next: number, nonce: number) =>
+    refusal("nonceConsumed", `nonce too low: next nonce ${next}, tx nonce ${nonce}`),
+  nonceTooHigh: (address: Address, nonce: number, state: number) =>
+    refusal("nonceTooHigh", `nonce too high: address ${address}, tx: ${nonce} state: ${state}`),
+  replacementUnderpriced: () => refusal("underpriced", "replacement transaction underpriced"),
+  underpriced: (needed: bigint, permitted: bigint) =>
+    refusal("underpriced", `transaction underpriced: tip needed ${needed}, tip permitted ${permitted}`),
+  feeCapUnderBaseFee: (address: Address, feeCap: bigint, baseFee: bigint) =>
+    refusal(
+      "underpriced",
+      `max fee per gas less than block base fee: address ${address}, maxFeePerGas: ${feeCap}, baseFee: ${baseFee}`,
+    ),
+  insufficientFunds: (balance: bigint, cost: bigint) =>
+    refusal(
+      "insufficientFunds",
+      `insufficient funds for gas * price + value: balance ${balance}, tx cost ${cost}, overshot ${cost - balance}`,
+    ),
+  insufficientFundsBehindQueue: (balance: bigint, queued: bigint, cost: bigint) =>
+    refusal(
+      "insufficientFunds",
+      `insufficient funds for gas * price + value: balance ${balance}, queued cost ${queued}, tx cost ${cost}, overshot ${queued + cost - balance}`,
+    ),
+  intrinsicGasTooLow: (gas: bigint, needed: bigint) =>
+    refusal("rejected", `intrinsic gas too low: gas ${gas}, minimum needed ${needed}`),
+  exceedsBlockGasLimit: () => refusal("rejected", "exceeds block gas limit"),
+  oversized: (size: number, limit: number) =>
+    refusal("rejected", `oversized data: transaction size ${size}, limit ${limit}`),
+  tipAboveFeeCap: () => refusal("rejected", "max priority fee per gas higher than max fee per gas"),
+  invalidSender: () => refusal("rejected", "invalid sender"),
+  notReplayProtected: () => refusal("rejected", "only replay-protected (EIP-155) transactions allowed over RPC"),
+  malformed: (detail: string) => refusal("rejected", detail),
+  /** The pool may have room again in a moment, so this decides nothing. */
+  poolFull: () => refusal("unknown", "txpool is full"),
+} as const;

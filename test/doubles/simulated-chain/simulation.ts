@@ -1,0 +1,39 @@
+import type { Hex } from "../../../src/domain/lane.ts";
+import type { Call } from "../../../src/ports/chain.ts";
+import type { SimulatedChain } from "./core.ts";
+import { intrinsicGas } from "./transaction.ts";
+import type { ChainView } from "./view.ts";
+
+/** What a call comes to on a chain without an EVM: gas, a programmed revert, or a sum that is too much. */
+export type CallOutcome =
+  | { readonly outcome: "ok"; readonly gas: bigint }
+  | { readonly outcome: "revert"; readonly data: Hex }
+  | { readonly outcome: "insufficientFunds"; readonly detail: string }
+  | { readonly outcome: "gasTooLow"; readonly detail: string }
+  | { readonly outcome: "gasOverBlock"; readonly detail: string };
+
+export interface PricedCall extends Call {
+  readonly maxFeePerGas?: bigint;
+}
+
+export function simulateCall(chain: SimulatedChain, view: ChainView, call: PricedCall): CallOutcome {
+  const { balance } = view.account(call.from);
+  const gas = call.gas ?? 0n;
+  const want = call.value + gas * (call.maxFeePerGas ?? 0n);
+  if (want > balance) {
+    const detail = `insufficient funds for gas * price + value: address ${call.from} have ${balance} want ${want}`;
+    return { outcome: "insufficientFunds", detail };
+  }
+  const needed = intrinsicGas(Buffer.from(call.data.slice(2), "hex"), call.to === null, {
+    addresses: call.accessList?.length ?? 0,
+    storageKeys: call.accessList?.reduce((sum, entry) => sum + entry.storageKeys.length, 0) ?? 0,
+  });
+  if (needed > chain.gasLimit || gas > chain.gasLimit) {
+    return { outcome: "gasOverBlock", detail: `gas required exceeds allowance (${chain.gasLimit})` };
+  }
+  if (call.gas !== undefined && call.gas < needed) {
+    return { outcome: "gasTooLow", detail: `intrinsic gas too low: have ${call.gas}, want ${needed}` };
+  }
+  const data = chain.revertDataOf(call.to);
+  return data === null ? { outcome: "ok", gas: needed } : { outcome: "revert", data };
+}

@@ -1,0 +1,83 @@
+import type { Address, Hash } from "../../../src/domain/lane.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { SimulatedBlock } from "./block.ts";
+import { tipOf } from "./block.ts";
+import type { SimulatedChain } from "./core.ts";
+import type { Faults } from "./faults.ts";
+import type { Account } from "./ledger.ts";
+
+/** The chain as one endpoint shows it: behind, or lying, where its faults say so. */
+export class ChainView {
+  readonly #chain: SimulatedChain;
+  readonly #faults: Faults;
+  readonly #sortedTips = new WeakMap<SimulatedBlock, readonly bigint[]>();
+
+  constructor(chain: SimulatedChain, faults: Faults) {
+    this.#chain = chain;
+    this.#faults = faults;
+  }
+
+  get head(): SimulatedBlock {
+    const { pinnedHead } = this.#faults;
+    return (pinnedHead === null ? null : this.#chain.blocks.byNumber(pinnedHead)) ?? this.#chain.head;
+  }
+
+  /** Null where this node has no such tag. */
+  tagged(tag: "latest" | "safe" | "finalized"): SimulatedBlock | null {
+    if (tag === "latest") return this.head;
+    const depths = this.#chain.options.tagDepths;
+    return depths === null ? null : this.byNumber(Math.max(0, this.head.number - depths[tag]));
+  }
+
+  byNumber(number: number): SimulatedBlock | null {
+    return number > this.head.number ? null : this.#chain.blocks.byNumber(number);
+  }
+
+  byHash(hash: Hash): SimulatedBlock | null {
+    const block = this.#chain.blocks.byHash(hash);
+    return block === null || block.number > this.head.number ? null : block;
+  }
+
+  receipt(hash: Hash): Receipt | null {
+    const receipt = this.#chain.receipt(hash);
+    return receipt === null || receipt.blockNumber > this.head.number ? null : receipt;
+  }
+
+  account(address: Address, atBlock = this.head.number): Account {
+    return atBlock === this.#chain.head.number ? this.#chain.account(address) : this.#chain.account(address, atBlock);
+  }
+
+  transactionCount(address: Address, tag: "latest" | "pending"): number {
+    const behind = this.head !== this.#chain.head;
+    const honest = tag === "latest" || behind ? this.account(address).nonce : this.#chain.pendingNonce(address);
+    return this.#faults.nonce(honest, address, tag);
+  }
+
+  /** The tip at a percentile of a block's transactions; null for an empty block. */
+  tipAt(block: SimulatedBlock, percentile: number): bigint | null {
+    if (block.transactions.length === 0) return null;
+    let tips = this.#sortedTips.get(block);
+    if (tips === undefined) {
+      tips = block.transactions
+        .map((executed) => tipOf(executed, block.baseFeePerGas))
+        .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+      this.#sortedTips.set(block, tips);
+    }
+    return tips[Math.min(tips.length - 1, Math.floor((tips.length * percentile) / 100))] ?? null;
+  }
+
+  /** eth_gasPrice: the next base fee and a usual tip. */
+  gasPrice(): bigint {
+    return (this.#chain.nextBaseFee ?? 0n) + this.suggestedTip();
+  }
+
+  /** eth_maxPriorityFeePerGas: the median of the last block that held anything, else one gwei. */
+  suggestedTip(): bigint {
+    for (let number = this.head.number; number > Math.max(0, this.head.number - 20); number--) {
+      const block = this.byNumber(number);
+      const tip = block === null ? null : this.tipAt(block, 60);
+      if (tip !== null) return tip;
+    }
+    return 1_000_000_000n;
+  }
+}
