@@ -1,0 +1,85 @@
+import { randomBytes } from "node:crypto";
+import { readdir, readlink, rename, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { EmbeddedError, systemCode } from "./errors.ts";
+import { findProcess } from "./processes.ts";
+
+const PREFIX = "supervisor.";
+const RELEASED = "released";
+
+export interface DirectoryLock {
+  release(): Promise<void>;
+}
+
+/**
+ * One Fencepost per directory, by the same idea as the lanes: terms with a number that only grows. `supervisor.<n>` is a
+ * symbolic link whose target names the holder (`<pid>:<identity>`): made in one atomic step, contents included, and only
+ * by one process per number. The highest number is the holder. A dead holder is never removed, only outnumbered, so a
+ * slow claimant that saw an older term cannot delete, or slip in under, a newer one.
+ */
+export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  const identity = (await findProcess(process.pid))?.identity ?? "unknown";
+  for (;;) {
+    const last = await highestTerm(directory);
+    if (last > 0) await assertGone(directory, last);
+    const term = last + 1;
+    if (!(await claim(directory, term, `${process.pid}:${identity}`))) continue;
+    if ((await highestTerm(directory)) > term) {
+      await rm(pathOf(directory, term), { force: true });
+      continue;
+    }
+    await forgetBefore(directory, term);
+    return { release: () => release(directory, term) };
+  }
+}
+
+async function claim(directory: string, term: number, holder: string): Promise<boolean> {
+  try {
+    await symlink(holder, pathOf(directory, term));
+    return true;
+  } catch (error) {
+    if (systemCode(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+async function assertGone(directory: string, term: number): Promise<void> {
+  const holder = await readlink(pathOf(directory, term)).catch(() => RELEASED);
+  if (holder === RELEASED) return;
+  const pid = Number.parseInt(holder, 10);
+  const live = await findProcess(pid);
+  if (live !== null && holder === `${pid}:${live.identity}`) {
+    throw new EmbeddedError("ALREADY_RUNNING", `another Fencepost is already running on this directory (pid ${pid})`);
+  }
+}
+
+/** The term stays, so that its number is never given twice; only its holder is struck out. */
+async function release(directory: string, term: number): Promise<void> {
+  const draft = join(directory, `.${PREFIX}${randomBytes(6).toString("hex")}`);
+  try {
+    await symlink(RELEASED, draft);
+    await rename(draft, pathOf(directory, term));
+  } catch (error) {
+    // The directory may have been deleted under us: then there is nothing left to release.
+    if (systemCode(error) !== "ENOENT") throw error;
+  }
+}
+
+async function forgetBefore(directory: string, term: number): Promise<void> {
+  for (const old of await terms(directory)) {
+    if (old < term) await rm(pathOf(directory, old), { force: true });
+  }
+}
+
+async function highestTerm(directory: string): Promise<number> {
+  return Math.max(0, ...(await terms(directory)));
+}
+
+async function terms(directory: string): Promise<number[]> {
+  const names = await readdir(directory);
+  return names.filter((name) => /^supervisor\.\d+$/.test(name)).map((name) => Number(name.slice(PREFIX.length)));
+}
+
+function pathOf(directory: string, term: number): string {
+  return join(directory, `${PREFIX}${term}`);
+}

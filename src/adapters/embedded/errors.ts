@@ -1,0 +1,28 @@
+export type EmbeddedErrorCode =
+  | "NOT_INSTALLED"
+  | "UNSUPPORTED_PLATFORM"
+  | "PORT_TAKEN"
+  | "ALREADY_RUNNING"
+  | "DIRECTORY_UNUSABLE"
+  | "OTHER_VERSION"
+  | "START_FAILED";
+
+/** Why an embedded server could not be had. The message is the one line that a person reads: what is wrong, what to do. */
+export class EmbeddedError extends Error {
+  readonly code: EmbeddedErrorCode;
+
+  constructor(code: EmbeddedErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "EmbeddedError";
+    this.code = code;
+  }
+}
+
+/** The `code` that Node puts on system errors (`EACCES`, `ENOENT`, …), or null for anything else. */
+export function systemCode(error: unknown): string | null {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

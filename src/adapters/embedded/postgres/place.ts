@@ -1,0 +1,105 @@
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { EmbeddedError, messageOf } from "../errors.ts";
+import { type Account, run } from "../processes.ts";
+
+/** Where the server's files live, and who may touch them. */
+export interface Place {
+  /** The directory that was asked for; the lock is here. */
+  readonly directory: string;
+  /** Usually the same; elsewhere when the server's account cannot enter `directory`. */
+  readonly home: string;
+  /** Null = the server runs as we do. PostgreSQL refuses to run as root, so under root it is somebody else. */
+  readonly account: Account | null;
+}
+
+/** Kept between reboots, unlike /tmp, and open to every account. */
+const SHARED_SPACE = "/var/tmp";
+const POINTER = "postgres.location";
+const STAND_INS = ["nobody", "postgres", "_postgres"];
+/** Node hands a child's uid on as a signed 32-bit number; macOS' `nobody` does not fit. */
+const HIGHEST_UID = 2 ** 31 - 1;
+
+export async function makeDirectory(directory: string): Promise<string> {
+  const path = resolve(directory);
+  try {
+    const created = await mkdir(path, { recursive: true });
+    // What we made ourselves must be passable for the server's account, whatever the umask says.
+    if (created !== undefined && isRoot()) await chmod(path, 0o755);
+    return path;
+  } catch (error) {
+    throw new EmbeddedError("DIRECTORY_UNUSABLE", `cannot create ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+export async function choosePlace(directory: string, log: (line: string) => void): Promise<Place> {
+  if (!isRoot()) return { directory, home: directory, account: null };
+  const moved = await readPointer(directory);
+  const account = await chooseAccount(moved ?? directory);
+  if (moved !== null && (await canEnter(moved, account))) return { directory, home: moved, account };
+  if (await canEnter(directory, account)) return { directory, home: directory, account };
+  return { directory, home: await moveOut(directory, account, log), account };
+}
+
+export function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** Gives a path to the server's account. */
+export async function handOver(path: string, account: Account | null): Promise<void> {
+  if (account !== null) await chown(path, account.uid, account.gid);
+}
+
+export async function handOverTree(path: string, account: Account | null): Promise<void> {
+  if (account === null) return;
+  await handOver(path, account);
+  for (const entry of await readdir(path, { recursive: true })) await handOver(join(path, entry), account);
+}
+
+/**
+ * Whoever already owns the data, else the owner of the directory (a checkout mounted into a container: its owner can then
+ * delete the files), else nobody. `initdb` insists on an account that has a name, hence the look-up.
+ */
+async function chooseAccount(home: string): Promise<Account> {
+  const owner = (await ownerOf(join(home, "postgres"))) ?? (await ownerOf(home));
+  if (owner !== null && (await lookUp(String(owner.uid))) !== null) return owner;
+  for (const name of STAND_INS) {
+    const account = await lookUp(name);
+    if (account !== null) return account;
+  }
+  throw new EmbeddedError(
+    "START_FAILED",
+    "PostgreSQL refuses to run as root and this system has no account 'nobody': run as another user, or bring a database URL",
+  );
+}
+
+async function ownerOf(path: string): Promise<Account | null> {
+  const found = await stat(path).catch(() => null);
+  return found === null || found.uid === 0 ? null : { uid: found.uid, gid: found.gid };
+}
+
+async function lookUp(nameOrUid: string): Promise<Account | null> {
+  const [uid, gid] = await Promise.all([run("id", ["-u", nameOrUid]), run("id", ["-g", nameOrUid])]);
+  if (uid.code !== 0 || gid.code !== 0) return null;
+  const account = { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+  return account.uid > 0 && account.uid <= HIGHEST_UID ? account : null;
+}
+
+/** Asked of the kernel, as that account: modes of all parents, access lists and mounts take part in the answer. */
+async function canEnter(path: string, account: Account): Promise<boolean> {
+  return (await run("/bin/sh", ["-c", 'cd "$1"', "sh", path], account)).code === 0;
+}
+
+/** A checkout in /root, or in a private temporary directory, cannot be entered by anybody but root. */
+async function moveOut(directory: string, account: Account, log: (line: string) => void): Promise<string> {
+  const home = await mkdtemp(join(SHARED_SPACE, "fencepost-"));
+  await handOver(home, account);
+  await writeFile(join(directory, POINTER), home);
+  log(`PostgreSQL runs as uid ${account.uid}, which cannot enter ${directory}: its files are in ${home}`);
+  return home;
+}
+
+async function readPointer(directory: string): Promise<string | null> {
+  const home = await readFile(join(directory, POINTER), "utf8").catch(() => "");
+  return home.startsWith(`${SHARED_SPACE}/`) ? home : null;
+}
