@@ -78,11 +78,14 @@ export class BlockWindow {
   }
 }
 
+/** Ascending, contiguous, each the parent of the next. */
+export function isLinked(blocks: readonly BlockRef[]): boolean {
+  return blocks.every((block, index) => {
+    const parent = blocks[index - 1];
+    return parent === undefined || (block.number === parent.number + 1 && block.parentHash === parent.hash);
+  });
+}
+
 function assertLinked(blocks: readonly BlockRef[]): void {
-  for (let i = 1; i < blocks.length; i++) {
-    const [parent, child] = [blocks[i - 1] as BlockRef, blocks[i] as BlockRef];
-    if (child.number !== parent.number + 1 || child.parentHash !== parent.hash) {
-      throw new Error(`block ${child.number} ${child.hash} does not follow ${parent.number} ${parent.hash}`);
-    }
-  }
+  if (!isLinked(blocks)) throw new Error(`blocks ${blocks.map((block) => block.number).join(", ")} are not one chain`);
 }

@@ -14,7 +14,11 @@ export function intrinsicGas(payload: Pick<Payload, "to" | "data" | "accessList"
 }
 
 /** Estimates are exact for the state they saw; calls get a fifth on top for the state they will meet. */
-export function withMargin(estimate: bigint, payload: Pick<Payload, "to" | "data">, blockGasLimit: bigint | null): bigint {
+export function withMargin(
+  estimate: bigint,
+  payload: Pick<Payload, "to" | "data">,
+  blockGasLimit: bigint | null,
+): bigint {
   if (payload.to !== null && payload.data === "0x") return estimate;
   const padded = estimate + estimate / 5n;
   return blockGasLimit !== null && padded > blockGasLimit && estimate <= blockGasLimit ? blockGasLimit : padded;

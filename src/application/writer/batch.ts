@@ -97,14 +97,15 @@ export function splitEntry(entry: Entry): readonly Entry[] {
 
 function reassemble(entry: Entry, results: readonly (WriteOutcome | { readonly error: unknown })[]): void {
   const failure = results.find((result) => "error" in result && entry.write.kind !== "allocate");
-  if (failure !== undefined && "error" in failure) return entry.reject(failure.error);
   const fenced = results.find((result) => "status" in result && result.status === "fenced");
-  if (fenced !== undefined) return entry.resolve(fenced as WriteOutcome);
-  if (entry.write.kind === "allocate") return entry.resolve(reassembleAllocation(results));
-  entry.resolve({
-    status: "applied",
-    items: results.flatMap((result) => ("status" in result && result.status === "applied" ? result.items : [])),
-  });
+  if (failure !== undefined && "error" in failure) entry.reject(failure.error);
+  else if (fenced !== undefined) entry.resolve(fenced as WriteOutcome);
+  else if (entry.write.kind === "allocate") entry.resolve(reassembleAllocation(results));
+  else entry.resolve({ status: "applied", items: results.flatMap(appliedItems) });
+}
+
+function appliedItems(result: WriteOutcome | { readonly error: unknown }): readonly ("applied" | "conflict")[] {
+  return "status" in result && result.status === "applied" ? result.items : [];
 }
 
 function reassembleAllocation(results: readonly (WriteOutcome | { readonly error: unknown })[]): WriteOutcome {

@@ -8,7 +8,7 @@
  * carries any: a node that is paused there holds up nobody for longer than a lock timeout.
  */
 import { backoffMs } from "../../domain/backoff.ts";
-import { type Fence, laneKey, shardOf } from "../../domain/lane.ts";
+import { type Fence, type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import {
@@ -50,7 +50,8 @@ export class Committer {
   private completing = false;
   private readonly busyShards = new Set<number>();
   private cancelTimer: (() => void) | null = null;
-  private idleWaiters: (() => void)[] = [];
+  private readonly openWrites = new Map<LaneKey, number>();
+  private idleWaiters: { readonly isIdle: () => boolean; readonly resolve: () => void }[] = [];
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
@@ -64,9 +65,25 @@ export class Committer {
   }
 
   /** Resolves with the write's fate once it is durable; rejects with what the store threw. */
-  write(write: LaneWrite): Promise<WriteOutcome> {
+  async write(write: LaneWrite): Promise<WriteOutcome> {
+    const key = laneKey(write.fence.lane);
+    this.openWrites.set(key, (this.openWrites.get(key) ?? 0) + 1);
+    try {
+      return await this.enqueue(write, shardOf(key, this.settings.shards));
+    } finally {
+      this.close(key);
+    }
+  }
+
+  /** Resolves when nothing is queued or in flight, of one lane where given. */
+  async idle(lane?: Lane): Promise<void> {
+    const key = lane === undefined ? null : laneKey(lane);
+    const isIdle = (): boolean => (key === null ? this.openWrites.size === 0 : !this.openWrites.has(key));
+    if (!isIdle()) await new Promise<void>((resolve) => this.idleWaiters.push({ isIdle, resolve }));
+  }
+
+  private enqueue(write: LaneWrite, shard: number): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
-      const shard = shardOf(laneKey(write.fence.lane), this.settings.shards);
       const weight = weightOf(write);
       this.queue.push({ write, shard, weight, resolve, reject });
       this.queuedItems += weight;
@@ -74,15 +91,21 @@ export class Committer {
     });
   }
 
-  /** Resolves when nothing is queued or in flight. */
-  async idle(): Promise<void> {
-    if (this.queue.length === 0 && this.inFlight === 0) return;
-    await new Promise<void>((resolve) => this.idleWaiters.push(resolve));
+  private close(key: LaneKey): void {
+    const left = (this.openWrites.get(key) ?? 1) - 1;
+    if (left > 0) this.openWrites.set(key, left);
+    else this.openWrites.delete(key);
+    const ready = this.idleWaiters.filter((waiter) => waiter.isIdle());
+    this.idleWaiters = this.idleWaiters.filter((waiter) => !ready.includes(waiter));
+    for (const waiter of ready) waiter.resolve();
   }
 
   private schedule(): void {
     if (this.inFlight >= MAX_IN_FLIGHT) return;
-    if (this.queuedItems >= this.settings.batchSize) return this.flush();
+    if (this.queuedItems >= this.settings.batchSize) {
+      this.flush();
+      return;
+    }
     if (this.cancelTimer !== null) return;
     this.cancelTimer = this.ports.clock.after(this.settings.batchTimeoutMs, () => {
       this.cancelTimer = null;
@@ -103,16 +126,8 @@ export class Committer {
       for (const shard of shards) this.busyShards.delete(shard);
       if (completing) this.completing = false;
       this.inFlight--;
-      this.afterCommit();
+      if (this.queue.length > 0) this.flush();
     });
-  }
-
-  private afterCommit(): void {
-    if (this.queue.length > 0) return this.flush();
-    if (this.inFlight > 0) return;
-    const waiters = this.idleWaiters;
-    this.idleWaiters = [];
-    for (const resolve of waiters) resolve();
   }
 
   /** The longest prefix of each free shard's work that fits one transaction. */
@@ -163,7 +178,10 @@ export class Committer {
     } catch (error) {
       if (!(error instanceof BatchRefused)) throw error;
       const pieces = batch.length > 1 ? batch : splitEntry(batch[0] as Entry);
-      if (pieces.length === 1) return (pieces[0] as Entry).reject(error);
+      if (pieces.length === 1) {
+        (pieces[0] as Entry).reject(error);
+        return;
+      }
       const middle = Math.ceil(pieces.length / 2);
       await this.commitOrBisect(pieces.slice(0, middle));
       await this.commitOrBisect(pieces.slice(middle));

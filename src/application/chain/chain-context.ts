@@ -1,0 +1,68 @@
+import type { Fees, FeeWishes } from "../../domain/fees.ts";
+import { type FeeMarket, priceFirstAttempt } from "../../domain/fees.ts";
+import type { Address } from "../../domain/lane.ts";
+import type { Chain } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { HashIndex } from "../lane/owned-lane.ts";
+import type { ChainSettings } from "../settings.ts";
+import { HeadFollower } from "./head-follower.ts";
+
+interface Memo<T> {
+  readonly atMs: number;
+  readonly value: Promise<T>;
+}
+
+/** One chain as this node knows it: the port, its settings, the head, the tracked hashes, and what may be asked once per block. */
+export class ChainContext {
+  readonly chain: Chain;
+  readonly settings: ChainSettings;
+  readonly follower: HeadFollower;
+  readonly hashes: HashIndex = new Map();
+  reachable = true;
+  private readonly clock: Clock;
+  private market: Memo<FeeMarket> | null = null;
+  private readonly balances = new Map<Address, Memo<bigint>>();
+
+  constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
+    this.chain = chain;
+    this.settings = settings;
+    this.clock = ports.clock;
+    this.follower = new HeadFollower(chain, ports.telemetry, settings);
+  }
+
+  /** A new head: what was asked of the one before is out of date. */
+  forget(): void {
+    this.market = null;
+    this.balances.clear();
+  }
+
+  async price(wishes: FeeWishes): Promise<Fees> {
+    return priceFirstAttempt(await this.feeMarket(), wishes, this.settings.maxFeeWei);
+  }
+
+  feeMarket(): Promise<FeeMarket> {
+    this.market =
+      this.fresh(this.market) ??
+      this.remember(this.chain.feeMarket(), () => {
+        this.market = null;
+      });
+    return this.market.value;
+  }
+
+  balance(address: Address): Promise<bigint> {
+    const known = this.fresh(this.balances.get(address) ?? null);
+    const memo = known ?? this.remember(this.chain.balance(address), () => this.balances.delete(address));
+    this.balances.set(address, memo);
+    return memo.value;
+  }
+
+  private fresh<T>(memo: Memo<T> | null): Memo<T> | null {
+    return memo !== null && this.clock.monotonicMs() - memo.atMs < this.settings.pollIntervalMs ? memo : null;
+  }
+
+  private remember<T>(value: Promise<T>, forget: () => void): Memo<T> {
+    value.catch(forget);
+    return { atMs: this.clock.monotonicMs(), value };
+  }
+}

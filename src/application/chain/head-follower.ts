@@ -1,0 +1,141 @@
+/**
+ * Follows the head of one chain and keeps a hash-linked window of recent blocks. One follower per chain and node; its
+ * RPC cost grows with blocks, not with pending transactions. What it learns goes to consumers through bounded buffers.
+ *
+ * Reads: the chain. Writes: nothing durable. A crash leaves nothing: the next follower begins at the head it finds and
+ * everybody who tracks a hash looks for its receipt once.
+ */
+import { BlockBuffer, type Drained } from "../../domain/block-buffer.ts";
+import { type BlockRef, BlockWindow, isLinked } from "../../domain/block-window.ts";
+import { watchDepth } from "../../domain/finality.ts";
+import { type Block, type Chain, ChainUnavailable } from "../../ports/chain.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { ChainSettings } from "../settings.ts";
+
+export interface HeadChange {
+  readonly added: readonly Block[];
+  readonly removed: readonly BlockRef[];
+}
+
+export interface Subscription {
+  drain(): Drained<HeadChange>;
+}
+
+/** Room beyond the watch depth, so that a reorg of that depth still finds its fork point here. */
+const SPARE_BLOCKS = 16;
+const FETCH_AT_ONCE = 64;
+
+export class HeadFollower {
+  private readonly chain: Chain;
+  private readonly telemetry: Telemetry;
+  private readonly settings: ChainSettings;
+  private readonly capacity: number;
+  private readonly buffers = new Set<BlockBuffer<HeadChange>>();
+  private current = BlockWindow.empty;
+  private newest: Block | null = null;
+
+  constructor(chain: Chain, telemetry: Telemetry, settings: ChainSettings) {
+    this.chain = chain;
+    this.telemetry = telemetry;
+    this.settings = settings;
+    this.capacity = watchDepth(settings.confirmations) + SPARE_BLOCKS;
+  }
+
+  /** The frozen view: immutable, replaced as a whole. */
+  get window(): BlockWindow {
+    return this.current;
+  }
+
+  /** The newest block with its contents; null before the first answer. */
+  get head(): Block | null {
+    return this.newest;
+  }
+
+  subscribe(): Subscription {
+    const buffer = new BlockBuffer<HeadChange>(this.settings.blockQueueLength);
+    this.buffers.add(buffer);
+    return buffer;
+  }
+
+  /** One look at the head. True where the canonical chain changed. Throws `ChainUnavailable`. */
+  async advance(): Promise<boolean> {
+    const head = await this.chain.head("latest");
+    if (head === null) throw new ChainUnavailable("the node knows no latest block");
+    if (this.current.tip === null) return this.begin(head);
+    if (this.current.contains(head)) return false;
+    const branch = await this.branchTo(head);
+    if (branch === "lagging") return false;
+    const change = branch === "lost" ? null : this.current.extend(branch, this.capacity);
+    if (change === null) return this.begin(head);
+    this.current = change.window;
+    this.newest = head;
+    if (change.removed.length > 0) this.reportReorg(change.removed);
+    for (const buffer of this.buffers) buffer.push({ added: change.added, removed: change.removed });
+    this.reportHead(head);
+    return true;
+  }
+
+  /**
+   * The blocks that lead from the window to `head`. "lagging": the endpoint is behind and contradicts nothing.
+   * "lost": the fork point is deeper than the window, or the node cannot tell.
+   */
+  private async branchTo(head: Block): Promise<readonly Block[] | "lagging" | "lost"> {
+    const tip = this.current.tip as BlockRef;
+    if (head.number <= tip.number && this.current.hashAt(head.number) === null) return "lagging";
+    const between = head.number - tip.number - 1;
+    if (between > this.capacity) return "lost";
+    const branch: Block[] = [...(await this.fetchRange(tip.number + 1, head.number - 1)), head];
+    if (!isLinked(branch)) throw new ChainUnavailable("the chain moved while it was read");
+    for (let depth = 0; depth <= this.capacity; depth++) {
+      const first = branch[0] as Block;
+      if (this.current.contains({ number: first.number - 1, hash: first.parentHash })) return branch;
+      const parent = await this.chain.blockByHash(first.parentHash);
+      if (parent === null) return "lost";
+      branch.unshift(parent);
+    }
+    return "lost";
+  }
+
+  private async fetchRange(from: number, to: number): Promise<readonly Block[]> {
+    const blocks: Block[] = [];
+    for (let start = from; start <= to; start += FETCH_AT_ONCE) {
+      const numbers = range(start, Math.min(to, start + FETCH_AT_ONCE - 1));
+      for (const block of await this.chain.blocksByNumber(numbers)) {
+        if (block === null) throw new ChainUnavailable("a block below the head is missing at this endpoint");
+        blocks.push(block);
+      }
+    }
+    return blocks;
+  }
+
+  /** First sight, or continuity lost: the window is filled anew, and everyone is told that blocks may have been missed. */
+  private async begin(head: Block): Promise<boolean> {
+    const first = this.current.tip === null;
+    const below = await this.fetchRange(Math.max(0, head.number - this.capacity + 1), head.number - 1);
+    if (!isLinked([...below, head])) throw new ChainUnavailable("the chain moved while it was read");
+    this.current = BlockWindow.of([...below, head]);
+    this.newest = head;
+    for (const buffer of this.buffers) {
+      buffer.markGap();
+      buffer.push({ added: [head], removed: [] });
+    }
+    if (!first) {
+      this.telemetry.emit({ type: "chain.gap", chainId: this.chain.chainId, reason: "fork point beyond the window" });
+    }
+    this.reportHead(head);
+    return true;
+  }
+
+  private reportHead(head: Block): void {
+    this.telemetry.emit({ type: "chain.head", chainId: this.chain.chainId, number: head.number, hash: head.hash });
+  }
+
+  private reportReorg(removed: readonly BlockRef[]): void {
+    const fromBlock = (removed.at(-1) as BlockRef).number;
+    this.telemetry.emit({ type: "chain.reorg", chainId: this.chain.chainId, depth: removed.length, fromBlock });
+  }
+}
+
+function range(from: number, to: number): readonly number[] {
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
+}

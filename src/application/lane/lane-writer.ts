@@ -1,0 +1,91 @@
+import type { Hash } from "../../domain/lane.ts";
+import {
+  isSettled,
+  TRANSITIONS,
+  type TransitionEvent,
+  type TransitionRule,
+  transition,
+} from "../../domain/transitions.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LaneWrite, NewCompletion, TransitionItem, WriteOutcome } from "../../ports/lane-store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { OwnedLane, Tracked } from "./owned-lane.ts";
+
+export interface LaneWriterPorts {
+  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly nodeId: string;
+  /** Memory and database may differ: drop the one and read the other. */
+  readonly reload: (lane: OwnedLane, reason: string) => void;
+}
+
+type Changes = Omit<TransitionItem, "txId" | "event" | "from" | "to" | "subState" | "completion">;
+
+export interface Planned {
+  readonly tx: Tracked;
+  readonly item: TransitionItem;
+}
+
+/**
+ * Moves a transaction in memory, through the transition table, and says what the database must do to follow. Writes of
+ * a lane commit in the order they are planned, so the next plan may build on this one before it is durable; if it
+ * fails, the whole lane is read again.
+ */
+export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {}): Planned {
+  const from = tx.status;
+  const to = transition(from, event);
+  tx.status = to;
+  const rule: TransitionRule = TRANSITIONS[event];
+  const completion: NewCompletion | undefined = rule.completion && {
+    ...rule.completion,
+    subState: to.subState,
+    txHash: tx.receipt?.txHash ?? (tx.attempts.at(-1)?.txHash as Hash),
+  };
+  const item = { txId: tx.txId, event, from: from.state, to: to.state, subState: to.subState, ...changes };
+  return { tx, item: completion === undefined ? item : { ...item, completion } };
+}
+
+/** Commits planned moves. False: not all were applied, the lane has stopped, and nothing more may be done for it. */
+export async function commitPlanned(
+  ports: LaneWriterPorts,
+  lane: OwnedLane,
+  planned: readonly Planned[],
+): Promise<boolean> {
+  if (planned.length === 0) return !lane.stopped;
+  let outcome: WriteOutcome;
+  try {
+    const items = planned.map(({ item }) => item);
+    outcome = await ports.writer.write({ kind: "transition", fence: lane.fence, items });
+  } catch (error) {
+    ports.reload(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
+    return false;
+  }
+  if (outcome.status !== "applied") return false;
+  const conflict = outcome.items.indexOf("conflict");
+  for (let index = 0; index < planned.length; index++) {
+    if (outcome.items[index] === "applied") report(ports, lane, planned[index] as Planned);
+  }
+  if (conflict === -1) return !lane.stopped;
+  const { item } = planned[conflict] as Planned;
+  ports.reload(lane, `${item.txId} was not ${item.from} when it was to ${item.event}`);
+  return false;
+}
+
+function report(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {
+  const ageMs = isSettled(item.to) ? { ageMs: ports.clock.now().getTime() - tx.createdAt.getTime() } : {};
+  ports.telemetry.emit({
+    type: "tx.transition",
+    lane: lane.lane,
+    txId: tx.txId,
+    nonce: tx.nonce,
+    event: item.event,
+    from: item.from,
+    state: item.to,
+    subState: item.subState,
+    txHash: tx.receipt?.txHash ?? tx.attempts.at(-1)?.txHash ?? null,
+    nodeId: ports.nodeId,
+    token: lane.fence.token,
+    ...ageMs,
+  });
+}

@@ -1,0 +1,172 @@
+/**
+ * Tenure. A node registers an instance and renews one heartbeat row; every lane it holds points at that row. Two things
+ * keep a stale node harmless, and only the first is about safety:
+ *
+ *  - the fence: each write proves (lane, instance, token) under a lock on the lane row, so whatever this process
+ *    believes, the database refuses it after a takeover;
+ *  - the deadline: measured on the monotonic clock from the moment a renewal *started*, less the skew allowance. It can
+ *    only make a node stop sooner than the database would make it.
+ *
+ * An instance that missed its renewal is over for good. The process goes on as a new one and claims its lanes again.
+ */
+import type { Clock } from "../../ports/clock.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import type { Failpoints } from "../../ports/failpoints.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { NodeSettings } from "../settings.ts";
+
+export interface LeasePorts {
+  readonly store: LeaseStore;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly telemetry: Telemetry;
+  readonly failpoint: Failpoints;
+}
+
+export interface LeaseEvents {
+  /** The instance is over: every lane it held is lost, and must be claimed again under the new one. */
+  onLost(): void;
+  /** Some instance was declared dead: its lanes are free. */
+  onFreed(): void;
+}
+
+const RETRY_MS = 250;
+
+export class Lease {
+  private readonly ports: LeasePorts;
+  private readonly settings: NodeSettings;
+  private readonly events: LeaseEvents;
+  private readonly stopping = new AbortController();
+  private current: string | null = null;
+  private deadlineMs = Number.NEGATIVE_INFINITY;
+  private loop: Promise<void> | null = null;
+  /** Counters of other instances as last seen change, and when, on our own clock. */
+  private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
+
+  constructor(ports: LeasePorts, settings: NodeSettings, events: LeaseEvents) {
+    this.ports = ports;
+    this.settings = settings;
+    this.events = events;
+  }
+
+  /** Throws before `start` has registered one. */
+  get instanceId(): string {
+    if (this.current === null) throw new Error("the node has no instance yet");
+    return this.current;
+  }
+
+  /** False past our own deadline: no more sends, whatever the database thinks. */
+  mayAct(): boolean {
+    return this.ports.clock.monotonicMs() < this.deadlineMs;
+  }
+
+  async start(): Promise<void> {
+    await this.register();
+    this.loop = this.run();
+  }
+
+  /** Graceful end: lanes released and the instance retired, so that nobody has to wait for an expiry. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+    this.deadlineMs = Number.NEGATIVE_INFINITY;
+    if (this.current !== null) await this.ports.store.retireInstance(this.current);
+  }
+
+  /** Ends renewal without a word to the database; what a crash looks like from outside. */
+  async abandon(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+    this.deadlineMs = Number.NEGATIVE_INFINITY;
+  }
+
+  private async register(): Promise<void> {
+    const { nodeId, url, version, mode, lease } = this.settings;
+    const instanceId = this.ports.entropy.uuid();
+    const startedMs = this.ports.clock.monotonicMs();
+    await this.ports.store.registerInstance({
+      instanceId,
+      nodeId,
+      url,
+      version,
+      mode,
+      leaseDurationMs: lease.durationMs,
+    });
+    this.current = instanceId;
+    this.extendFrom(startedMs);
+    this.ports.telemetry.emit({ type: "instance.registered", instanceId, nodeId });
+  }
+
+  private extendFrom(startedMs: number): void {
+    this.deadlineMs = startedMs + this.settings.lease.durationMs - this.settings.lease.clockSkewMs;
+  }
+
+  private async run(): Promise<void> {
+    let waitMs = this.settings.lease.renewIntervalMs;
+    while (await this.pause(waitMs)) {
+      const alive = await this.renew();
+      waitMs = alive ? this.settings.lease.renewIntervalMs : Math.min(RETRY_MS, this.settings.lease.renewIntervalMs);
+      if (alive) await this.sweep();
+    }
+  }
+
+  private async pause(ms: number): Promise<boolean> {
+    await this.ports.clock.sleep(ms, this.stopping.signal).catch(() => undefined);
+    return !this.stopping.signal.aborted;
+  }
+
+  /** False: the database did not answer; nothing is known, so only the deadline runs on. */
+  private async renew(): Promise<boolean> {
+    const startedMs = this.ports.clock.monotonicMs();
+    try {
+      if (await this.ports.store.renewInstance(this.instanceId, this.settings.lease.durationMs)) {
+        this.extendFrom(startedMs);
+        await this.ports.failpoint("lease.renewed");
+        return true;
+      }
+      await this.replaceInstance();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  private async replaceInstance(): Promise<void> {
+    this.deadlineMs = Number.NEGATIVE_INFINITY;
+    this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
+    await this.register();
+    this.events.onLost();
+  }
+
+  /** Declares others dead: past by the database's clock, or standing still for duration + skew on ours. */
+  private async sweep(): Promise<void> {
+    try {
+      const freed = await this.declareDead();
+      if (freed) this.events.onFreed();
+    } catch {
+      // The next renewal tries again; a database that does not answer frees nobody.
+    }
+  }
+
+  private async declareDead(): Promise<boolean> {
+    const nowMs = this.ports.clock.monotonicMs();
+    const patienceMs = this.settings.lease.durationMs + this.settings.lease.clockSkewMs;
+    let freed = false;
+    for (const instance of await this.ports.store.instances()) {
+      if (instance.dead || instance.instanceId === this.current) continue;
+      const seen = this.watched.get(instance.instanceId);
+      const stoodStill = seen?.counter === instance.counter && nowMs - seen.sinceMs >= patienceMs;
+      if (seen?.counter !== instance.counter) {
+        this.watched.set(instance.instanceId, { counter: instance.counter, sinceMs: nowMs });
+      }
+      if (!instance.expired && !stoodStill) continue;
+      const evidence = instance.expired ? "expired" : "stood-still";
+      if (!(await this.ports.store.declareDead(instance.instanceId, instance.counter, evidence))) continue;
+      this.watched.delete(instance.instanceId);
+      this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId: instance.instanceId, evidence });
+      freed = true;
+    }
+    return freed;
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Stage 1, second half: everything that can be known before a nonce is spent.
+ *
+ * Reads: the chain (estimate or simulation, price, balance). Writes: nothing. Invariant: a deterministic failure is
+ * answered 422 and consumes nothing; what the chain could not say decides nothing (I7).
+ *
+ * A revert or a lack of funds is deterministic only when nothing un-mined of the lane stands before the transaction.
+ * Behind pending ones it is accepted where the caller brought gas, and refused with `dependsOnPending` where not.
+ */
+import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
+import { feeCap, isFullyPriced } from "../../../domain/fees.ts";
+import { intrinsicGas, withMargin } from "../../../domain/gas.ts";
+import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
+import { type Call, ChainUnavailable, type Simulation } from "../../../ports/chain.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+
+type Refusal = Exclude<Simulation, { outcome: "ok" }>;
+
+const REASONS: Readonly<Record<Refusal["outcome"], RejectionReason>> = {
+  revert: "REVERT",
+  insufficientFunds: "INSUFFICIENT_FUNDS",
+  gasTooLow: "GAS_TOO_LOW",
+  gasOverBlock: "GAS_OVER_BLOCK",
+};
+
+/** What the lane says about this moment. */
+export interface Standing {
+  /** Something un-mined stands before this transaction. */
+  readonly behindPending: boolean;
+  /** The lane has a cursor, so that a chain that is away need not stop it. */
+  readonly laneKnown: boolean;
+}
+
+export async function prepare(context: ChainContext, intent: Intent, standing: Standing): Promise<PreparedIntent> {
+  const { behindPending, laneKnown } = standing;
+  refuseImpossibleGas(context, intent);
+  if (intent.payload.gas !== undefined && behindPending && isFullyPriced(intent.payload)) {
+    return { ...intent, gas: intent.payload.gas };
+  }
+  try {
+    return await askChain(context, intent, behindPending);
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+    const { gas } = intent.payload;
+    if (gas !== undefined && isFullyPriced(intent.payload) && laneKnown) return { ...intent, gas };
+    throw unavailable("the chain does not answer; bring gas and fees to be accepted meanwhile, or try again", error);
+  }
+}
+
+async function askChain(context: ChainContext, intent: Intent, behindPending: boolean): Promise<PreparedIntent> {
+  const { payload, lane } = intent;
+  if (payload.gas !== undefined && behindPending) {
+    await context.price(payload);
+    return { ...intent, gas: payload.gas };
+  }
+  const [simulation, fees, balance] = await Promise.all([
+    context.chain.simulate(callOf(intent)),
+    context.price(payload),
+    context.balance(lane.signer),
+  ]);
+  if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
+  const blockGasLimit = context.follower.head?.gasLimit ?? null;
+  const gas = payload.gas ?? withMargin(simulation.gas, payload, blockGasLimit);
+  const needed = payload.value + gas * feeCap(fees);
+  if (needed > balance) {
+    const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${balance}`;
+    throw refusal({ outcome: "insufficientFunds", detail }, behindPending);
+  }
+  return { ...intent, gas };
+}
+
+function callOf({ lane, payload }: Intent): Call {
+  const { to, data, value, gas, accessList } = payload;
+  return {
+    from: lane.signer,
+    to,
+    data,
+    value,
+    ...(gas === undefined ? {} : { gas }),
+    ...(accessList === undefined ? {} : { accessList }),
+  };
+}
+
+/** Known without asking: no chain runs a transaction below its intrinsic gas or above its block. */
+function refuseImpossibleGas(context: ChainContext, { payload }: Intent): void {
+  if (payload.gas === undefined) return;
+  const least = intrinsicGas(payload);
+  if (payload.gas < least) {
+    throw refusal(
+      { outcome: "gasTooLow", detail: `gas ${payload.gas} is below the ${least} this transaction costs at least` },
+      false,
+    );
+  }
+  const most = context.follower.head?.gasLimit;
+  if (most !== undefined && payload.gas > most) {
+    throw refusal(
+      { outcome: "gasOverBlock", detail: `gas ${payload.gas} is above the block's limit of ${most}` },
+      false,
+    );
+  }
+}
+
+function refusal(why: Refusal, dependsOnPending: boolean): FencepostError {
+  const extras = { reason: REASONS[why.outcome], ...(dependsOnPending ? { dependsOnPending } : {}) };
+  if (why.outcome !== "revert") return new FencepostError("SUBMISSION_REJECTED", why.detail, extras);
+  const { name, message, data } = why.revert;
+  const detail = `the call would revert${message === null ? "" : `: ${message}`}`;
+  return new FencepostError("SUBMISSION_REJECTED", detail, { ...extras, revert: { name, message, data } });
+}

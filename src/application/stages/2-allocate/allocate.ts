@@ -1,0 +1,92 @@
+/**
+ * Stage 2: a nonce is bound here, and nowhere else.
+ *
+ * Reads: the chain's mined count where the last look is old (nonce-floor.ts). Writes, in one transaction under the
+ * lane's lock: cursor advance, transaction, payload, history. Invariants: I3 (consecutive, never backwards), I5 (a repeat
+ * of a request id consumes nothing), I4 (answered only once durable).
+ * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
+ */
+import { unavailable } from "../../../domain/errors.ts";
+import type { PreparedIntent } from "../../../domain/transaction.ts";
+import type { Failpoints } from "../../../ports/failpoints.ts";
+import {
+  type AllocatedRecord,
+  type AllocateFate,
+  type LaneWrite,
+  type NewTransaction,
+  OutcomeUnknown,
+  type WriteOutcome,
+} from "../../../ports/lane-store.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
+
+export interface AllocatePorts extends NonceFloorPorts {
+  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
+  readonly failpoint: Failpoints;
+  readonly nodeId: string;
+  /** Memory and database may differ: drop the one and read the other. */
+  readonly reload: (lane: OwnedLane, reason: string) => void;
+}
+
+/** One fate per item, in order. "fenced": the lane was lost while they waited; nothing was consumed. */
+export async function allocate(
+  ports: AllocatePorts,
+  context: ChainContext,
+  batch: { readonly lane: OwnedLane; readonly items: readonly NewTransaction[] },
+): Promise<readonly AllocateFate[] | "fenced"> {
+  const { lane, items } = batch;
+  const floor = await nonceFloor(ports, context, lane);
+  if (lane.stopped) return "fenced";
+  const outcome = await write(ports, lane, { kind: "allocate", fence: lane.fence, floor, items });
+  if (outcome.status !== "allocated") return "fenced";
+  await ports.failpoint("allocate.committed");
+  lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
+  const records = outcome.items.flatMap((fate, index) => created(fate, (items[index] as NewTransaction).intent));
+  if (records.length > 0 && !lane.stopped) {
+    lane.enqueue(records);
+    report(ports, lane, records);
+    lane.signing?.kick();
+  }
+  return outcome.items;
+}
+
+async function write(ports: AllocatePorts, lane: OwnedLane, write: LaneWrite): Promise<WriteOutcome> {
+  try {
+    return await ports.writer.write(write);
+  } catch (error) {
+    // Whatever was cached about this lane was true for a batch that did not happen.
+    lane.nonceCheckedAtMs = null;
+    if (error instanceof OutcomeUnknown) {
+      ports.reload(lane, "the database did not say whether it accepted a batch");
+      throw error;
+    }
+    throw unavailable("the database does not answer; nothing was accepted", error);
+  }
+}
+
+function created(fate: AllocateFate, intent: PreparedIntent): readonly AllocatedRecord[] {
+  if (fate.fate !== "created") return [];
+  const { txId, requestId, payload, gas } = intent;
+  return [{ txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt }];
+}
+
+function report(ports: AllocatePorts, lane: OwnedLane, records: readonly AllocatedRecord[]): void {
+  const first = records[0] as AllocatedRecord;
+  ports.telemetry.emit({ type: "nonce.allocated", lane: lane.lane, first: first.nonce, count: records.length });
+  for (const { txId, nonce } of records) {
+    ports.telemetry.emit({
+      type: "tx.transition",
+      lane: lane.lane,
+      txId,
+      nonce,
+      event: "allocate",
+      from: null,
+      state: "ALLOCATED",
+      subState: null,
+      txHash: null,
+      nodeId: ports.nodeId,
+      token: lane.fence.token,
+    });
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Stage 2, before the database: what the chain's mined count says about the next nonce.
+ *
+ * next = max(chain count, cursor), and a max is a ratchet: one lying answer would become a permanent hole. So a count
+ * above the cursor is proved before it moves anything: read again a poll interval later (the lower of the two counts),
+ * and agreed to by another endpoint where there is one. Creates of the lane wait for that, at most three intervals.
+ * No database transaction is open while the chain is asked. A crash here has consumed nothing.
+ */
+import { unavailable } from "../../../domain/errors.ts";
+import { ChainUnavailable } from "../../../ports/chain.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Telemetry } from "../../../ports/telemetry.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+
+export interface NonceFloorPorts {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+const PROOF_INTERVALS = 3;
+const proving = new WeakMap<OwnedLane, Promise<number | null>>();
+
+/** The proven count where it is above the cursor, else null. Throws UNAVAILABLE where a new lane's count cannot be had. */
+export async function nonceFloor(
+  ports: NonceFloorPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+): Promise<number | null> {
+  if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
+  if (isFresh(ports.clock, context, lane)) return null;
+  const underWay = proving.get(lane);
+  if (underWay !== undefined) return underWay;
+  const proof = askAndProve(ports, context, lane).finally(() => proving.delete(lane));
+  proving.set(lane, proof);
+  return proof;
+}
+
+function isFresh(clock: Clock, context: ChainContext, lane: OwnedLane): boolean {
+  if (lane.cursor === null || lane.nonceCheckedAtMs === null) return false;
+  return clock.monotonicMs() - lane.nonceCheckedAtMs < context.settings.nonceStateTimeoutMs;
+}
+
+async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: OwnedLane): Promise<number | null> {
+  const startedMs = ports.clock.monotonicMs();
+  try {
+    const count = await context.chain.transactionCount(lane.lane.signer, "latest");
+    const proven = count > (lane.cursor ?? 0) ? await prove(ports, context, lane, count) : count;
+    lane.nonceCheckedAtMs = startedMs;
+    return lane.cursor === null || proven > lane.cursor ? proven : null;
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+    // The database has a cursor: the chain being away stops nobody. A new lane has nothing to go by.
+    if (lane.cursor !== null) return null;
+    throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
+  }
+}
+
+async function prove(ports: NonceFloorPorts, context: ChainContext, lane: OwnedLane, first: number): Promise<number> {
+  const { chain, settings } = context;
+  const startedMs = ports.clock.monotonicMs();
+  report(ports, lane, first, false);
+  let claim = first;
+  for (;;) {
+    await ports.clock.sleep(settings.pollIntervalMs);
+    const again = await chain.transactionCount(lane.lane.signer, "latest");
+    const lower = Math.min(claim, again);
+    if (lower <= (lane.cursor ?? 0)) return lower;
+    const elsewhere = await chain.transactionCountElsewhere(lane.lane.signer, context.follower.head?.number ?? 0);
+    if (again >= claim && (elsewhere === null || elsewhere >= lower)) {
+      report(ports, lane, lower, true);
+      return lower;
+    }
+    claim = again;
+    if (ports.clock.monotonicMs() - startedMs >= PROOF_INTERVALS * settings.pollIntervalMs) {
+      throw unavailable("the chain's nonce for this signer is above ours and endpoints do not agree on it yet");
+    }
+  }
+}
+
+function report(ports: NonceFloorPorts, lane: OwnedLane, chainCount: number, proved: boolean): void {
+  ports.telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor: lane.cursor, chainCount, proved });
+  if (lane.cursor === null) return;
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "WARNING",
+    code: "NONCE_DRIFT",
+    message: `the chain counts ${chainCount} transactions of ${lane.lane.signer}, we gave out ${lane.cursor}${proved ? "; aligned" : "; waiting for proof"}`,
+    lane: lane.lane,
+  });
+}
