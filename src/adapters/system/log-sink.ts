@@ -1,0 +1,116 @@
+import { isTaken } from "../../domain/answers.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
+import type { AlertSeverity, TelemetryEvent } from "../../ports/telemetry.ts";
+import type { LogFields, Logger, LogMethod } from "./logger.ts";
+import type { TelemetrySink } from "./telemetry.ts";
+
+type Type = TelemetryEvent["type"];
+type EventOf<T extends Type> = Extract<TelemetryEvent, { readonly type: T }>;
+
+interface Line<T extends Type> {
+  readonly level: LogMethod | ((event: EventOf<T>) => LogMethod);
+  readonly message: string | ((event: EventOf<T>) => string);
+}
+
+/**
+ * What each event is worth. Every critical write is a `tx.transition` and is told at info, whole, never sampled; what
+ * only repeats it with a measurement (create, submit, allocation, flush) is debug.
+ */
+const LINES: { readonly [T in Type]: Line<T> } = {
+  "instance.registered": { level: "info", message: "instance registered" },
+  "instance.lost": { level: "error", message: "this instance is over: its heartbeat came too late; all lanes stop" },
+  "instance.declaredDead": { level: "warn", message: "declared an instance dead" },
+  "lease.acquire": {
+    level: (event) => (event.result === "acquired" || event.result === "takenOver" ? "info" : "debug"),
+    message: (event) => `lease ${event.result}`,
+  },
+  "lease.released": { level: "info", message: "lease released" },
+  "lease.fenced": { level: "warn", message: "FENCED: another term owns the lane; the write was refused" },
+  "lane.resumed": { level: "info", message: "lane resumed" },
+  "lane.stopped": { level: "info", message: "lane stopped" },
+  "writer.flushed": { level: "debug", message: "writer flushed" },
+  "writer.failed": { level: "warn", message: "a batch of writes failed" },
+  "create.answered": { level: "debug", message: (event) => `create ${event.result}` },
+  "tx.transition": { level: "info", message: (event) => event.event },
+  "submit.answered": {
+    level: (event) => (isTaken(event.answer) ? "debug" : "warn"),
+    message: (event) => `node answered ${event.answer}`,
+  },
+  "receipt.checked": { level: "debug", message: (event) => `receipts ${event.result}` },
+  "confirmations.newFork": { level: "warn", message: "confirmations replaced: the chain changed below them" },
+  "chain.head": { level: "debug", message: "new head" },
+  "chain.reorg": { level: "warn", message: "the chain reorganised" },
+  "chain.gap": { level: "warn", message: "blocks may have been missed; scanning again" },
+  "chain.unreachable": { level: "warn", message: "no endpoint of the chain answers" },
+  "chain.reachable": { level: "info", message: "the chain answers again" },
+  "nonce.allocated": { level: "debug", message: "nonces allocated" },
+  "nonce.drift": { level: "warn", message: "the chain counts more transactions than were allocated here" },
+  "rpc.request": { level: "trace", message: (event) => `${event.method} ${event.result}` },
+  "store.historyChanged": { level: "error", message: "the database's history changed: commits may have been lost" },
+  alert: { level: (event) => ALERT_LEVELS[event.severity], message: (event) => event.message },
+};
+
+const ALERT_LEVELS: Readonly<Record<AlertSeverity, LogMethod>> = { WARNING: "warn", ERROR: "error", CRITICAL: "fatal" };
+
+export interface LogSinkSettings {
+  readonly log: Pick<Logger, "log" | "enabled">;
+  readonly nodeId: string;
+  /** How an address is written for people; EIP-55 in production. */
+  readonly checksum?: (address: Address) => string;
+}
+
+export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): TelemetrySink {
+  const spell = remember(checksum ?? ((address) => address));
+  return (event) => {
+    const line = LINES[event.type] as Line<Type>;
+    const level = typeof line.level === "function" ? line.level(event) : line.level;
+    if (!log.enabled(level)) return;
+    const message = typeof line.message === "function" ? line.message(event) : line.message;
+    log.log(level, fieldsOf(event, nodeId, spell), message);
+  };
+}
+
+/** The field names of SPEC section 14, whatever the event calls them. */
+function fieldsOf(event: TelemetryEvent, nodeId: string, spell: (address: Address) => string): LogFields {
+  if (event.type === "tx.transition") {
+    const { type, lane, txId, nonce, from, state, subState, txHash, token, event: cause, ageMs } = event;
+    const fields = {
+      nodeId: event.nodeId,
+      fencingToken: token,
+      fromState: from,
+      state,
+      subState,
+      nonce,
+      txHash,
+      ageMs,
+    };
+    return { event: type, cause, ...laneFields(lane, spell), txId, ...fields };
+  }
+  const { type, ...rest } = event;
+  const fields: Record<string, unknown> = { event: type, nodeId };
+  for (const [key, value] of Object.entries(rest)) {
+    if (key === "lane") Object.assign(fields, laneFields(value as Lane, spell));
+    else if (key === "token") fields.fencingToken = value;
+    else if (key !== "message") fields[key] = value;
+  }
+  return fields;
+}
+
+function laneFields(lane: Lane, spell: (address: Address) => string) {
+  return { chainId: lane.chainId, signer: spell(lane.signer) };
+}
+
+const REMEMBERED_ADDRESSES = 10_000;
+
+/** A checksum costs a hash; a lane is logged many times. */
+function remember(spell: (address: Address) => string): (address: Address) => string {
+  const known = new Map<Address, string>();
+  return (address) => {
+    const before = known.get(address);
+    if (before !== undefined) return before;
+    if (known.size >= REMEMBERED_ADDRESSES) known.clear();
+    const spelled = spell(address);
+    known.set(address, spelled);
+    return spelled;
+  };
+}

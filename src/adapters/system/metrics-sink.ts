@@ -1,0 +1,92 @@
+import { isTaken } from "../../domain/answers.ts";
+import { type Address, type LaneKey, laneKey } from "../../domain/lane.ts";
+import type { TelemetryEvent } from "../../ports/telemetry.ts";
+import type { Instruments } from "./metrics.ts";
+import type { TelemetrySink } from "./telemetry.ts";
+
+type EventOf<T extends TelemetryEvent["type"]> = Extract<TelemetryEvent, { readonly type: T }>;
+
+/** Methods beyond this many share one label: whoever passes foreign method names through must not grow the registry. */
+const METHOD_LABELS = 64;
+
+/** Counts what happens. Events that nothing is measured by are left to the log. */
+export function createMetricsSink(instruments: Instruments, checksum: (address: Address) => string): TelemetrySink {
+  const method = boundedLabel(METHOD_LABELS);
+  const drift = createDriftGauge(instruments, checksum);
+  return (event) => {
+    switch (event.type) {
+      case "tx.transition":
+        if (event.ageMs !== undefined) instruments.timeToFinality.observe(event.ageMs / 1000);
+        return;
+      case "submit.answered":
+        return countSubmission(instruments, event);
+      case "create.answered":
+        return instruments.create.inc({ result: event.result });
+      case "rpc.request":
+        return countRequest(instruments, event, method(event.method));
+      case "writer.flushed":
+        return instruments.batchSize.observe(event.items);
+      case "receipt.checked":
+        return instruments.receiptCheck.inc({ result: event.result }, event.count);
+      case "nonce.allocated":
+        drift.over(laneKey(event.lane));
+        return instruments.nonceAllocated.inc(event.count);
+      case "nonce.drift":
+        return drift.seen(event);
+      case "lease.acquire":
+        return instruments.leaseAcquire.inc({ result: event.result });
+      case "lease.fenced":
+        return instruments.leaseFenced.inc();
+      case "confirmations.newFork":
+        return instruments.newFork.inc();
+      default:
+        return;
+    }
+  };
+}
+
+function countSubmission(instruments: Instruments, event: EventOf<"submit.answered">): void {
+  instruments.submit.inc({ result: event.answer });
+  if (!event.first) instruments.resubmit.inc({ result: event.answer });
+  else if (isTaken(event.answer) && event.sinceCreatedMs !== null) {
+    instruments.timeToBroadcast.observe(event.sinceCreatedMs / 1000);
+  }
+}
+
+function countRequest(instruments: Instruments, event: EventOf<"rpc.request">, method: string): void {
+  instruments.rpcRequests.inc({ method, result: event.result });
+  instruments.rpcSeconds.observe({ method }, event.durationMs / 1000);
+}
+
+/**
+ * A drift is over when its proof moved the cursor, or when the lane allocates again: while a mined count above the
+ * cursor awaits its proof, nothing is allocated (SPEC section 5). Only lanes that ever drifted have a series.
+ */
+function createDriftGauge(instruments: Instruments, checksum: (address: Address) => string) {
+  const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();
+  const over = (key: LaneKey) => {
+    const labels = open.get(key);
+    if (labels === undefined) return;
+    open.delete(key);
+    instruments.nonceDrift.set(labels, 0);
+  };
+  const seen = ({ lane, cursor, chainCount, proved }: EventOf<"nonce.drift">) => {
+    if (proved) return over(laneKey(lane));
+    // A new lane has no cursor to be ahead of: its first count is proved, but it is no sign of foreign use.
+    if (cursor === null) return;
+    const labels = { chain_id: String(lane.chainId), signer: checksum(lane.signer) };
+    open.set(laneKey(lane), labels);
+    instruments.nonceDrift.set(labels, chainCount - cursor);
+  };
+  return { over, seen };
+}
+
+function boundedLabel(limit: number): (label: string) => string {
+  const known = new Set<string>();
+  return (label) => {
+    if (known.has(label)) return label;
+    if (known.size >= limit) return "other";
+    known.add(label);
+    return label;
+  };
+}

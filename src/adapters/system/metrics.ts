@@ -1,0 +1,141 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Address } from "../../domain/lane.ts";
+import { createMetricsSink } from "./metrics-sink.ts";
+import type { TelemetrySink } from "./telemetry.ts";
+
+/** What is read at the moment of a scrape instead of being counted as it happens. */
+export interface GaugeSources {
+  readonly leasesHeld: () => Reading<number>;
+  readonly writerQueueDepth: () => Reading<number>;
+  readonly receiptBacklog: () => Reading<number>;
+  readonly pendingDepth: () => Reading<number>;
+  /** Null where nothing is pending. */
+  readonly pendingOldestAgeMs: () => Reading<number | null>;
+  readonly transactionStates: () => Reading<ReadonlyMap<string, number>>;
+}
+type Reading<T> = T | Promise<T>;
+
+export interface HttpRequestReport {
+  readonly method: string;
+  /** The route's pattern, never the path: a label with ids in it grows without end. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+export interface Metrics {
+  readonly sink: TelemetrySink;
+  readonly httpRequest: (report: HttpRequestReport) => void;
+  /** Where the gauges come from, once the node that knows exists. A source that fails leaves its gauge out of the scrape. */
+  connect(sources: Partial<GaugeSources>): void;
+  expose(): Promise<{ readonly contentType: string; readonly body: string }>;
+}
+
+export interface MetricsSettings {
+  /** CPU, memory, event loop and GC of the process; off where the host application reports its own. */
+  readonly processMetrics?: boolean;
+  readonly checksum?: (address: Address) => string;
+}
+
+const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+const FAST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const SLOW_SECONDS = [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
+
+/** One registry per call: two nodes in one process never count into each other's numbers. */
+export function createMetrics(settings: MetricsSettings = {}): Metrics {
+  const registry = new Registry();
+  if (settings.processMetrics ?? true) collectDefaultMetrics({ register: registry });
+  const sources: { -readonly [K in keyof GaugeSources]?: GaugeSources[K] } = {};
+  const instruments = createInstruments(registry);
+  createSourcedGauges(registry, sources);
+  return {
+    sink: createMetricsSink(instruments, settings.checksum ?? ((address) => address)),
+    httpRequest: ({ method, route, status, durationMs }) =>
+      instruments.httpSeconds.observe({ method, route, status: String(status) }, durationMs / 1000),
+    connect: (more) => void Object.assign(sources, more),
+    expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+  };
+}
+
+export type Instruments = ReturnType<typeof createInstruments>;
+
+function createInstruments(registry: Registry) {
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter<L>({ name: `fencepost_${name}`, help, labelNames, registers: [registry] });
+  const histogram = <L extends string>(name: string, buckets: number[], help: string, ...labelNames: L[]) =>
+    new Histogram<L>({ name: `fencepost_${name}`, help, labelNames, buckets, registers: [registry] });
+  return {
+    leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
+    leaseFenced: counter("lease_fenced_total", "Writes refused because another term owns the lane"),
+    batchSize: histogram("writer_batch_size", BATCH_SIZE_BUCKETS, "Items per committed batch"),
+    create: counter("tx_create_total", "Create requests answered", "result"),
+    submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
+    resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
+    receiptCheck: counter("receipt_check_total", "Receipts asked for", "result"),
+    newFork: counter(
+      "confirmations_new_fork_total",
+      "Confirmation lists replaced because the chain changed below them",
+    ),
+    nonceAllocated: counter("nonce_allocated_total", "Nonces bound to transactions"),
+    nonceDrift: new Gauge({
+      name: "fencepost_nonce_drift",
+      help: "Mined count of the chain minus the lane's cursor, while it is above",
+      labelNames: ["chain_id", "signer"],
+      registers: [registry],
+    }),
+    rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
+    rpcSeconds: histogram("rpc_duration_seconds", FAST_SECONDS, "Duration of JSON-RPC requests", "method"),
+    httpSeconds: histogram(
+      "http_request_duration_seconds",
+      FAST_SECONDS,
+      "Duration of HTTP requests",
+      "method",
+      "route",
+      "status",
+    ),
+    timeToBroadcast: histogram("time_to_broadcast_seconds", FAST_SECONDS, "From create to the first node that took it"),
+    timeToFinality: histogram("time_to_finality_seconds", SLOW_SECONDS, "From create to a final state"),
+  };
+}
+
+function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>): void {
+  const gauge = (name: string, help: string, read: () => Reading<number | null | undefined>) =>
+    new Gauge({
+      name: `fencepost_${name}`,
+      help,
+      registers: [registry],
+      async collect() {
+        const value = await attempt(read);
+        if (value === undefined) this.remove();
+        else this.set(value ?? 0);
+      },
+    });
+  gauge("lease_held", "Lanes this node holds", () => sources.leasesHeld?.());
+  gauge("writer_queue_depth", "Writes waiting for the committer", () => sources.writerQueueDepth?.());
+  gauge("receipt_backlog", "Transactions whose receipt is due to be looked for", () => sources.receiptBacklog?.());
+  gauge("pending_depth", "Transactions that are not final", () => sources.pendingDepth?.());
+  gauge("pending_oldest_age_seconds", "Age of the oldest transaction that is not final", async () => {
+    const ageMs = await sources.pendingOldestAgeMs?.();
+    return typeof ageMs === "number" ? ageMs / 1000 : ageMs;
+  });
+  new Gauge({
+    name: "fencepost_tx_state",
+    help: "Live transactions by state",
+    labelNames: ["state"],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      const states = await attempt(() => sources.transactionStates?.());
+      for (const [state, count] of states ?? []) this.set({ state }, count);
+    },
+  });
+}
+
+/** A gauge whose source fails must be missing, not zero: an alert on it would otherwise fall silent. */
+async function attempt<T>(read: () => Reading<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 35 };
+const LEVEL_WIDTH = 5;
+/** A hash is recognised by its ends; the full one is in the JSON form. */
+const LONG_HEX = /^0x[0-9a-f]{24,}$/i;
+
+/** Turns one JSON log line into `12:00:03 info  message  key=value …` for a terminal. */
+export function readableLine(json: string): string {
+  const { time, level, msg, ...fields } = parsed(json);
+  const name = String(level);
+  const clockTime = String(time).slice(11, 19);
+  const pairs = Object.entries(fields)
+    .filter(([, value]) => value !== null)
+    .map(([key, value]) => dim(`${key}=`) + shorten(value));
+  return `${[dim(clockTime), coloured(name.padEnd(LEVEL_WIDTH), COLOURS[name] ?? 0), oneLine(String(msg)), ...pairs].join(" ")}\n`;
+}
+
+function shorten(value: unknown): string {
+  if (typeof value !== "string") return JSON.stringify(value);
+  return LONG_HEX.test(value) ? `${value.slice(0, 8)}…${value.slice(-4)}` : oneLine(value);
+}
+
+/** Text of others (a node's answer, an error) must not move the cursor or start a line that looks like ours. */
+function oneLine(text: string): string {
+  return text.replace(/\p{Cc}+/gu, " ");
+}
+
+function dim(text: string): string {
+  return coloured(text, 2);
+}
+
+function coloured(text: string, code: number): string {
+  return `\u001b[${code}m${text}\u001b[0m`;
+}
+
+/** Masking may cut into an escape sequence and leave no JSON behind; then the line is shown as it is. */
+function parsed(json: string): Record<string, unknown> {
+  try {
+    return JSON.parse(json) as Record<string, unknown>;
+  } catch {
+    return { time: "", level: "warn", msg: json };
+  }
+}

@@ -1,0 +1,23 @@
+const MASK = "***";
+/** Shorter texts would black out ordinary words, and are no secrets. */
+const SHORTEST_SECRET = 6;
+
+/**
+ * Replaces every occurrence of the given texts in a line of JSON, in any casing (hex has several). An error message of a
+ * library may quote a connection string; this is what keeps its password out of the log.
+ */
+export function createSecretMask(secrets: readonly string[]): (text: string) => string {
+  const usable = [...new Set(secrets.map(insideJson))].filter((form) => form.length >= SHORTEST_SECRET);
+  if (usable.length === 0) return (text) => text;
+  // Longest first: a secret that contains another one is masked whole.
+  const pattern = usable
+    .sort((a, b) => b.length - a.length)
+    .map((form) => form.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"))
+    .join("|");
+  const expression = new RegExp(pattern, "gi");
+  return (text) => text.replace(expression, MASK);
+}
+
+function insideJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}

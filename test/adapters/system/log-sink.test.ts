@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import { createLogSink } from "../../../src/adapters/system/log-sink.ts";
+import type { LogFields, LogLevel, LogMethod } from "../../../src/adapters/system/logger.ts";
+import { LOG_LEVELS } from "../../../src/adapters/system/logger.ts";
+import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
+
+const lane = { chainId: 31337, signer: "0x00000000000000000000000000000000000000aa" } as const;
+const txHash = `0x${"12".repeat(32)}` as const;
+const transition: TelemetryEvent = {
+  type: "tx.transition",
+  lane,
+  txId: "t1",
+  nonce: 4,
+  event: "sign",
+  from: "ALLOCATED",
+  state: "TRACKING",
+  subState: "PENDING",
+  txHash,
+  nodeId: "node-9",
+  token: 3,
+};
+
+interface Line {
+  readonly level: LogMethod;
+  readonly fields: LogFields;
+  readonly message: string;
+}
+
+function capture(level: LogLevel = "trace", checksum?: (address: string) => string) {
+  const lines: Line[] = [];
+  const enabled = (one: LogMethod) => LOG_LEVELS.indexOf(one) >= LOG_LEVELS.indexOf(level);
+  const log = {
+    enabled,
+    log: (l: LogMethod, fields: LogFields, message: string) => void lines.push({ level: l, fields, message }),
+  };
+  return { lines, sink: createLogSink({ log, nodeId: "node-1", ...(checksum && { checksum }) }) };
+}
+
+function lineFor(event: TelemetryEvent): Line {
+  const { sink, lines } = capture();
+  sink(event);
+  expect(lines).toHaveLength(1);
+  return lines[0] as Line;
+}
+
+describe("log sink", () => {
+  it("tells a critical write at info with the fields that the documentation promises", () => {
+    const { level, fields, message } = lineFor(transition);
+    expect(level).toBe("info");
+    expect(message).toBe("sign");
+    expect(fields).toMatchObject({
+      chainId: 31337,
+      signer: lane.signer,
+      txId: "t1",
+      nodeId: "node-9",
+      fencingToken: 3,
+      fromState: "ALLOCATED",
+      state: "TRACKING",
+      nonce: 4,
+      txHash,
+    });
+  });
+
+  it("names lane and token the same way on every event, and never nests the lane", () => {
+    const { fields } = lineFor({ type: "lease.fenced", lane, token: 8, write: "broadcast" });
+    expect(fields).toEqual({
+      event: "lease.fenced",
+      nodeId: "node-1",
+      chainId: 31337,
+      signer: lane.signer,
+      fencingToken: 8,
+      write: "broadcast",
+    });
+  });
+
+  it.each<[TelemetryEvent, LogMethod]>([
+    [{ type: "lease.acquire", lane, result: "takenOver", token: 2 }, "info"],
+    [{ type: "lease.acquire", lane, result: "kept", token: 2 }, "debug"],
+    [{ type: "lease.fenced", lane, token: 2, write: "sign" }, "warn"],
+    [{ type: "instance.lost", instanceId: "i" }, "error"],
+    [{ type: "store.historyChanged", detail: "timeline 2" }, "error"],
+    [{ type: "rpc.request", chainId: 1, endpoint: 0, method: "eth_call", result: "ok", durationMs: 1 }, "trace"],
+    [{ type: "create.answered", result: "created", durationMs: 1 }, "debug"],
+    [{ type: "alert", severity: "WARNING", code: "A", message: "m" }, "warn"],
+    [{ type: "alert", severity: "ERROR", code: "A", message: "m" }, "error"],
+    [{ type: "alert", severity: "CRITICAL", code: "A", message: "m" }, "fatal"],
+  ])("weighs %o", (event, level) => {
+    expect(lineFor(event).level).toBe(level);
+  });
+
+  it("is loud about a refused submission and quiet about a taken one", () => {
+    const submission = {
+      type: "submit.answered",
+      lane,
+      txId: "t",
+      nonce: 1,
+      txHash,
+      detail: null,
+      first: true,
+      sinceCreatedMs: 3,
+    } as const;
+    expect(lineFor({ ...submission, answer: "alreadyKnown" }).level).toBe("debug");
+    expect(lineFor({ ...submission, answer: "underpriced" }).level).toBe("warn");
+  });
+
+  it("says an alert's message once", () => {
+    const { fields, message } = lineFor({ type: "alert", severity: "ERROR", code: "DRIFT", message: "look", lane });
+    expect(message).toBe("look");
+    expect(fields).not.toHaveProperty("message");
+    expect(fields).toMatchObject({ code: "DRIFT", chainId: 31337 });
+  });
+
+  it("builds nothing for a line nobody would see", () => {
+    const { sink, lines } = capture("warn", () => {
+      throw new Error("asked for a field of a silent line");
+    });
+    expect(() => sink(transition)).not.toThrow();
+    expect(lines).toEqual([]);
+  });
+
+  it("asks for a checksum once per signer", () => {
+    let asked = 0;
+    const { sink, lines } = capture("info", (address) => {
+      asked++;
+      return address.toUpperCase();
+    });
+    sink(transition);
+    sink(transition);
+    expect(asked).toBe(1);
+    expect(lines[1]?.fields.signer).toBe(lane.signer.toUpperCase());
+  });
+});

@@ -1,0 +1,119 @@
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createLogger, type LoggerSettings } from "../../../src/adapters/system/logger.ts";
+import { createSecretMask } from "../../../src/adapters/system/secret-mask.ts";
+
+function capture(settings: Partial<LoggerSettings> = {}) {
+  const lines: string[] = [];
+  const destination = { write: (text: string) => lines.push(text) };
+  return { lines, log: createLogger({ level: "info", format: "json", destination, ...settings }) };
+}
+
+describe("logger", () => {
+  it("writes one JSON object a line, with time, level and message", () => {
+    const { log, lines } = capture();
+    log.log("info", { txId: "t1", nonce: 7 }, "sign");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.endsWith("\n")).toBe(true);
+    const { time, ...rest } = JSON.parse(lines[0] ?? "");
+    expect(rest).toEqual({ level: "info", txId: "t1", nonce: 7, msg: "sign" });
+    expect(new Date(time).toISOString()).toBe(time);
+  });
+
+  it("keeps to its level, and says beforehand what it would drop", () => {
+    const { log, lines } = capture({ level: "warn" });
+    log.log("info", {}, "dropped");
+    log.log("error", {}, "kept");
+    expect(lines).toHaveLength(1);
+    expect(log.enabled("info")).toBe(false);
+    expect(log.enabled("warn")).toBe(true);
+    expect(capture({ level: "silent" }).log.enabled("fatal")).toBe(false);
+  });
+
+  it("masks a secret wherever it turns up, in any casing", () => {
+    const secrets = ['p"a\\ss-word', "ABCDEF0123456789"];
+    const { log, lines } = capture({ secrets });
+    log.log(
+      "error",
+      { url: 'postgres://u:p"a\\ss-word@h/d', nested: { key: "abcdef0123456789" } },
+      `bad ${secrets[0]}`,
+    );
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+      url: "postgres://u:***@h/d",
+      nested: { key: "***" },
+      msg: "bad ***",
+    });
+  });
+
+  it("never lets a secret through, and stays JSON", () => {
+    const secret = fc.stringMatching(/^[A-Z0-9!-~]{8,40}$/);
+    fc.assert(
+      fc.property(
+        fc.array(secret, { minLength: 1, maxLength: 4 }),
+        fc.string(),
+        fc.string(),
+        (secrets, before, after) => {
+          const { log, lines } = capture({ secrets });
+          log.log("info", { text: `:${secrets.join("|")}:` }, `${before} ${secrets.join(" ")} ${after}`);
+          const line = lines[0] ?? "";
+          const { text, msg } = JSON.parse(line) as { text: string; msg: string };
+          for (const one of secrets) {
+            expect(text).not.toContain(one);
+            expect(msg).not.toContain(one);
+          }
+        },
+      ),
+    );
+  });
+
+  it("has everything on disk after a flush", () => {
+    const directory = mkdtempSync(join(tmpdir(), "fencepost-log-"));
+    const file = join(directory, "log");
+    const descriptor = openSync(file, "w");
+    const { log } = capture({ destination: descriptor });
+    for (let i = 0; i < 1000; i++) log.log("info", { i }, "line");
+    log.flush();
+    const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 1000 }, (_, i) => i));
+    closeSync(descriptor);
+    rmSync(directory, { recursive: true });
+  });
+
+  it("leaves short words alone: they would black out the log", () => {
+    expect(createSecretMask(["key", ""])("the key is in the monkey")).toBe("the key is in the monkey");
+  });
+});
+
+describe("readable lines", () => {
+  const plain = (text = "") => stripVTControlCharacters(text);
+
+  it("show time, level, message and fields on one line, long hex by its ends", () => {
+    const { log, lines } = capture({ format: "readable" });
+    log.log(
+      "warn",
+      { txHash: `0x${"ab".repeat(32)}`, nonce: 3, requestId: null, detail: "two\nlines\u001b[2J" },
+      "mine",
+    );
+    expect(lines).toHaveLength(1);
+    expect(plain(lines[0])).toMatch(
+      /^\d\d:\d\d:\d\d warn {2}mine txHash=0xababab…abab nonce=3 detail=two lines \[2J\n$/,
+    );
+  });
+
+  it("are masked too", () => {
+    const { log, lines } = capture({ format: "readable", secrets: ["hunter2hunter2"] });
+    log.log("error", { detail: "x hunter2hunter2 y" }, "hunter2hunter2");
+    expect(plain(lines[0])).toContain("*** detail=x *** y");
+  });
+
+  it("survive a mask that cut into an escape", () => {
+    const { log, lines } = capture({ format: "readable", secrets: ["nnnnnn"] });
+    log.log("info", { detail: "\nnnnnnn" }, "odd");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toContain("nnnnnn");
+  });
+});

@@ -1,0 +1,273 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { createMetrics, type Metrics } from "../../../src/adapters/system/metrics.ts";
+import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
+import type { CreateResultLabel, TelemetryEvent } from "../../../src/ports/telemetry.ts";
+import { parseExposition, type Sample } from "../../support/prometheus-text.ts";
+
+const lane = { chainId: 1, signer: "0x00000000000000000000000000000000000000aa" } as const;
+const other = { chainId: 1, signer: "0x00000000000000000000000000000000000000bb" } as const;
+const txHash = "0x1111111111111111111111111111111111111111111111111111111111111111";
+
+/** A record instead of a list: the compiler then demands every label that the port declares. */
+const CREATE_RESULTS: Record<CreateResultLabel, true> = {
+  created: true,
+  duplicate: true,
+  reused: true,
+  invalid: true,
+  rejected: true,
+  queueFull: true,
+  unavailable: true,
+  notLeader: true,
+  unknown: true,
+};
+type ResultOf<T extends TelemetryEvent["type"]> = Extract<TelemetryEvent, { type: T; result: string }>["result"];
+const ACQUIRE_RESULTS: Record<ResultOf<"lease.acquire">, true> = {
+  acquired: true,
+  kept: true,
+  takenOver: true,
+  notLeader: true,
+};
+const RECEIPT_RESULTS: Record<ResultOf<"receipt.checked">, true> = { found: true, notFound: true, error: true };
+const RPC_RESULTS: Record<ResultOf<"rpc.request">, true> = { ok: true, error: true, unreachable: true };
+
+const keys = <K extends string>(record: Record<K, true>) => Object.keys(record) as K[];
+
+function submission(fields: Partial<Extract<TelemetryEvent, { type: "submit.answered" }>>): TelemetryEvent {
+  return {
+    type: "submit.answered",
+    lane,
+    txId: "t",
+    nonce: 1,
+    txHash,
+    answer: "accepted",
+    detail: null,
+    first: true,
+    sinceCreatedMs: 30,
+    ...fields,
+  };
+}
+
+function everyLabel(): TelemetryEvent[] {
+  return [
+    ...keys(CREATE_RESULTS).map((result) => ({ type: "create.answered" as const, result, durationMs: 1 })),
+    ...keys(ACQUIRE_RESULTS).map((result) => ({ type: "lease.acquire" as const, lane, result, token: 1 })),
+    ...keys(RECEIPT_RESULTS).map((result) => ({ type: "receipt.checked" as const, chainId: 1, result, count: 1 })),
+    ...keys(RPC_RESULTS).map((result) => ({
+      type: "rpc.request" as const,
+      chainId: 1,
+      endpoint: 0,
+      method: "eth_call",
+      result,
+      durationMs: 1,
+    })),
+    ...SUBMIT_ANSWERS.flatMap((answer) => [submission({ answer }), submission({ answer, first: false })]),
+  ];
+}
+
+async function scrape(metrics: Metrics): Promise<Sample[]> {
+  return parseExposition((await metrics.expose()).body).samples;
+}
+
+async function value(metrics: Metrics, name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
+  const matches = (sample: Sample) =>
+    sample.name === `fencepost_${name}` && Object.entries(labels).every(([key, text]) => sample.labels[key] === text);
+  return (await scrape(metrics)).find(matches)?.value;
+}
+
+describe("metrics", () => {
+  it("exposes the Prometheus text format, with the process's own series beside", async () => {
+    const metrics = createMetrics();
+    const { contentType, body } = await metrics.expose();
+    expect(contentType).toContain("text/plain");
+    const { samples, types } = parseExposition(body);
+    expect(types.get("fencepost_tx_create_total")).toBe("counter");
+    expect(types.get("fencepost_lease_held")).toBe("gauge");
+    expect(types.get("fencepost_writer_batch_size")).toBe("histogram");
+    expect(samples.some((sample) => sample.name === "process_cpu_seconds_total")).toBe(true);
+  });
+
+  it("leaves the process to the host application where asked", async () => {
+    const { types } = parseExposition((await createMetrics({ processMetrics: false }).expose()).body);
+    expect([...types.keys()].filter((name) => !name.startsWith("fencepost_"))).toEqual([]);
+  });
+
+  it("counts each event under its result", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    for (const event of [...everyLabel(), ...everyLabel()]) metrics.sink(event);
+    for (const result of keys(CREATE_RESULTS)) expect(await value(metrics, "tx_create_total", { result })).toBe(2);
+    for (const result of keys(ACQUIRE_RESULTS)) expect(await value(metrics, "lease_acquire_total", { result })).toBe(2);
+    for (const result of keys(RPC_RESULTS)) {
+      expect(await value(metrics, "rpc_requests_total", { method: "eth_call", result })).toBe(2);
+    }
+    for (const result of SUBMIT_ANSWERS) {
+      expect(await value(metrics, "tx_submit_total", { result })).toBe(4);
+      expect(await value(metrics, "resubmit_total", { result })).toBe(2);
+    }
+  });
+
+  it("adds counts, not events, where an event stands for several", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.sink({ type: "receipt.checked", chainId: 1, result: "found", count: 40 });
+    metrics.sink({ type: "nonce.allocated", lane, first: 3, count: 7 });
+    metrics.sink({ type: "writer.flushed", items: 120, writes: 3, durationMs: 4 });
+    expect(await value(metrics, "receipt_check_total", { result: "found" })).toBe(40);
+    expect(await value(metrics, "nonce_allocated_total")).toBe(7);
+    expect(await value(metrics, "writer_batch_size_sum")).toBe(120);
+  });
+
+  it("measures to the first taken broadcast only, and to finality where an age is told", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.sink(submission({ answer: "unknown", sinceCreatedMs: 5000 }));
+    metrics.sink(submission({ answer: "alreadyKnown", sinceCreatedMs: 250 }));
+    metrics.sink(submission({ answer: "accepted", first: false, sinceCreatedMs: 9000 }));
+    metrics.sink(submission({ answer: "accepted", sinceCreatedMs: null }));
+    expect(await value(metrics, "time_to_broadcast_seconds_count")).toBe(1);
+    expect(await value(metrics, "time_to_broadcast_seconds_sum")).toBe(0.25);
+
+    const report = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
+    metrics.sink({ ...report, event: "mine", from: "TRACKING", state: "TRACKING", subState: "MINED" });
+    metrics.sink({ ...report, event: "confirm", from: "TRACKING", state: "CONFIRMED", subState: null, ageMs: 12_000 });
+    expect(await value(metrics, "time_to_finality_seconds_count")).toBe(1);
+    expect(await value(metrics, "time_to_finality_seconds_sum")).toBe(12);
+  });
+
+  it("shows a drift until it is proved or the lane allocates again", async () => {
+    const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
+    const drift = { type: "nonce.drift", cursor: 5, chainCount: 10, proved: false } as const;
+    const read = (signer: string) => value(metrics, "nonce_drift", { chain_id: "1", signer: signer.toUpperCase() });
+    metrics.sink({ ...drift, lane });
+    metrics.sink({ ...drift, lane: other });
+    expect([await read(lane.signer), await read(other.signer)]).toEqual([5, 5]);
+    metrics.sink({ ...drift, lane, proved: true });
+    expect([await read(lane.signer), await read(other.signer)]).toEqual([0, 5]);
+    metrics.sink({ type: "nonce.allocated", lane: other, first: 5, count: 1 });
+    expect(await read(other.signer)).toBe(0);
+  });
+
+  it("sees no drift in the first count of a new lane", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.sink({ type: "nonce.drift", lane, cursor: null, chainCount: 400, proved: false });
+    expect(await value(metrics, "nonce_drift")).toBeUndefined();
+  });
+
+  it("bounds the method label", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    const request = { type: "rpc.request", chainId: 1, endpoint: 0, result: "ok", durationMs: 1 } as const;
+    for (let i = 0; i < 500; i++) metrics.sink({ ...request, method: `evil_${i}` });
+    const methods = (await scrape(metrics)).filter((sample) => sample.name === "fencepost_rpc_requests_total");
+    expect(methods.length).toBe(65);
+    expect(await value(metrics, "rpc_requests_total", { method: "other" })).toBe(436);
+  });
+
+  it("counts HTTP requests by route pattern and status", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.httpRequest({ method: "POST", route: "/api/v1/tx", status: 202, durationMs: 8 });
+    const labels = { method: "POST", route: "/api/v1/tx", status: "202" };
+    expect(await value(metrics, "http_request_duration_seconds_count", labels)).toBe(1);
+  });
+
+  it("keeps instances apart", async () => {
+    const [one, two] = [createMetrics({ processMetrics: false }), createMetrics({ processMetrics: false })];
+    one.sink({ type: "lease.fenced", lane, token: 1, write: "sign" });
+    expect(await value(one, "lease_fenced_total")).toBe(1);
+    expect(await value(two, "lease_fenced_total")).toBe(0);
+  });
+});
+
+describe("gauges read at the scrape", () => {
+  it("ask their source each time", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    let held = 1;
+    metrics.connect({
+      leasesHeld: () => held,
+      pendingOldestAgeMs: async () => 2500,
+      transactionStates: async () => new Map([["TRACKING", 4]]),
+    });
+    expect(await value(metrics, "lease_held")).toBe(1);
+    held = 3;
+    expect(await value(metrics, "lease_held")).toBe(3);
+    expect(await value(metrics, "pending_oldest_age_seconds")).toBe(2.5);
+    expect(await value(metrics, "tx_state", { state: "TRACKING" })).toBe(4);
+  });
+
+  it("say zero where nothing is pending, and forget a state that emptied", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    let states = new Map([["STUCK", 1]]);
+    metrics.connect({ pendingOldestAgeMs: () => null, transactionStates: () => states });
+    expect(await value(metrics, "pending_oldest_age_seconds")).toBe(0);
+    expect(await value(metrics, "tx_state", { state: "STUCK" })).toBe(1);
+    states = new Map();
+    expect(await value(metrics, "tx_state", { state: "STUCK" })).toBeUndefined();
+  });
+
+  it("are missing, not zero, where the source fails or is not connected; the others stand", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    let up = true;
+    const database = async <T>(answer: T) => {
+      if (!up) throw new Error("database down");
+      return answer;
+    };
+    metrics.connect({
+      leasesHeld: () => 2,
+      pendingDepth: () => database(9),
+      transactionStates: () => database(new Map([["TRACKING", 9]])),
+    });
+    expect(await value(metrics, "pending_depth")).toBe(9);
+    up = false;
+    expect(await value(metrics, "pending_depth")).toBeUndefined();
+    expect(await value(metrics, "tx_state")).toBeUndefined();
+    expect(await value(metrics, "receipt_backlog")).toBeUndefined();
+    expect(await value(metrics, "lease_held")).toBe(2);
+  });
+});
+
+describe("docs/metrics.md", () => {
+  const [metricsPart = "", resultsPart = ""] = readFileSync("docs/metrics.md", "utf8").split("## Values of `result`");
+  const rows = (text: string) =>
+    text
+      .split("\n")
+      .filter((line) => line.startsWith("| `"))
+      .map((line) => line.split(" | ").map((cell) => cell.replace(/^\| /, "")));
+  const names = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
+
+  it("lists every metric with its type and labels, and no other", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    for (const event of everyLabel()) metrics.sink(event);
+    metrics.sink({ type: "nonce.drift", lane, cursor: 1, chainCount: 2, proved: false });
+    metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
+    metrics.connect({
+      leasesHeld: () => 1,
+      writerQueueDepth: () => 1,
+      receiptBacklog: () => 1,
+      pendingDepth: () => 1,
+      pendingOldestAgeMs: () => 1,
+      transactionStates: () => new Map([["TRACKING", 1]]),
+    });
+    const { types, samples } = parseExposition((await metrics.expose()).body);
+    const actual = [...types].map(([name, type]) => {
+      const sample = samples.find((one) => one.name === name || one.name === `${name}_count`);
+      return { name, type, labels: Object.keys(sample?.labels ?? {}).sort() };
+    });
+    const documented = rows(metricsPart).map(([name, type, labels]) => ({
+      name: names(name)[0],
+      type,
+      labels: names(labels).sort(),
+    }));
+    const byName = (a: { name?: string | undefined }, b: { name?: string | undefined }) =>
+      String(a.name).localeCompare(String(b.name));
+    expect(documented.sort(byName)).toEqual(actual.sort(byName));
+  });
+
+  it("lists every value of every result label, and no other", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    for (const event of everyLabel()) metrics.sink(event);
+    const actual = (await scrape(metrics))
+      .filter((sample) => sample.labels.result !== undefined)
+      .map((sample) => `${sample.name} ${sample.labels.result}`);
+    const documented = rows(resultsPart).flatMap(([metric, result]) =>
+      names(metric).map((name) => `${name} ${names(result)[0]}`),
+    );
+    expect(documented.sort()).toEqual(actual.sort());
+  });
+});
