@@ -1,2 +1,99 @@
-/** One PostgreSQL for the whole run; grows with the embedded adapter. */
-export default function setup(): void {}
+import { randomBytes } from "node:crypto";
+import { Client } from "pg";
+import type { TestProject } from "vitest/node";
+import { startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
+import { migrate } from "../../src/adapters/postgres/migrate.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import { makeTemporaryDirectory } from "./temporary-directory.ts";
+
+/** What every test file is told about the run's server. */
+export interface TestPostgres {
+  /** Superuser, on a database that nobody clones. */
+  readonly adminUrl: string;
+  /** Migrated and closed to connections: `createTestDatabase` clones it. */
+  readonly template: string;
+  /** Names of clones begin with this; whatever is left of them goes when the run ends. */
+  readonly prefix: string;
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    postgres: TestPostgres;
+  }
+}
+
+interface Server {
+  readonly adminUrl: string;
+  stop(): Promise<void>;
+}
+
+/** One PostgreSQL for the whole run: ours, or the one in FENCEPOST_TEST_DATABASE_URL (the suite runs on 15 to 18). */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const given = process.env.FENCEPOST_TEST_DATABASE_URL;
+  const server = given === undefined ? await startServer() : { adminUrl: given, stop: () => Promise.resolve() };
+  const run = randomBytes(4).toString("hex");
+  const postgres = {
+    adminUrl: server.adminUrl,
+    template: `fencepost_template_${run}`,
+    prefix: `fencepost_test_${run}_`,
+  };
+  try {
+    await makeTemplate(postgres);
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+  project.provide("postgres", postgres);
+  return async () => {
+    if (given !== undefined) await dropAll(postgres);
+    await server.stop();
+  };
+}
+
+/** Without fsync: what a test loses in a power cut, it runs again. */
+async function startServer(): Promise<Server> {
+  const directory = await makeTemporaryDirectory();
+  const server = await startEmbeddedPostgres({
+    directory: directory.path,
+    clock: systemClock,
+    log: () => undefined,
+    settings: { fsync: "off", full_page_writes: "off", max_connections: "200" },
+  });
+  return {
+    adminUrl: server.url,
+    stop: async () => {
+      await server.stop();
+      await directory.remove();
+    },
+  };
+}
+
+async function makeTemplate({ adminUrl, template }: TestPostgres): Promise<void> {
+  await withClient(adminUrl, (client) => client.query(`CREATE DATABASE ${template}`));
+  const url = new URL(adminUrl);
+  url.pathname = `/${template}`;
+  await migrate({ databaseUrl: url.href });
+  await withClient(adminUrl, (client) => client.query(`ALTER DATABASE ${template} ALLOW_CONNECTIONS false`));
+}
+
+async function dropAll({ adminUrl, template, prefix }: TestPostgres): Promise<void> {
+  await withClient(adminUrl, async (client) => {
+    const left = await client.query<{ datname: string }>(
+      "SELECT datname FROM pg_database WHERE starts_with(datname, $1)",
+      [prefix],
+    );
+    for (const name of [...left.rows.map((row) => row.datname), template]) {
+      await client.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    }
+  });
+}
+
+async function withClient(url: string, use: (client: Client) => Promise<unknown>): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await use(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,26 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import { makeTemporaryDirectory } from "./temporary-directory.ts";
+
+/** Where Debian and Ubuntu install it. */
+export const POSTGRES_15 = "/usr/lib/postgresql/15";
+
+/** A PostgreSQL 15, the oldest that Fencepost supports, for what differs between versions; null where there is none. */
+export async function startPostgres15(): Promise<EmbeddedPostgres | null> {
+  if (!existsSync(join(POSTGRES_15, "bin", "initdb"))) return null;
+  const directory = await makeTemporaryDirectory();
+  const server = await startEmbeddedPostgres({
+    directory: directory.path,
+    native: POSTGRES_15,
+    clock: systemClock,
+    log: () => undefined,
+    settings: { fsync: "off" },
+  });
+  const stop = async () => {
+    await server.stop();
+    await directory.remove();
+  };
+  return { ...server, pid: server.pid, stop };
+}
