@@ -1,0 +1,42 @@
+/** Why a call has no decisive answer. Whatever was asked may or may not have happened (I7). */
+export type UnreachableKind = "timeout" | "connection" | "http" | "rateLimited" | "malformed" | "tooLarge" | "closed";
+
+export class RpcUnreachable extends Error {
+  readonly kind: UnreachableKind;
+  /** Only where the endpoint itself said when to come back. */
+  readonly retryAfterMs: number | null;
+
+  constructor(kind: UnreachableKind, message: string, options: ErrorOptions & { retryAfterMs?: number | null } = {}) {
+    super(message, options);
+    this.name = "RpcUnreachable";
+    this.kind = kind;
+    this.retryAfterMs = options.retryAfterMs ?? null;
+  }
+}
+
+/** The node answered this very call, with a JSON-RPC error object. `message` is the node's own text. */
+export class RpcErrorAnswer extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.name = "RpcErrorAnswer";
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** What became of one call. */
+export type RpcReply =
+  | { readonly ok: true; readonly result: unknown }
+  | { readonly ok: false; readonly error: RpcErrorAnswer | RpcUnreachable };
+
+const UNSUPPORTED_CODES: readonly number[] = [-32601, -32604, -32004];
+const UNSUPPORTED_TEXT = /method.*(not (found|supported|available|allowed|enabled)|does not exist|unsupported)/i;
+
+/** The node has no such method: -32601 by the book, -32004 by EIP-1474 (EDR), -32604 by Besu where a group is switched off. */
+export function saysMethodUnsupported(error: unknown): boolean {
+  if (!(error instanceof RpcErrorAnswer)) return false;
+  return UNSUPPORTED_CODES.includes(error.code) || UNSUPPORTED_TEXT.test(error.message);
+}

@@ -1,0 +1,133 @@
+import { errors, Pool } from "undici";
+import type { Clock } from "../../../ports/clock.ts";
+import { RpcUnreachable } from "./errors.ts";
+
+export interface HttpOptions {
+  readonly url: string;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+}
+
+/** One keep-alive connection pool that POSTs JSON. Every failure to obtain a usable body is `RpcUnreachable`. */
+export interface HttpPoster {
+  /** Scheme and host alone: user, password, path and query may all be secrets. */
+  readonly label: string;
+  post(body: string): Promise<{ readonly status: number; readonly body: string }>;
+  close(): Promise<void>;
+}
+
+const CONNECTIONS = 16;
+const DEFAULT_RETRY_AFTER_MS = 1_000;
+const LONGEST_RETRY_AFTER_MS = 60_000;
+/** The endpoint, or something before it, turned us away; what it wrote into the body is no node's answer. */
+const NO_ANSWER_STATUSES: readonly number[] = [401, 403, 407, 408];
+
+export function openHttp(options: HttpOptions): HttpPoster {
+  const target = parseTarget(options.url);
+  const pool = new Pool(target.origin, {
+    connections: CONNECTIONS,
+    pipelining: 1,
+    maxResponseSize: options.maxResponseBytes,
+    // The Clock port owns time: one deadline covers connecting, waiting and reading.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: options.timeoutMs },
+  });
+  const underWay = new Set<AbortController>();
+  let closed = false;
+
+  return {
+    label: target.label,
+    async post(body) {
+      const reply = await exchange(body);
+      refuseNonAnswers(reply, target.label, options.clock);
+      return reply;
+    },
+    async close() {
+      closed = true;
+      for (const each of underWay) each.abort();
+      await pool.destroy();
+    },
+  };
+
+  async function exchange(body: string) {
+    const deadline = new AbortController();
+    underWay.add(deadline);
+    const cancelTimer = options.clock.after(options.timeoutMs, () => deadline.abort());
+    try {
+      const { path, headers } = target;
+      const response = await pool.request({ method: "POST", path, headers, body, signal: deadline.signal });
+      const retryAfter = response.headers["retry-after"];
+      return { status: response.statusCode, body: await response.body.text(), retryAfter };
+    } catch (cause) {
+      if (closed) throw new RpcUnreachable("closed", `${target.label} was closed`, { cause });
+      if (deadline.signal.aborted) {
+        throw new RpcUnreachable("timeout", `${target.label} gave no answer in ${options.timeoutMs} ms`, { cause });
+      }
+      throw networkFailure(cause, target.label);
+    } finally {
+      cancelTimer();
+      underWay.delete(deadline);
+    }
+  }
+}
+
+interface Target {
+  readonly origin: string;
+  readonly path: string;
+  readonly label: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function parseTarget(text: string): Target {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    // The text is not echoed: a key may be in it.
+    throw new TypeError("an RPC URL is not a URL");
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new TypeError(`an RPC URL must be http or https, not ${url.protocol.replace(":", "")}`);
+  }
+  const headers: Record<string, string> = { "content-type": "application/json", accept: "application/json" };
+  if (url.username !== "" || url.password !== "") {
+    const userinfo = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+    headers.authorization = `Basic ${Buffer.from(userinfo).toString("base64")}`;
+  }
+  return { origin: url.origin, path: `${url.pathname}${url.search}`, label: url.origin, headers };
+}
+
+interface RawReply {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfter: string | string[] | undefined;
+}
+
+function refuseNonAnswers(reply: RawReply, label: string, clock: Clock): void {
+  if (reply.status === 429) {
+    const retryAfterMs = parseRetryAfter(reply.retryAfter, clock);
+    throw new RpcUnreachable("rateLimited", `${label} limits the rate (429)`, { retryAfterMs });
+  }
+  if (reply.status >= 500 || NO_ANSWER_STATUSES.includes(reply.status)) {
+    const retryAfterMs = reply.retryAfter === undefined ? null : parseRetryAfter(reply.retryAfter, clock);
+    throw new RpcUnreachable("http", `${label} answered HTTP ${reply.status}`, { retryAfterMs });
+  }
+}
+
+/** RFC 9110: seconds, or a date. Bounded, so that no endpoint can silence us for an hour. */
+function parseRetryAfter(header: string | string[] | undefined, clock: Clock): number {
+  const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? "";
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - clock.now().getTime();
+  if (!Number.isFinite(ms)) return DEFAULT_RETRY_AFTER_MS;
+  return Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS);
+}
+
+function networkFailure(cause: unknown, label: string): RpcUnreachable {
+  if (cause instanceof errors.ResponseExceededMaxSizeError) {
+    return new RpcUnreachable("tooLarge", `${label} answered with more than is taken`, { cause });
+  }
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "connection failed";
+  return new RpcUnreachable("connection", `${label} is not reachable (${code})`, { cause });
+}

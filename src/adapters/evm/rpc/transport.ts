@@ -1,0 +1,290 @@
+import type { Clock } from "../../../ports/clock.ts";
+import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./errors.ts";
+import { type HttpPoster, openHttp } from "./http.ts";
+import { type BatchRefusal, encodeBatch, encodeCall, parseBody, readBatch, readSingle, type WireCall } from "./wire.ts";
+
+/**
+ * JSON-RPC to one endpoint. Calls made in the same tick, or while every request slot is taken, leave together as one
+ * batch: under load the number of round trips follows the endpoint's pace, not the number of calls.
+ */
+export interface RpcTransport {
+  readonly label: string;
+  /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (nobody knows). */
+  request(method: string, params: readonly unknown[]): Promise<unknown>;
+  /** Replies in the order of the calls. Never throws. */
+  batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;
+  /**
+   * As `batch`, for calls whose order matters: they are never in two requests at once, and once a part of them has got
+   * no answer the rest is not sent. Reads and sends never share a request, so a slow estimate delays no broadcast.
+   */
+  sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;
+  close(): Promise<void>;
+}
+
+export interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+export interface RpcReport {
+  readonly method: string;
+  readonly result: "ok" | "error" | "unreachable";
+  readonly durationMs: number;
+}
+
+export interface TransportOptions {
+  readonly url: string;
+  readonly clock: Clock;
+  readonly report: (report: RpcReport) => void;
+  readonly timeoutMs?: number;
+  readonly maxBatchCalls?: number;
+  readonly maxBatchBytes?: number;
+  readonly maxResponseBytes?: number;
+  readonly maxRequestsInFlight?: number;
+}
+
+const DEFAULTS = {
+  timeoutMs: 10_000,
+  maxBatchCalls: 100,
+  maxBatchBytes: 1_000_000,
+  maxResponseBytes: 32 * 1024 * 1024,
+  maxRequestsInFlight: 8,
+} as const;
+const REMEMBER_REFUSAL_MS = 10 * 60_000;
+
+export function createTransport(options: TransportOptions): RpcTransport {
+  return new HttpTransport({ ...DEFAULTS, ...options });
+}
+
+/** Calls that must travel in one request; queued whole, packed whole. */
+interface Group {
+  readonly calls: readonly WireCall[];
+  readonly bytes: number;
+  readonly settle: (replies: readonly RpcReply[]) => void;
+}
+
+type Kind = "read" | "send";
+
+class HttpTransport implements RpcTransport {
+  readonly #options: Required<TransportOptions>;
+  readonly #http: HttpPoster;
+  readonly #waiting: Record<Kind, Group[]> = { read: [], send: [] };
+  readonly #inFlight: Record<Kind, number> = { read: 0, send: 0 };
+  #nextId = 1;
+  /** Learned: shrinks when the endpoint calls a batch too large, 1 where it takes none. Tried anew after a while. */
+  #batchLimit: number;
+  #limitExpiresMs = Number.POSITIVE_INFINITY;
+  /** Set by Retry-After; until then nothing is sent. */
+  #silentUntilMs = 0;
+
+  constructor(options: Required<TransportOptions>) {
+    this.#options = options;
+    this.#http = openHttp(options);
+    this.#batchLimit = options.maxBatchCalls;
+  }
+
+  get label(): string {
+    return this.#http.label;
+  }
+
+  async request(method: string, params: readonly unknown[]): Promise<unknown> {
+    const [reply] = await this.batch([{ method, params }]);
+    if (reply === undefined) throw new RpcUnreachable("malformed", `${this.label} gave no answer to ${method}`);
+    if (!reply.ok) throw reply.error;
+    return reply.result;
+  }
+
+  async batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
+    const parts = this.#split(this.#encode(calls));
+    return (await Promise.all(parts.map((part) => this.#enqueue("read", part)))).flat();
+  }
+
+  async sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
+    const replies: RpcReply[] = [];
+    for (const part of this.#split(this.#encode(calls))) {
+      const last = replies.at(-1);
+      replies.push(...(unanswered(last) ? part.map(() => last) : await this.#enqueue("send", part)));
+    }
+    return replies;
+  }
+
+  async close(): Promise<void> {
+    const abandoned = [...this.#waiting.read.splice(0), ...this.#waiting.send.splice(0)];
+    for (const group of abandoned) {
+      group.settle(allFailed(group.calls, new RpcUnreachable("closed", `${this.label} was closed`)));
+    }
+    await this.#http.close();
+  }
+
+  #encode(calls: readonly RpcCall[]): readonly WireCall[] {
+    return calls.map((call) => encodeCall(this.#nextId++, call.method, call.params));
+  }
+
+  /** Cuts at the limits on calls and bytes. A single call over the byte limit still travels, alone. */
+  #split(calls: readonly WireCall[]): readonly (readonly WireCall[])[] {
+    const parts: WireCall[][] = [];
+    let bytes = 0;
+    for (const call of calls) {
+      const part = parts.at(-1);
+      bytes += call.json.length;
+      if (part === undefined || part.length >= this.#batchLimit || bytes > this.#options.maxBatchBytes) {
+        parts.push([call]);
+        bytes = call.json.length;
+      } else {
+        part.push(call);
+      }
+    }
+    return parts;
+  }
+
+  #enqueue(kind: Kind, calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
+    const bytes = calls.reduce((sum, call) => sum + call.json.length, 0);
+    return new Promise((settle) => {
+      const queue = this.#waiting[kind];
+      queue.push({ calls, bytes, settle });
+      if (queue.length === 1) queueMicrotask(() => this.#flush(kind));
+    });
+  }
+
+  #flush(kind: Kind): void {
+    if (this.#options.clock.monotonicMs() >= this.#limitExpiresMs) {
+      this.#batchLimit = this.#options.maxBatchCalls;
+      this.#limitExpiresMs = Number.POSITIVE_INFINITY;
+    }
+    while (this.#waiting[kind].length > 0 && this.#inFlight[kind] < this.#options.maxRequestsInFlight) {
+      const groups = this.#takeGroups(kind);
+      this.#inFlight[kind]++;
+      void this.#deliver(groups, kind).finally(() => {
+        this.#inFlight[kind]--;
+        this.#flush(kind);
+      });
+    }
+  }
+
+  #takeGroups(kind: Kind): readonly Group[] {
+    const taken: Group[] = [];
+    let [calls, bytes] = [0, 0];
+    for (const group of this.#waiting[kind]) {
+      calls += group.calls.length;
+      bytes += group.bytes;
+      const fits = calls <= this.#batchLimit && bytes <= this.#options.maxBatchBytes;
+      if (taken.length > 0 && !fits) break;
+      taken.push(group);
+    }
+    this.#waiting[kind].splice(0, taken.length);
+    return taken;
+  }
+
+  async #deliver(groups: readonly Group[], kind: Kind): Promise<void> {
+    const calls = groups.flatMap((group) => group.calls);
+    const startedMs = this.#options.clock.monotonicMs();
+    const replies = await this.#exchange(calls, kind);
+    this.#report(calls, replies, this.#options.clock.monotonicMs() - startedMs);
+    let at = 0;
+    for (const group of groups) {
+      group.settle(replies.slice(at, at + group.calls.length));
+      at += group.calls.length;
+    }
+  }
+
+  async #exchange(calls: readonly WireCall[], kind: Kind): Promise<readonly RpcReply[]> {
+    const [first] = calls;
+    if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first)];
+    if (calls.length > this.#batchLimit) return this.#exchangeInParts(calls, kind);
+    const outcome = await this.#exchangeBatch(calls);
+    if (typeof outcome === "string") return this.#afterRefusal(calls, kind, outcome);
+    return outcome;
+  }
+
+  async #exchangeBatch(calls: readonly WireCall[]): Promise<readonly RpcReply[] | BatchRefusal> {
+    try {
+      const { status, body } = await this.#post(encodeBatch(calls));
+      if (status === 413) return "tooLarge";
+      const value = tryParse(body);
+      // A gateway that takes no batches may say so in HTML.
+      if (value === undefined && status >= 400) return "unsupported";
+      return readBatch(value, calls, this.label);
+    } catch (error) {
+      const failure = asUnreachable(error, this.label);
+      return failure.kind === "tooLarge" ? "tooLarge" : allFailed(calls, failure);
+    }
+  }
+
+  async #exchangeOne(call: WireCall): Promise<RpcReply> {
+    try {
+      const { body } = await this.#post(call.json);
+      return readSingle(parseBody(body, this.label), call, this.label);
+    } catch (error) {
+      return { ok: false, error: asUnreachable(error, this.label) };
+    }
+  }
+
+  /** All calls are safe to repeat (reads, or the very bytes already sent), so a refused batch simply goes out in smaller pieces. */
+  async #afterRefusal(calls: readonly WireCall[], kind: Kind, refusal: BatchRefusal): Promise<readonly RpcReply[]> {
+    const before = this.#batchLimit;
+    this.#batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls.length / 2)) : 1;
+    this.#limitExpiresMs = this.#options.clock.monotonicMs() + REMEMBER_REFUSAL_MS;
+    const replies = await this.#exchangeInParts(calls, kind);
+    // Refused piece by piece as well: the endpoint is in trouble, which says nothing of batches.
+    if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) this.#batchLimit = before;
+    return replies;
+  }
+
+  async #exchangeInParts(calls: readonly WireCall[], kind: Kind): Promise<readonly RpcReply[]> {
+    const parts = this.#split(calls);
+    if (kind === "read") return (await Promise.all(parts.map((part) => this.#exchange(part, kind)))).flat();
+    const replies: RpcReply[] = [];
+    for (const part of parts) {
+      const last = replies.at(-1);
+      replies.push(...(unanswered(last) ? part.map(() => last) : await this.#exchange(part, kind)));
+    }
+    return replies;
+  }
+
+  async #post(body: string): Promise<{ readonly status: number; readonly body: string }> {
+    const waitMs = this.#silentUntilMs - this.#options.clock.monotonicMs();
+    if (waitMs > 0) {
+      const message = `${this.label} asked to be left alone for another ${Math.ceil(waitMs)} ms`;
+      throw new RpcUnreachable("rateLimited", message, { retryAfterMs: waitMs });
+    }
+    try {
+      return await this.#http.post(body);
+    } catch (error) {
+      if (error instanceof RpcUnreachable && error.retryAfterMs !== null) {
+        this.#silentUntilMs = this.#options.clock.monotonicMs() + error.retryAfterMs;
+      }
+      throw error;
+    }
+  }
+
+  #report(calls: readonly WireCall[], replies: readonly RpcReply[], durationMs: number): void {
+    for (const [index, call] of calls.entries()) {
+      const reply = replies[index];
+      const result = reply?.ok ? "ok" : reply?.error instanceof RpcErrorAnswer ? "error" : "unreachable";
+      this.#options.report({ method: call.method, result, durationMs });
+    }
+  }
+}
+
+type Unanswered = RpcReply & { readonly ok: false };
+
+function unanswered(reply: RpcReply | undefined): reply is Unanswered {
+  return reply !== undefined && !reply.ok && reply.error instanceof RpcUnreachable;
+}
+
+function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly RpcReply[] {
+  return calls.map(() => ({ ok: false, error }));
+}
+
+function asUnreachable(error: unknown, label: string): RpcUnreachable {
+  if (error instanceof RpcUnreachable) return error;
+  return new RpcUnreachable("connection", `${label} could not be asked`, { cause: error });
+}
+
+function tryParse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,88 @@
+import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./errors.ts";
+
+/** A call as it goes out: its id, and its JSON once, so that sizes are known before a request is put together. */
+export interface WireCall {
+  readonly id: number;
+  readonly method: string;
+  readonly json: string;
+}
+
+export function encodeCall(id: number, method: string, params: readonly unknown[]): WireCall {
+  return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }) };
+}
+
+export function encodeBatch(calls: readonly WireCall[]): string {
+  return `[${calls.map((call) => call.json).join(",")}]`;
+}
+
+export function parseBody(body: string, label: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (cause) {
+    throw new RpcUnreachable("malformed", `${label} answered with something that is not JSON`, { cause });
+  }
+}
+
+/** The reply to a call that was sent alone. An error without id is still its error: there was nothing else to refuse. */
+export function readSingle(value: unknown, call: WireCall, label: string): RpcReply {
+  if (!isRecord(value)) return malformed(label, call);
+  const anonymousError = value.id === null && value.error !== undefined;
+  return anonymousError || hasId(value, call.id) ? readMember(value, call, label) : malformed(label, call);
+}
+
+/** What a server said of batches, instead of answering one. */
+export type BatchRefusal = "tooLarge" | "unsupported";
+
+/** Replies in the order of `calls`, whatever order the server chose; a call it left out has no answer. */
+export function readBatch(
+  value: unknown,
+  calls: readonly WireCall[],
+  label: string,
+): readonly RpcReply[] | BatchRefusal {
+  if (!Array.isArray(value)) return refusalOf(value) ?? calls.map((call) => malformed(label, call));
+  const byId = new Map<string, Record<string, unknown> | "ambiguous">();
+  for (const member of value) {
+    if (!isRecord(member)) continue;
+    const id = String(member.id);
+    byId.set(id, byId.has(id) ? "ambiguous" : member);
+  }
+  return calls.map((call) => {
+    const member = byId.get(String(call.id));
+    return member === undefined || member === "ambiguous" ? malformed(label, call) : readMember(member, call, label);
+  });
+}
+
+/**
+ * geth: -32600 "batch too large"; Besu: -32005 "Number of requests exceeds max batch size"; public gateways: "batch
+ * requests are not supported". A rate limit on the whole batch is neither: asking one by one would only make it worse.
+ */
+function refusalOf(value: unknown): BatchRefusal | null {
+  if (!isRecord(value) || !isRecord(value.error)) return null;
+  const text = String(value.error.message ?? "");
+  if (/batch/i.test(text)) return /large|many|size|max|limit|exceed/i.test(text) ? "tooLarge" : "unsupported";
+  return value.error.code === -32600 || value.error.code === -32700 ? "unsupported" : null;
+}
+
+function readMember(member: Record<string, unknown>, call: WireCall, label: string): RpcReply {
+  if (isRecord(member.error)) {
+    const { code, message, data } = member.error;
+    const text = typeof message === "string" ? message : "";
+    return { ok: false, error: new RpcErrorAnswer(typeof code === "number" ? code : 0, text, data) };
+  }
+  const hasNoError = member.error === undefined || member.error === null;
+  if (hasNoError && "result" in member) return { ok: true, result: member.result };
+  return malformed(label, call);
+}
+
+/** Some gateways turn ids into strings; the digits are what matters. */
+function hasId(value: Record<string, unknown>, id: number): boolean {
+  return (typeof value.id === "number" || typeof value.id === "string") && String(value.id) === String(id);
+}
+
+function malformed(label: string, call: WireCall): RpcReply {
+  return { ok: false, error: new RpcUnreachable("malformed", `${label} gave no usable answer to ${call.method}`) };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
