@@ -1,0 +1,123 @@
+/**
+ * Stage 3: price, sign, and commit the attempt together with the claim to send it.
+ *
+ * Reads: ALLOCATED rows in nonce order, the fee market. Writes, in one fenced transaction: attempt with raw bytes and
+ * hash, state TRACKING/PENDING, claim. Invariant I6: between signing and sending stands that commit; no byte leaves the
+ * process before the database knows it and this term has claimed it.
+ * A crash after signing leaves nothing (the same bytes are signed again: RFC 6979 is deterministic, and unsent bytes bind
+ * nobody); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
+ */
+import type { Fees } from "../../../domain/fees.ts";
+import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
+import { ChainUnavailable } from "../../../ports/chain.ts";
+import type { Failpoints } from "../../../ports/failpoints.ts";
+import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
+import type { SignedTransaction, Signer } from "../../../ports/signer.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+
+export interface SignPorts extends LaneWriterPorts {
+  readonly store: Pick<LaneStore, "loadAllocated">;
+  readonly signer: Signer;
+  readonly lease: { mayAct(): boolean };
+  readonly failpoint: Failpoints;
+}
+
+const AT_ONCE = 200;
+const PAGE = 512;
+
+/** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
+export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  while (!lane.stopped && !lane.suspended && ports.lease.mayAct()) {
+    await refill(ports, lane);
+    const batch = lane.toSign(context.settings.inFlightWindow, AT_ONCE);
+    if (batch.length === 0 || !(await signBatch(ports, context, { lane, batch }))) return;
+  }
+}
+
+async function refill(ports: SignPorts, lane: OwnedLane): Promise<void> {
+  const from = lane.missingFrom();
+  if (from !== null) lane.refill(await ports.store.loadAllocated(lane.lane, from, PAGE), PAGE);
+}
+
+async function signBatch(
+  ports: SignPorts,
+  context: ChainContext,
+  work: { readonly lane: OwnedLane; readonly batch: readonly AllocatedRecord[] },
+): Promise<boolean> {
+  const { lane, batch } = work;
+  const unsigned = await priceAll(context, lane, batch);
+  if (unsigned === null) return false;
+  const signed = await ports.signer.sign(lane.lane.signer, unsigned);
+  await ports.failpoint("sign.signed");
+  if (lane.stopped || !ports.lease.mayAct()) return false;
+  const planned = batch.map((record, index) =>
+    planSigned(record, unsigned[index] as UnsignedTransaction, signed[index] as SignedTransaction),
+  );
+  if (!(await commitPlanned(ports, lane, planned))) return false;
+  await ports.failpoint("sign.committed");
+  const nowMs = ports.clock.monotonicMs();
+  lane.signed(batch.length);
+  for (const { tx } of planned) {
+    tx.nextSendAtMs = nowMs;
+    tx.receiptCheckedAtMs = context.settings.fetchReceiptUponEntry ? 0 : nowMs;
+    lane.track(tx);
+  }
+  lane.broadcasting?.kick();
+  return true;
+}
+
+/** Null: the market cannot be asked. They stay ALLOCATED; the next head kicks this stage again. */
+async function priceAll(
+  context: ChainContext,
+  lane: OwnedLane,
+  batch: readonly AllocatedRecord[],
+): Promise<readonly UnsignedTransaction[] | null> {
+  try {
+    return await Promise.all(
+      batch.map(async (record) => unsignedOf(lane, record, await context.price(record.payload))),
+    );
+  } catch (error) {
+    if (error instanceof ChainUnavailable) return null;
+    throw error;
+  }
+}
+
+function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): UnsignedTransaction {
+  const { to, data, value, accessList = [] } = record.payload;
+  const { chainId } = lane.lane;
+  // An access list cannot ride on a legacy envelope; where the market chose one, EIP-2930 is the same at the same price.
+  const carried: Fees = fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
+  return { chainId, nonce: record.nonce, to, data, value, gas: record.gas, fees: carried, accessList };
+}
+
+function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, signed: SignedTransaction): Planned {
+  const attempt: SignedAttempt = {
+    ordinal: 1,
+    kind: "initial",
+    txHash: signed.txHash,
+    gas: unsigned.gas,
+    fees: unsigned.fees,
+    rawTransaction: signed.rawTransaction,
+  };
+  const tx: Tracked = {
+    txId: record.txId,
+    nonce: record.nonce,
+    requestId: record.requestId,
+    createdAt: record.createdAt,
+    status: { state: "ALLOCATED", subState: null },
+    attempts: [attempt],
+    receipt: null,
+    submitAttempts: 1,
+    lastError: null,
+    sendOrdinal: 1,
+    rawTransaction: signed.rawTransaction,
+    claimed: true,
+    nextSendAtMs: null,
+    failures: 0,
+    sending: false,
+    receiptCheckedAtMs: 0,
+  };
+  return plan(tx, "sign", { attempt, claim: { ordinal: 1 } });
+}
