@@ -72,20 +72,7 @@ export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): Telem
 
 /** The field names of SPEC section 14, whatever the event calls them. */
 function fieldsOf(event: TelemetryEvent, nodeId: string, spell: (address: Address) => string): LogFields {
-  if (event.type === "tx.transition") {
-    const { type, lane, txId, nonce, from, state, subState, txHash, token, event: cause, ageMs } = event;
-    const fields = {
-      nodeId: event.nodeId,
-      fencingToken: token,
-      fromState: from,
-      state,
-      subState,
-      nonce,
-      txHash,
-      ageMs,
-    };
-    return { event: type, cause, ...laneFields(lane, spell), txId, ...fields };
-  }
+  if (event.type === "tx.transition") return transitionFields(event, spell);
   const { type, ...rest } = event;
   const fields: Record<string, unknown> = { event: type, nodeId };
   for (const [key, value] of Object.entries(rest)) {
@@ -94,6 +81,24 @@ function fieldsOf(event: TelemetryEvent, nodeId: string, spell: (address: Addres
     else if (key !== "message") fields[key] = value;
   }
   return fields;
+}
+
+/** Several of these are written for every transaction: one literal, nothing spread. */
+function transitionFields(event: EventOf<"tx.transition">, spell: (address: Address) => string): LogFields {
+  return {
+    event: event.type,
+    chainId: event.lane.chainId,
+    signer: spell(event.lane.signer),
+    txId: event.txId,
+    nodeId: event.nodeId,
+    fencingToken: event.token,
+    fromState: event.from,
+    state: event.state,
+    subState: event.subState,
+    nonce: event.nonce,
+    txHash: event.txHash,
+    ageMs: event.ageMs,
+  };
 }
 
 function laneFields(lane: Lane, spell: (address: Address) => string) {
