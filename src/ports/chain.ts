@@ -53,8 +53,11 @@ export interface Chain {
   /** Canonical blocks by number, in the order asked; null where the node has none at that height. */
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]>;
   blockByHash(hash: Hash): Promise<Block | null>;
-  /** Hash at that height according to an endpoint other than the preferred one; null where there is no other, or it has no such block. */
-  secondOpinion(blockNumber: number): Promise<Hash | null>;
+  /**
+   * Hash at that height according to an endpoint other than the preferred one. "none": no other endpoint is up, so there
+   * is nobody to ask. Null: one is up and has no such block (yet): it has not agreed.
+   */
+  secondOpinion(blockNumber: number): Promise<Hash | null | "none">;
 
   /** Receipts of one block, restricted to `hashes`: eth_getBlockReceipts where the node has it. */
   receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]>;

@@ -74,3 +74,11 @@ export interface LeaseStore {
   releaseLane(fence: Fence): Promise<boolean>;
   leases(): Promise<readonly LeaseRecord[]>;
 }
+
+/** The claimant's own instance is dead, expired or unknown: it may take nothing. Register a new one. */
+export class InstanceOver extends Error {
+  constructor(instanceId: string) {
+    super(`instance ${instanceId} is over: register a new one`);
+    this.name = "InstanceOver";
+  }
+}

@@ -1,5 +1,4 @@
-import type { Fees, FeeWishes } from "../../domain/fees.ts";
-import { type FeeMarket, priceFirstAttempt } from "../../domain/fees.ts";
+import { type FeeMarket, type Fees, type FeeWishes, isFullyPriced, priceFirstAttempt } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -7,6 +6,8 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { HashIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
 import { HeadFollower } from "./head-follower.ts";
+
+const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
 interface Memo<T> {
   readonly atMs: number;
@@ -37,8 +38,10 @@ export class ChainContext {
     this.balances.clear();
   }
 
+  /** What the caller brought needs no market: such a transaction can be priced while the chain is away. */
   async price(wishes: FeeWishes): Promise<Fees> {
-    return priceFirstAttempt(await this.feeMarket(), wishes, this.settings.maxFeeWei);
+    const market = isFullyPriced(wishes) ? NO_MARKET : await this.feeMarket();
+    return priceFirstAttempt(market, wishes, this.settings.maxFeeWei);
   }
 
   feeMarket(): Promise<FeeMarket> {

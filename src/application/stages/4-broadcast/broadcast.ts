@@ -82,6 +82,7 @@ function note(
   if (isTaken(result.answer)) {
     const { resubmitIntervalMs } = context.settings;
     tx.failures = 0;
+    tx.rawTransaction = null;
     tx.nextSendAtMs = resubmitIntervalMs === null ? null : nowMs + resubmitIntervalMs;
     return planTaken(tx);
   }

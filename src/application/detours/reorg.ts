@@ -1,0 +1,76 @@
+/**
+ * Detour: a receipt whose block left the canonical chain is withdrawn, and its attempt is sent again at once. Where the
+ * outcome had been reported already, a REORGED completion says so; nothing that was said is rewritten.
+ *
+ * Reads: settled rows of the blocks that are gone. Writes: TRACKING/PENDING without receipt; the REORGED completion.
+ * A crash after the commit leaves TRACKING/PENDING, which every owner looks for by hash and sends again.
+ */
+import type { Hash } from "../../domain/lane.ts";
+import type { Failpoints } from "../../ports/failpoints.ts";
+import type { LaneStore } from "../../ports/lane-store.ts";
+import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
+import { type OwnedLane, resumed, type Tracked } from "../lane/owned-lane.ts";
+
+export interface ReorgPorts extends LaneWriterPorts {
+  readonly store: Pick<LaneStore, "loadWatched">;
+  readonly failpoint: Failpoints;
+  readonly feedGrew: () => void;
+}
+
+export async function withdraw(ports: ReorgPorts, lane: OwnedLane, orphaned: readonly Tracked[]): Promise<void> {
+  const nowMs = ports.clock.monotonicMs();
+  const planned = orphaned.map((tx) => {
+    const reason = `block ${tx.receipt?.blockNumber} ${tx.receipt?.blockHash} left the canonical chain`;
+    sendAgain(tx, nowMs);
+    lane.unmine(tx);
+    return plan(tx, "withdraw", { receipt: null, reason });
+  });
+  if (await commitPlanned(ports, lane, planned)) await ports.failpoint("withdraw.committed");
+}
+
+/** Outcomes that were final and watched: the deep reorg that section 7 of the contract speaks of. */
+export async function reviseWatched(
+  ports: ReorgPorts,
+  lane: OwnedLane,
+  gone: readonly (readonly [number: number, hash: Hash])[],
+): Promise<void> {
+  const records = await ports.store.loadWatched(
+    lane.lane,
+    gone.map(([, hash]) => hash),
+  );
+  if (lane.stopped) return;
+  for (const [number] of gone) lane.watched.delete(number);
+  const nowMs = ports.clock.monotonicMs();
+  const planned = records.map((record) => {
+    const tx = resumed(record);
+    const reorged = plan(tx, "reorg", {
+      receipt: null,
+      reason: `block ${record.receipt?.blockHash} left the canonical chain`,
+    });
+    tx.receipt = null;
+    sendAgain(tx, nowMs);
+    return reorged;
+  });
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "CRITICAL",
+    code: "DEEP_REORG",
+    message: `${records.length} settled transactions were reorganised away; each is tracked and sent again`,
+    lane: lane.lane,
+  });
+  if (!(await commitPlanned(ports, lane, planned))) return;
+  for (const { tx } of planned) lane.track(tx);
+  ports.feedGrew();
+  await ports.failpoint("withdraw.committed");
+}
+
+/** The attempt that was mined is the one the other branch may lack. */
+function sendAgain(tx: Tracked, nowMs: number): void {
+  const mined = tx.attempts.find((attempt) => attempt.txHash === tx.receipt?.txHash);
+  tx.sendOrdinal = mined?.ordinal ?? tx.sendOrdinal;
+  tx.rawTransaction = null;
+  tx.claimed = false;
+  tx.failures = 0;
+  tx.nextSendAtMs = nowMs;
+  tx.receiptCheckedAtMs = nowMs;
+}

@@ -1,0 +1,149 @@
+/**
+ * Stage 5: finds receipts. Block by block: a new block's transaction hashes are matched against what is tracked, so the
+ * cost grows with blocks. A look by hash is the net below: for what was resumed, what the follower may have missed, and
+ * what has waited too long.
+ *
+ * Reads: the chain. Writes: the receipt, TRACKING/MINED. Invariant I7: "not found" is what a healthy endpoint said; an
+ * error is nothing at all, goes to the tail of the queue and blocks nobody.
+ * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
+ */
+import type { BlockWindow } from "../../../domain/block-window.ts";
+import type { Hash } from "../../../domain/lane.ts";
+import type { Receipt } from "../../../domain/transaction.ts";
+import type { Block } from "../../../ports/chain.ts";
+import type { Failpoints } from "../../../ports/failpoints.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+
+export interface ReceiptPorts extends LaneWriterPorts {
+  readonly failpoint: Failpoints;
+}
+
+const HASHES_AT_ONCE = 100;
+
+/** Matches new blocks. Returns those whose receipts could not be fetched, to be tried again. */
+export async function receiptsOfBlocks(
+  ports: ReceiptPorts,
+  context: ChainContext,
+  blocks: readonly Block[],
+): Promise<readonly Block[]> {
+  const failed: Block[] = [];
+  const queue = blocks.filter((block) => block.transactionHashes.some((hash) => context.hashes.has(hash)));
+  const worker = async (): Promise<void> => {
+    for (let block = queue.shift(); block !== undefined; block = queue.shift()) {
+      if (!(await receiptsOfBlock(ports, context, block))) failed.push(block);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(queue.length, context.settings.receiptWorkers) }, worker));
+  return failed;
+}
+
+async function receiptsOfBlock(ports: ReceiptPorts, context: ChainContext, block: Block): Promise<boolean> {
+  const hashes = block.transactionHashes.filter((hash) => context.hashes.has(hash));
+  try {
+    const receipts = await context.chain.receiptsInBlock(block, hashes);
+    ports.telemetry.emit({
+      type: "receipt.checked",
+      chainId: context.chain.chainId,
+      result: "found",
+      count: receipts.length,
+    });
+    await record(
+      ports,
+      context,
+      receipts.filter((receipt) => context.follower.window.contains(block) && receipt.blockHash === block.hash),
+    );
+    return receipts.length === hashes.length;
+  } catch {
+    ports.telemetry.emit({
+      type: "receipt.checked",
+      chainId: context.chain.chainId,
+      result: "error",
+      count: hashes.length,
+    });
+    return false;
+  }
+}
+
+/** Looks for receipts by hash of everything that owes a look, oldest first. */
+export async function staleReceipts(
+  ports: ReceiptPorts,
+  context: ChainContext,
+  lanes: Iterable<OwnedLane>,
+): Promise<void> {
+  const due: Tracked[] = [];
+  const nowMs = ports.clock.monotonicMs();
+  for (const lane of lanes) {
+    for (const tx of lane.unmined.values()) {
+      if (nowMs - tx.receiptCheckedAtMs >= context.settings.staleReceiptTimeoutMs) due.push(tx);
+    }
+  }
+  due.sort((a, b) => a.receiptCheckedAtMs - b.receiptCheckedAtMs);
+  for (let from = 0; from < due.length; from += HASHES_AT_ONCE) {
+    if (!(await lookUp(ports, context, due.slice(from, from + HASHES_AT_ONCE)))) return;
+  }
+}
+
+async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
+  const hashes = transactions.flatMap((tx) => tx.attempts.map((attempt) => attempt.txHash));
+  const { chainId } = context.chain;
+  try {
+    const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);
+    const canonical = await onCanonicalChain(context, found);
+    const nowMs = ports.clock.monotonicMs();
+    for (const tx of transactions) tx.receiptCheckedAtMs = nowMs;
+    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "found", count: found.length });
+    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "notFound", count: hashes.length - found.length });
+    await record(ports, context, canonical);
+    return true;
+  } catch {
+    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "error", count: hashes.length });
+    return false;
+  }
+}
+
+/** A receipt counts only where its block is canonical: in our window, or, below it, by the chain's own word. */
+async function onCanonicalChain(context: ChainContext, receipts: readonly Receipt[]): Promise<readonly Receipt[]> {
+  const hashAt = await canonicalHashes(
+    context,
+    receipts.map((receipt) => receipt.blockNumber),
+  );
+  return receipts.filter((receipt) => hashAt.get(receipt.blockNumber) === receipt.blockHash);
+}
+
+/** Canonical hash by height: the frozen view where it reaches, one batch of questions where it does not. */
+export async function canonicalHashes(
+  context: ChainContext,
+  numbers: readonly number[],
+): Promise<ReadonlyMap<number, Hash>> {
+  const window: BlockWindow = context.follower.window;
+  const hashes = new Map<number, Hash>();
+  const below = new Set<number>();
+  for (const number of numbers) {
+    const known = window.hashAt(number);
+    if (known !== null) hashes.set(number, known);
+    else if (window.oldest !== null && number < window.oldest.number) below.add(number);
+  }
+  const asked = [...below];
+  if (asked.length === 0) return hashes;
+  const blocks = await context.chain.blocksByNumber(asked);
+  for (const block of blocks) if (block !== null) hashes.set(block.number, block.hash);
+  return hashes;
+}
+
+async function record(ports: ReceiptPorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
+  const byLane = new Map<OwnedLane, Planned[]>();
+  if (receipts.length > 0) await ports.failpoint("receipt.found");
+  for (const receipt of receipts) {
+    const indexed = context.hashes.get(receipt.txHash);
+    if (indexed === undefined || indexed.lane.stopped || indexed.tx.receipt !== null) continue;
+    const { lane, tx } = indexed;
+    lane.mine(tx, receipt);
+    const planned = byLane.get(lane) ?? [];
+    byLane.set(lane, planned);
+    planned.push(plan(tx, "mine", { receipt, lastError: null }));
+  }
+  const committed = await Promise.all([...byLane].map(([lane, planned]) => commitPlanned(ports, lane, planned)));
+  if (committed.some((applied) => applied)) await ports.failpoint("receipt.committed");
+}
