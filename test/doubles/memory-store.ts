@@ -1,0 +1,274 @@
+import type { Address, Fence, Hash, Hex, Lane } from "../../src/domain/lane.ts";
+import type { Intent } from "../../src/domain/transaction.ts";
+import type { State } from "../../src/domain/transitions.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import {
+  HistoryChanged,
+  type LaneStore,
+  type LaneWrite,
+  OutcomeUnknown,
+  StoreUnavailable,
+  type WriteOutcome,
+} from "../../src/ports/lane-store.ts";
+import type { InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
+import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
+import { commitWrites } from "./memory-store/commit.ts";
+import * as leases from "./memory-store/leases.ts";
+import * as queries from "./memory-store/queries.ts";
+import { type DatabaseState, emptyState, requestKey, waitingIntake } from "./memory-store/state.ts";
+
+/** What goes wrong with the next commit: nothing was committed, or nobody can say, though it was, or was not. */
+export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
+
+/**
+ * A database in memory, for as many nodes as connect to it. The clock is the database's own: expiry is judged by it.
+ * Every call takes effect at one instant, between the two promises that stand for the way there and back.
+ */
+export class MemoryDatabase {
+  readonly clock: Clock;
+  readonly state: DatabaseState = emptyState();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  connect(): MemoryStore {
+    return new MemoryStore(this);
+  }
+
+  /** A restore or an asynchronous failover: writers that knew the history before are refused until they register again. */
+  changeHistory(): void {
+    this.state.history++;
+  }
+
+  /** What `insertIntake` does once its caller's transaction has committed. */
+  insertIntake(intent: Intent): void {
+    const intakeId = ++this.state.lastIntakeId;
+    this.state.intake.set(intakeId, { intakeId, intent, createdAt: this.clock.now(), aliasOf: null });
+  }
+}
+
+/** One node's connection, with faults of its own. */
+export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
+  readonly database: MemoryDatabase;
+  private readonly faults: CommitFault[] = [];
+  private down = false;
+  private gate: { readonly opened: Promise<void>; readonly open: () => void } | null = null;
+  private knownHistory: number;
+
+  constructor(database: MemoryDatabase) {
+    this.database = database;
+    this.knownHistory = database.state.history;
+  }
+
+  /** Queued: each commit takes one. */
+  failNextCommit(fault: CommitFault): void {
+    this.faults.push(fault);
+  }
+
+  /** Calls wait, as behind a frozen network, until `resume`. */
+  pause(): void {
+    if (this.gate !== null) return;
+    let open: () => void = () => undefined;
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    this.gate = { opened, open };
+  }
+
+  resume(): void {
+    this.gate?.open();
+    this.gate = null;
+  }
+
+  /** Every call fails until `heal`. */
+  cut(): void {
+    this.down = true;
+  }
+
+  heal(): void {
+    this.down = false;
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+  }
+
+  async commit(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
+    await this.reach();
+    this.checkHistory();
+    const fault = this.faults.shift();
+    if (fault === "unavailable") throw new StoreUnavailable("the database is away");
+    if (fault === "busy") throw new StoreUnavailable("the database is busy", { busy: true });
+    if (fault === "unknown-lost") throw new OutcomeUnknown("the connection died at COMMIT");
+    const outcomes = commitWrites(this.state, writes, this.now());
+    if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
+    await Promise.resolve();
+    return outcomes;
+  }
+
+  async registerInstance(registration: InstanceRegistration): Promise<void> {
+    await this.reach();
+    if (this.state.epochHistory !== this.state.history) {
+      const { epoch, lastSeq } = this.state.feed;
+      Object.assign(this.state.feed, { epoch: epoch + 1, epochStartsAfter: lastSeq });
+      this.state.epochHistory = this.state.history;
+    }
+    this.knownHistory = this.state.history;
+    leases.registerInstance(this.state, registration, this.now());
+  }
+
+  async renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {
+    await this.reach();
+    this.checkHistory();
+    return leases.renewInstance(this.state, instanceId, { durationMs: leaseDurationMs, now: this.now() });
+  }
+
+  async instances() {
+    await this.reach();
+    return leases.listInstances(this.state, this.now());
+  }
+
+  async declareDead(instanceId: string, counter: number, evidence: "expired" | "stood-still"): Promise<boolean> {
+    await this.reach();
+    return leases.declareDead(this.state, { instanceId, counter, evidence }, this.now());
+  }
+
+  async retireInstance(instanceId: string): Promise<number> {
+    await this.reach();
+    return leases.retireInstance(this.state, instanceId);
+  }
+
+  async acquireLane(lane: Lane, instanceId: string) {
+    await this.reach();
+    this.checkHistory();
+    return leases.acquireLane(this.state, lane, { instanceId, now: this.now() });
+  }
+
+  async claimLanes(lanes: readonly Lane[], instanceId: string, limit: number) {
+    await this.reach();
+    this.checkHistory();
+    return leases.claimLanes(this.state, lanes, { instanceId, limit, now: this.now() });
+  }
+
+  async releaseLane(fence: Fence): Promise<boolean> {
+    await this.reach();
+    return leases.releaseLane(this.state, fence);
+  }
+
+  async leases() {
+    await this.reach();
+    return leases.listLeases(this.state);
+  }
+
+  async loadLane(fence: Fence) {
+    await this.reach();
+    return queries.loadLane(this.state, fence, this.now());
+  }
+
+  async loadAllocated(lane: Lane, fromNonce: number, limit: number) {
+    await this.reach();
+    return queries.loadAllocated(this.state, lane, { fromNonce, limit });
+  }
+
+  async loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]) {
+    await this.reach();
+    return keys.map(({ txId, ordinal }): Hex => {
+      const attempt = this.state.transactions.get(txId)?.attempts[ordinal - 1];
+      if (attempt === undefined) throw new Error(`transaction ${txId} has no attempt ${ordinal}`);
+      return attempt.rawTransaction;
+    });
+  }
+
+  async loadWatched(lane: Lane, blockHashes: readonly Hash[]) {
+    await this.reach();
+    return queries.loadWatched(this.state, lane, blockHashes);
+  }
+
+  async findByRequestIds(lane: Lane, requestIds: readonly string[]) {
+    await this.reach();
+    return queries.findByRequestIds(this.state, lane, requestIds);
+  }
+
+  async loadIntake(lanes: readonly Lane[], limit: number) {
+    await this.reach();
+    return queries.loadIntake(this.state, lanes, limit);
+  }
+
+  async transaction(txId: string) {
+    await this.reach();
+    return queries.findTransaction(this.state, txId);
+  }
+
+  async transactionByRequest(lane: Lane, requestId: string) {
+    await this.reach();
+    const row = this.state.requests.get(requestKey(lane, requestId));
+    const waiting = waitingIntake(this.state).find(
+      ({ intent }) =>
+        intent.requestId === requestId && requestKey(intent.lane, requestId) === requestKey(lane, requestId),
+    );
+    const txId = row?.txId ?? waiting?.intent.txId;
+    return txId === undefined ? null : queries.findTransaction(this.state, txId);
+  }
+
+  async transactions(filter: ListFilter) {
+    await this.reach();
+    return queries.listTransactions(this.state, filter);
+  }
+
+  async history(txId: string) {
+    await this.reach();
+    return queries.historyOf(this.state, txId);
+  }
+
+  async confirmations(chainId: number, aboveBlock: number, limit: number) {
+    await this.reach();
+    return [...(this.state.confirmations.get(chainId) ?? [])]
+      .map(([number, hash]) => ({ number, hash }))
+      .filter((block) => block.number > aboveBlock)
+      .sort((a, b) => a.number - b.number)
+      .slice(0, limit);
+  }
+
+  async feed(): Promise<FeedPosition> {
+    await this.reach();
+    return { ...this.state.feed };
+  }
+
+  async completions(after: number, limit: number): Promise<readonly CompletionRecord[]> {
+    await this.reach();
+    return this.state.completions.filter(({ seq }) => seq > after).slice(0, limit);
+  }
+
+  async lanes(signer?: Address) {
+    await this.reach();
+    return queries.listLanes(this.state, signer);
+  }
+
+  async liveStates(): Promise<ReadonlyMap<State, number>> {
+    await this.reach();
+    return queries.liveStates(this.state);
+  }
+
+  async ping(): Promise<void> {
+    await this.reach();
+  }
+
+  private get state(): DatabaseState {
+    return this.database.state;
+  }
+
+  private now(): Date {
+    return this.database.clock.now();
+  }
+
+  private async reach(): Promise<void> {
+    await this.gate?.opened;
+    await Promise.resolve();
+    if (this.down) throw new StoreUnavailable("the database is away");
+  }
+
+  private checkHistory(): void {
+    if (this.knownHistory !== this.state.history) throw new HistoryChanged("the database has another history");
+  }
+}

@@ -1,0 +1,140 @@
+import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
+import {
+  type Acquisition,
+  InstanceOver,
+  type InstanceRecord,
+  type InstanceRegistration,
+  type LaneOwner,
+  type LeaseRecord,
+} from "../../../src/ports/lease-store.ts";
+import { type DatabaseState, isAlive, type LaneRow } from "./state.ts";
+
+export function registerInstance(state: DatabaseState, registration: InstanceRegistration, now: Date): void {
+  const { leaseDurationMs, ...identity } = registration;
+  if (state.instances.has(identity.instanceId))
+    throw new Error(`instance ${identity.instanceId} is registered already`);
+  state.instances.set(identity.instanceId, {
+    ...identity,
+    startedAt: now,
+    heartbeatAt: now,
+    expiresAt: new Date(now.getTime() + leaseDurationMs),
+    counter: 1,
+    dead: false,
+  });
+}
+
+export function renewInstance(state: DatabaseState, id: string, renewal: { durationMs: number; now: Date }): boolean {
+  const row = state.instances.get(id);
+  if (row === undefined || !isAlive(row, renewal.now)) return false;
+  row.counter++;
+  row.heartbeatAt = renewal.now;
+  row.expiresAt = new Date(renewal.now.getTime() + renewal.durationMs);
+  return true;
+}
+
+export function declareDead(
+  state: DatabaseState,
+  claim: { instanceId: string; counter: number; evidence: "expired" | "stood-still" },
+  now: Date,
+): boolean {
+  const row = state.instances.get(claim.instanceId);
+  if (row === undefined || row.dead || row.counter !== claim.counter) return false;
+  if (claim.evidence === "expired" && row.expiresAt > now) return false;
+  row.dead = true;
+  return true;
+}
+
+export function retireInstance(state: DatabaseState, instanceId: string): number {
+  const held = [...state.lanes.values()].filter((row) => row.owner === instanceId);
+  for (const row of held) row.owner = null;
+  const instance = state.instances.get(instanceId);
+  if (instance !== undefined) instance.dead = true;
+  return held.length;
+}
+
+export function listInstances(state: DatabaseState, now: Date): readonly InstanceRecord[] {
+  const rows = [...state.instances.values()].map((row) => ({
+    ...row,
+    expired: row.expiresAt <= now,
+    lanes: [...state.lanes.values()].filter((lane) => lane.owner === row.instanceId).length,
+  }));
+  return rows.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime() || (a.instanceId < b.instanceId ? -1 : 1));
+}
+
+export function acquireLane(
+  state: DatabaseState,
+  lane: Lane,
+  claimant: { instanceId: string; now: Date },
+): Acquisition {
+  if (!isAlive(state.instances.get(claimant.instanceId), claimant.now)) throw new InstanceOver(claimant.instanceId);
+  const row = laneRow(state, lane);
+  if (row.owner === claimant.instanceId) return { result: "kept", fence: fenceOf(row, claimant.instanceId) };
+  const owner = ownerOf(state, row);
+  if (owner !== null) return { result: "notLeader", owner };
+  const result = row.token === 0 ? "acquired" : "takenOver";
+  row.owner = claimant.instanceId;
+  row.token++;
+  row.acquiredAt = claimant.now;
+  return { result, fence: fenceOf(row, claimant.instanceId) };
+}
+
+/** Those already held first, so that `limit` is a share and not a surplus. */
+export function claimLanes(
+  state: DatabaseState,
+  lanes: readonly Lane[],
+  claim: { instanceId: string; limit: number; now: Date },
+): readonly Extract<Acquisition, { fence: Fence }>[] {
+  const mine = (lane: Lane) => state.lanes.get(laneKey(lane))?.owner === claim.instanceId;
+  const held: Extract<Acquisition, { fence: Fence }>[] = [];
+  for (const lane of [...lanes].sort((a, b) => Number(mine(b)) - Number(mine(a)))) {
+    if (held.length >= claim.limit) break;
+    const acquisition = acquireLane(state, lane, claim);
+    if (acquisition.result !== "notLeader") held.push(acquisition);
+  }
+  return held;
+}
+
+export function releaseLane(state: DatabaseState, fence: Fence): boolean {
+  const row = state.lanes.get(laneKey(fence.lane));
+  if (row === undefined || row.owner !== fence.instanceId || row.token !== fence.token) return false;
+  row.owner = null;
+  return true;
+}
+
+export function listLeases(state: DatabaseState): readonly LeaseRecord[] {
+  return [...state.lanes.values()].map((row) => ({
+    lane: row.lane,
+    owner: ownerOf(state, row),
+    token: row.token,
+    acquiredAt: row.acquiredAt,
+  }));
+}
+
+/** Null where nobody holds the lane, or the holder is dead: then it is free. */
+export function ownerOf(state: DatabaseState, row: LaneRow): LaneOwner | null {
+  const instance = row.owner === null ? undefined : state.instances.get(row.owner);
+  if (instance === undefined || instance.dead) return null;
+  const { instanceId, nodeId, url, expiresAt } = instance;
+  return { instanceId, nodeId, url, expiresAt };
+}
+
+function laneRow(state: DatabaseState, lane: Lane): LaneRow {
+  const known = state.lanes.get(laneKey(lane));
+  if (known !== undefined) return known;
+  const fresh: LaneRow = {
+    lane: { chainId: lane.chainId, signer: lane.signer },
+    owner: null,
+    token: 0,
+    acquiredAt: null,
+    cursor: null,
+    suspended: false,
+    confirmed: 0,
+    failed: 0,
+  };
+  state.lanes.set(laneKey(lane), fresh);
+  return fresh;
+}
+
+function fenceOf(row: LaneRow, instanceId: string): Fence {
+  return { lane: row.lane, instanceId, token: row.token };
+}

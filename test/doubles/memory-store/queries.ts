@@ -1,0 +1,221 @@
+import { type Address, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
+import { isSettled, type State } from "../../../src/domain/transitions.ts";
+import type {
+  AllocatedRecord,
+  ExistingTransaction,
+  IntakeRow,
+  LaneSnapshot,
+  TrackedRecord,
+} from "../../../src/ports/lane-store.ts";
+import type { HistoryRecord, LaneRecord, ListFilter, TransactionRecord } from "../../../src/ports/query-store.ts";
+import { existingTransaction } from "./allocate.ts";
+import { holds } from "./commit.ts";
+import { ownerOf } from "./leases.ts";
+import {
+  type DatabaseState,
+  type IntakeEntry,
+  type LaneRow,
+  requestKey,
+  sameLane,
+  type TransactionRow,
+  waitingIntake,
+} from "./state.ts";
+
+export function loadLane(state: DatabaseState, fence: Fence, now: Date): LaneSnapshot | null {
+  if (!holds(state, fence, now)) return null;
+  const row = state.lanes.get(laneKey(fence.lane)) as LaneRow;
+  const rows = liveRows(state, fence.lane);
+  const blocks = new Map(
+    rows.flatMap(({ state, receipt }) =>
+      isSettled(state) && receipt !== null ? [[receipt.blockHash, receipt]] : [],
+    ) as [Hash, { blockNumber: number }][],
+  );
+  return {
+    cursor: row.cursor,
+    suspended: row.suspended,
+    tracking: rows.filter((tx) => tx.state === "TRACKING" || tx.state === "STUCK").map(trackedRecord),
+    allocated: rows.filter((tx) => tx.state === "ALLOCATED").length,
+    watched: [...blocks]
+      .map(([hash, { blockNumber }]) => ({ number: blockNumber, hash }))
+      .sort((a, b) => a.number - b.number || (a.hash < b.hash ? -1 : 1)),
+  };
+}
+
+export function loadAllocated(
+  state: DatabaseState,
+  lane: Lane,
+  page: { fromNonce: number; limit: number },
+): readonly AllocatedRecord[] {
+  return liveRows(state, lane)
+    .filter((row) => row.state === "ALLOCATED" && (row.nonce ?? -1) >= page.fromNonce)
+    .slice(0, page.limit)
+    .map(({ txId, nonce, requestId, payload, gas, createdAt }) => ({
+      txId,
+      nonce: nonce as number,
+      requestId,
+      payload,
+      gas: gas as bigint,
+      createdAt,
+    }));
+}
+
+export function loadWatched(state: DatabaseState, lane: Lane, hashes: readonly Hash[]): readonly TrackedRecord[] {
+  return liveRows(state, lane)
+    .filter((row) => isSettled(row.state) && row.receipt !== null && hashes.includes(row.receipt.blockHash))
+    .map(trackedRecord);
+}
+
+/** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
+export function findByRequestIds(
+  state: DatabaseState,
+  lane: Lane,
+  requestIds: readonly string[],
+): readonly ExistingTransaction[] {
+  return [...new Set(requestIds)].flatMap((requestId) => {
+    const row = state.requests.get(requestKey(lane, requestId));
+    if (row !== undefined) return [existingTransaction(row)];
+    const entry = waitingIntake(state).find(
+      ({ intent }) => intent.requestId === requestId && sameLane(intent.lane, lane),
+    );
+    if (entry === undefined) return [];
+    const { txId, fingerprint } = entry.intent;
+    return [{ txId, lane, requestId, nonce: null, state: "CREATED" as const, fingerprint }];
+  });
+}
+
+export function loadIntake(state: DatabaseState, lanes: readonly Lane[], limit: number): readonly IntakeRow[] {
+  return waitingIntake(state)
+    .filter(({ intent }) => lanes.some((lane) => sameLane(lane, intent.lane)))
+    .slice(0, limit)
+    .map(({ intakeId, intent }) => ({ intakeId, intent }));
+}
+
+export function findTransaction(state: DatabaseState, txId: string): TransactionRecord | null {
+  const row = state.transactions.get(txId);
+  if (row !== undefined) return transactionRecord(row);
+  const entry = [...state.intake.values()].find(({ intent }) => intent.txId === txId);
+  if (entry === undefined) return null;
+  return entry.aliasOf === null ? createdRecord(entry) : findTransaction(state, entry.aliasOf);
+}
+
+export function listTransactions(state: DatabaseState, filter: ListFilter): readonly TransactionRecord[] {
+  const records = [
+    ...[...state.transactions.values()].filter((row) => hasHash(row, filter.txHash)).map(transactionRecord),
+    ...(filter.txHash === undefined ? waitingIntake(state).map(createdRecord) : []),
+  ];
+  const sign = filter.order === "newest" ? -1 : 1;
+  return records
+    .filter((record) => matches(record, filter))
+    .filter(({ txId }) => filter.after === undefined || compare(txId, filter.after) * sign > 0)
+    .sort((a, b) => compare(a.txId, b.txId) * sign)
+    .slice(0, filter.limit);
+}
+
+export function historyOf(state: DatabaseState, txId: string): readonly HistoryRecord[] {
+  const row = state.transactions.get(txId);
+  if (row !== undefined) return row.history;
+  const entry = [...state.intake.values()].find(({ intent }) => intent.txId === txId);
+  if (entry === undefined) return [];
+  if (entry.aliasOf !== null) return historyOf(state, entry.aliasOf);
+  const nothing = { fromState: null, subState: null, nodeId: null, token: null, reason: null } as const;
+  const at = entry.createdAt;
+  return [{ ...nothing, ordinal: 1, event: "accept", state: "CREATED", count: 1, firstAt: at, lastAt: at }];
+}
+
+export function listLanes(state: DatabaseState, signer: Address | undefined): readonly LaneRecord[] {
+  return [...state.lanes.values()]
+    .filter((row) => signer === undefined || row.lane.signer === signer)
+    .sort((a, b) => compare(a.lane.signer, b.lane.signer) || a.lane.chainId - b.lane.chainId)
+    .map((row) => laneRecord(state, row));
+}
+
+export function liveStates(state: DatabaseState): ReadonlyMap<State, number> {
+  const counts = new Map<State, number>();
+  const add = (of: State) => counts.set(of, (counts.get(of) ?? 0) + 1);
+  for (const rows of state.live.values()) for (const row of rows.values()) add(row.state);
+  for (const _ of waitingIntake(state)) add("CREATED");
+  return counts;
+}
+
+function laneRecord(state: DatabaseState, row: LaneRow): LaneRecord {
+  const open = liveRows(state, row.lane).filter((tx) => !isSettled(tx.state));
+  const waiting = waitingIntake(state).filter(({ intent }) => sameLane(intent.lane, row.lane));
+  const pending = [...open.filter((tx) => tx.state !== "STUCK"), ...waiting];
+  const head = open[0];
+  const oldest = pending.reduce<Date | null>(
+    (least, { createdAt }) => (least !== null && least < createdAt ? least : createdAt),
+    null,
+  );
+  return {
+    lane: row.lane,
+    cursor: row.cursor,
+    suspended: row.suspended,
+    owner: ownerOf(state, row),
+    token: row.token,
+    acquiredAt: row.acquiredAt,
+    pending: pending.length,
+    confirmed: row.confirmed,
+    failed: row.failed,
+    stuck: open.length + waiting.length - pending.length,
+    oldestPendingAt: oldest,
+    headOfLine:
+      head === undefined
+        ? null
+        : { txId: head.txId, nonce: head.nonce as number, state: head.state, createdAt: head.createdAt },
+  };
+}
+
+function liveRows(state: DatabaseState, lane: Lane): readonly TransactionRow[] {
+  return [...(state.live.get(laneKey(lane))?.values() ?? [])].sort((a, b) => (a.nonce ?? 0) - (b.nonce ?? 0));
+}
+
+function trackedRecord(row: TransactionRow): TrackedRecord {
+  const { txId, state, subState, receipt, submitAttempts, createdAt, requestId } = row;
+  const attempts = row.attempts.map(({ ordinal, kind, txHash, gas, fees }) => ({ ordinal, kind, txHash, gas, fees }));
+  return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, submitAttempts, createdAt, requestId };
+}
+
+function transactionRecord(row: TransactionRow): TransactionRecord {
+  const { txId, lane, requestId, nonce, state, subState, payload, gas, metadata, receipt, lastError } = row;
+  const { submitAttempts, lastSubmittedAt, createdAt, updatedAt, confirmedAt } = row;
+  const attempts = row.attempts.map(({ rawTransaction: _, ...attempt }) => attempt);
+  return {
+    ...{ txId, lane, requestId, nonce, state, subState, payload, gas, metadata, attempts, receipt, lastError },
+    ...{ submitAttempts, lastSubmittedAt, createdAt, updatedAt, confirmedAt },
+  };
+}
+
+function createdRecord({ intent, createdAt }: IntakeEntry): TransactionRecord {
+  const { txId, lane, requestId, payload, metadata } = intent;
+  const nothing = { nonce: null, subState: null, gas: null, receipt: null, lastError: null } as const;
+  const never = { submitAttempts: 0, lastSubmittedAt: null, confirmedAt: null, attempts: [] } as const;
+  return {
+    txId,
+    lane,
+    requestId,
+    payload,
+    metadata,
+    state: "CREATED",
+    createdAt,
+    updatedAt: createdAt,
+    ...nothing,
+    ...never,
+  };
+}
+
+function hasHash(row: TransactionRow, txHash: Hash | undefined): boolean {
+  return txHash === undefined || row.attempts.some((attempt) => attempt.txHash === txHash);
+}
+
+function matches(record: TransactionRecord, filter: ListFilter): boolean {
+  return (
+    (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
+    (filter.signer === undefined || record.lane.signer === filter.signer) &&
+    (filter.state === undefined || record.state === filter.state) &&
+    (filter.requestId === undefined || record.requestId === filter.requestId)
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,128 @@
+import type { Hash, Hex, Lane, LaneKey } from "../../../src/domain/lane.ts";
+import type { Intent, Payload, Receipt, SignedAttempt } from "../../../src/domain/transaction.ts";
+import type { State, SubState, TransitionEvent } from "../../../src/domain/transitions.ts";
+import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
+import type { CompletionRecord, HistoryRecord } from "../../../src/ports/query-store.ts";
+
+export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs"> {
+  startedAt: Date;
+  heartbeatAt: Date;
+  expiresAt: Date;
+  counter: number;
+  dead: boolean;
+}
+
+export interface LaneRow {
+  readonly lane: Lane;
+  owner: string | null;
+  token: number;
+  acquiredAt: Date | null;
+  cursor: number | null;
+  suspended: boolean;
+  confirmed: number;
+  failed: number;
+}
+
+export interface StoredAttempt extends SignedAttempt {
+  readonly createdAt: Date;
+  readonly firstSentAt: Date | null;
+}
+
+export interface TransactionRow {
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  readonly ownsRequest: boolean;
+  readonly nonce: number | null;
+  readonly payload: Payload;
+  readonly gas: bigint | null;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  readonly fingerprint: Hex;
+  readonly createdAt: Date;
+  state: State;
+  subState: SubState | null;
+  live: boolean;
+  lastEvent: TransitionEvent;
+  attempts: readonly StoredAttempt[];
+  receipt: Receipt | null;
+  history: readonly HistoryRecord[];
+  claim: { readonly token: number; readonly ordinal: number } | null;
+  acceptedOrdinal: number | null;
+  submitAttempts: number;
+  lastSubmittedAt: Date | null;
+  lastError: string | null;
+  updatedAt: Date;
+  confirmedAt: Date | null;
+}
+
+export interface IntakeEntry {
+  readonly intakeId: number;
+  readonly intent: Intent;
+  readonly createdAt: Date;
+  aliasOf: string | null;
+}
+
+/** Everything a database holds. One object, shared by all the stores that are connected to it. */
+export interface DatabaseState {
+  readonly instances: Map<string, InstanceRow>;
+  readonly lanes: Map<LaneKey, LaneRow>;
+  readonly transactions: Map<string, TransactionRow>;
+  /** Live transactions by lane, so that a long simulation does not walk what is over. */
+  readonly live: Map<LaneKey, Map<string, TransactionRow>>;
+  readonly requests: Map<string, TransactionRow>;
+  readonly nonces: Map<string, TransactionRow>;
+  readonly hashes: Map<string, TransactionRow>;
+  readonly intake: Map<number, IntakeEntry>;
+  readonly confirmations: Map<number, Map<number, Hash>>;
+  readonly completions: CompletionRecord[];
+  feed: { epoch: number; lastSeq: number; truncatedThrough: number; epochStartsAfter: number };
+  lastIntakeId: number;
+  /** Which history this is; a restore or a failover gives another. */
+  history: number;
+  /** The history that the feed's epoch belongs to. */
+  epochHistory: number;
+}
+
+export function emptyState(): DatabaseState {
+  return {
+    instances: new Map(),
+    lanes: new Map(),
+    transactions: new Map(),
+    live: new Map(),
+    requests: new Map(),
+    nonces: new Map(),
+    hashes: new Map(),
+    intake: new Map(),
+    confirmations: new Map(),
+    completions: [],
+    feed: { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 },
+    lastIntakeId: 0,
+    history: 1,
+    epochHistory: 1,
+  };
+}
+
+export function requestKey(lane: Lane, requestId: string): string {
+  return `${lane.chainId}:${lane.signer}:${requestId}`;
+}
+
+export function nonceKey(lane: Lane, nonce: number): string {
+  return `${lane.chainId}:${lane.signer}:${nonce}`;
+}
+
+export function hashKey(chainId: number, hash: Hash): string {
+  return `${chainId}:${hash}`;
+}
+
+export function sameLane(a: Lane, b: Lane): boolean {
+  return a.chainId === b.chainId && a.signer === b.signer;
+}
+
+export function isAlive(instance: InstanceRow | undefined, now: Date): boolean {
+  return instance !== undefined && !instance.dead && instance.expiresAt > now;
+}
+
+/** Waiting in call order; aliases are names, not work. */
+export function waitingIntake(state: DatabaseState): readonly IntakeEntry[] {
+  return [...state.intake.values()].filter((entry) => entry.aliasOf === null);
+}
