@@ -18,9 +18,14 @@ export async function startPostgres15(): Promise<EmbeddedPostgres | null> {
     log: () => undefined,
     settings: { fsync: "off" },
   });
-  const stop = async () => {
-    await server.stop();
-    await directory.remove();
+  return {
+    ...server,
+    get pid() {
+      return server.pid;
+    },
+    stop: async () => {
+      await server.stop();
+      await directory.remove();
+    },
   };
-  return { ...server, pid: server.pid, stop };
 }

@@ -1,0 +1,79 @@
+import { DEV_MNEMONIC, type DevAccount, deriveAccounts } from "./chain/accounts.ts";
+import { createEngine } from "./chain/edr.ts";
+import { resultOf } from "./chain/json-rpc.ts";
+import { speakLikeANode } from "./chain/node-dialect.ts";
+import { serveRpc } from "./chain/rpc-server.ts";
+import { LOOPBACK } from "./loopback-port.ts";
+
+export interface ChainOptions {
+  /** A free one is chosen where none is given. */
+  readonly port?: number | undefined;
+  /** A block every so often, empty or not. Without it, and without `automine`, only `mine` makes blocks. */
+  readonly blockTimeMs?: number | undefined;
+  /** A block for every transaction as it comes. */
+  readonly automine?: boolean | undefined;
+  readonly chainId?: number | undefined;
+  readonly mnemonic?: string | undefined;
+  readonly accounts?: number | undefined;
+  readonly balanceEther?: number | undefined;
+}
+
+export interface DevChain {
+  readonly url: string;
+  readonly port: number;
+  readonly chainId: number;
+  readonly accounts: readonly DevAccount[];
+  /** Rejects with a ChainRpcError where the chain answers with an error. */
+  rpc(method: string, params?: readonly unknown[]): Promise<unknown>;
+  mine(blocks?: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The options with every default filled in. */
+export interface ChainSettings {
+  readonly blockTimeMs: number | null;
+  readonly automine: boolean;
+  readonly chainId: number;
+  readonly mnemonic: string;
+  readonly accounts: number;
+  readonly balanceEther: number;
+}
+
+export function chainSettings(options: ChainOptions): ChainSettings {
+  return {
+    blockTimeMs: options.blockTimeMs ?? null,
+    automine: options.automine ?? false,
+    chainId: options.chainId ?? 31337,
+    mnemonic: options.mnemonic ?? DEV_MNEMONIC,
+    accounts: options.accounts ?? 10,
+    balanceEther: options.balanceEther ?? 10_000,
+  };
+}
+
+/** A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address; gone when it stops. */
+export async function startEmbeddedChain(options: ChainOptions = {}): Promise<DevChain> {
+  const settings = chainSettings(options);
+  const { automine, blockTimeMs, chainId } = settings;
+  const accounts = await deriveAccounts(settings.mnemonic, settings.accounts);
+  const balanceWei = BigInt(settings.balanceEther) * 10n ** 18n;
+  const engine = await createEngine({ chainId, accounts, balanceWei, blockTimeMs, automine });
+  const handle = speakLikeANode(engine);
+  const stopMining = () => engine("evm_setIntervalMining", [0]);
+  const server = await serveRpc(handle, options.port ?? 0).catch(async (error: unknown) => {
+    await stopMining();
+    throw error;
+  });
+  const rpc = async (method: string, params: readonly unknown[] = []) => resultOf(method, await handle(method, params));
+  return {
+    url: `http://${LOOPBACK}:${server.port}`,
+    port: server.port,
+    chainId,
+    accounts,
+    rpc,
+    mine: async (blocks = 1) => void (await rpc("hardhat_mine", [`0x${blocks.toString(16)}`])),
+    stop: async () => {
+      await server.close();
+      await stopMining();
+    },
+  };
+}

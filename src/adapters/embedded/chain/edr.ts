@@ -1,0 +1,100 @@
+import { EmbeddedError } from "../errors.ts";
+import type { DevAccount } from "./accounts.ts";
+import { type Answer, fault, type Handle, INTERNAL_ERROR } from "./json-rpc.ts";
+
+type Edr = typeof import("@nomicfoundation/edr");
+type EdrContext = import("@nomicfoundation/edr").EdrContext;
+type ProviderConfig = import("@nomicfoundation/edr").ProviderConfig;
+
+export interface EngineOptions {
+  readonly chainId: number;
+  readonly accounts: readonly DevAccount[];
+  readonly balanceWei: bigint;
+  /** Null: no block by time. */
+  readonly blockTimeMs: number | null;
+  /** A block for every transaction as it comes. */
+  readonly automine: boolean;
+}
+
+/** Mainnet's block gas limit and, since Osaka, its cap for one transaction (EIP-7825). */
+const BLOCK_GAS_LIMIT = 60_000_000n;
+const TRANSACTION_GAS_CAP = 16_777_216n;
+const INITIAL_BASE_FEE_WEI = 1_000_000_000n;
+
+/** EDR wants one context per process, whatever the number of chains in it. */
+let context: Promise<EdrContext> | null = null;
+
+/** An EVM chain inside this process; what comes back answers JSON-RPC calls. */
+export async function createEngine(options: EngineOptions): Promise<Handle> {
+  const edr = await loadEdr();
+  context ??= createContext(edr);
+  const provider = await (await context).createProvider(
+    edr.L1_CHAIN_TYPE,
+    providerConfig(edr, options),
+    { enable: false, decodeConsoleLogInputsCallback: () => [], printLineCallback: () => undefined },
+    { subscriptionCallback: () => undefined },
+    new edr.ContractDecoder(),
+  );
+  return async (method, params) => {
+    const { data } = await provider.handleRequest(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+    // Long answers come as an object, short ones as text.
+    return toAnswer(typeof data === "string" ? JSON.parse(data) : data);
+  };
+}
+
+async function loadEdr(): Promise<Edr> {
+  try {
+    return (await import("@nomicfoundation/edr")).default;
+  } catch (error) {
+    throw new EmbeddedError(
+      "NOT_INSTALLED",
+      'the embedded chain is not installed: run "npm install --save-dev @nomicfoundation/edr", or set FENCEPOST_RPC_URL to a chain of your own',
+      { cause: error },
+    );
+  }
+}
+
+async function createContext(edr: Edr): Promise<EdrContext> {
+  const created = new edr.EdrContext();
+  await created.registerProviderFactory(edr.L1_CHAIN_TYPE, edr.l1ProviderFactory());
+  return created;
+}
+
+function providerConfig(edr: Edr, options: EngineOptions): ProviderConfig {
+  const { accounts, automine, balanceWei, blockTimeMs, chainId } = options;
+  return {
+    // Blocks come faster than the seconds that timestamps count; without this, chain time would run ahead.
+    allowBlocksWithSameTimestamp: true,
+    allowUnlimitedContractSize: false,
+    bailOnCallFailure: true,
+    // A node takes a transaction that will revert; so does this one.
+    bailOnTransactionFailure: false,
+    chainId: BigInt(chainId),
+    networkId: BigInt(chainId),
+    coinbase: Buffer.alloc(20),
+    defaultTransactionGasLimit: TRANSACTION_GAS_CAP,
+    genesisState: [
+      ...edr.l1GenesisState(edr.l1HardforkFromString(edr.OSAKA)),
+      ...accounts.map(({ address }) => ({ address: Buffer.from(address.slice(2), "hex"), balance: balanceWei })),
+    ],
+    hardfork: edr.OSAKA,
+    initialBaseFeePerGas: INITIAL_BASE_FEE_WEI,
+    initialParentBeaconBlockRoot: Buffer.alloc(32),
+    minGasPrice: 0n,
+    mining: {
+      autoMine: automine,
+      blockGasLimit: BLOCK_GAS_LIMIT,
+      ...(blockTimeMs === null ? {} : { interval: BigInt(blockTimeMs) }),
+      memPool: { order: edr.MineOrdering.Priority },
+    },
+    network: { genesisBlockGasLimit: BLOCK_GAS_LIMIT, genesisBlobGas: { gasUsed: 0n, excessGas: 0n } },
+    observability: {},
+    ownedAccounts: accounts.map(({ privateKey }) => privateKey),
+    precompileOverrides: [],
+  };
+}
+
+function toAnswer(data: unknown): Answer {
+  if (typeof data === "object" && data !== null && ("result" in data || "error" in data)) return data as Answer;
+  return fault(INTERNAL_ERROR, "the embedded chain gave no answer");
+}

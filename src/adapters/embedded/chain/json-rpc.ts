@@ -1,0 +1,36 @@
+/** The parts of JSON-RPC 2.0 that the embedded chain's server and its engine share. */
+
+export type Answer = { readonly result: unknown } | { readonly error: RpcFault };
+
+export interface RpcFault {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export type Handle = (method: string, params: unknown) => Promise<Answer>;
+
+export const PARSE_ERROR = -32700;
+export const INVALID_REQUEST = -32600;
+export const INTERNAL_ERROR = -32603;
+
+export class ChainRpcError extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(method: string, fault: RpcFault) {
+    super(`${method}: ${fault.message}`);
+    this.name = "ChainRpcError";
+    this.code = fault.code;
+    this.data = fault.data;
+  }
+}
+
+export function fault(code: number, message: string): Answer {
+  return { error: { code, message } };
+}
+
+export function resultOf(method: string, answer: Answer): unknown {
+  if ("error" in answer) throw new ChainRpcError(method, answer.error);
+  return answer.result;
+}

@@ -1,0 +1,58 @@
+import type { Answer, Handle, RpcFault } from "./json-rpc.ts";
+
+/** EDR speaks Hardhat's dialect. Where that differs from what nodes say in a way that clients depend on, we translate. */
+export function speakLikeANode(edr: Handle): Handle {
+  return async (method, params) => {
+    if (method === "eth_getBlockReceipts") return blockReceipts(edr, params);
+    return translateRevert(await edr(method, params));
+  };
+}
+
+/**
+ * geth, reth and anvil report a revert as code 3 with the return data as a hex string, and that is what libraries
+ * decode; EDR wraps the data: `{ code: -32000, data: { reason: { Revert: "0x…" }, data: "0x…" } }`.
+ */
+function translateRevert(answer: Answer): Answer {
+  if (!("error" in answer)) return answer;
+  const data = revertData(answer.error);
+  if (data === null) return answer;
+  const reason = /reverted with reason string '(.*)'$/s.exec(answer.error.message)?.[1];
+  return { error: { code: 3, message: `execution reverted${reason === undefined ? "" : `: ${reason}`}`, data } };
+}
+
+function revertData({ data }: RpcFault): string | null {
+  if (typeof data !== "object" || data === null || !("reason" in data) || !("data" in data)) return null;
+  const { reason } = data;
+  const reverted = typeof reason === "object" && reason !== null && "Revert" in reason;
+  return reverted && typeof data.data === "string" ? data.data : null;
+}
+
+/** EDR lacks the method, every node has it: collected from the receipts of the block's transactions. */
+async function blockReceipts(edr: Handle, params: unknown): Promise<Answer> {
+  const block = await edr(...blockQuery(params));
+  if ("error" in block || block.result === null) return block;
+  const receipts: unknown[] = [];
+  for (const hash of transactionHashes(block.result)) {
+    const receipt = await edr("eth_getTransactionReceipt", [hash]);
+    // Gone since: the block was reverted between the two questions.
+    if ("error" in receipt || receipt.result === null) return receipt;
+    receipts.push(receipt.result);
+  }
+  return { result: receipts };
+}
+
+/** The parameter is a number or tag, a block hash, or an object with either (EIP-1898). */
+function blockQuery(params: unknown): [method: string, params: unknown[]] {
+  const asked: unknown = Array.isArray(params) ? params[0] : undefined;
+  if (typeof asked === "object" && asked !== null) {
+    if ("blockHash" in asked) return ["eth_getBlockByHash", [asked.blockHash, false]];
+    if ("blockNumber" in asked) return ["eth_getBlockByNumber", [asked.blockNumber, false]];
+  }
+  const isHash = typeof asked === "string" && asked.length === 66;
+  return [isHash ? "eth_getBlockByHash" : "eth_getBlockByNumber", [asked, false]];
+}
+
+function transactionHashes(block: unknown): readonly unknown[] {
+  const found = typeof block === "object" && block !== null && "transactions" in block ? block.transactions : [];
+  return Array.isArray(found) ? found : [];
+}

@@ -1,0 +1,108 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { messageOf, systemCode } from "../errors.ts";
+import { LOOPBACK, portTaken } from "../loopback-port.ts";
+import { type Answer, fault, type Handle, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "./json-rpc.ts";
+
+export interface RpcServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const BODY_LIMIT_BYTES = 10_000_000;
+const BATCH_LIMIT = 1_000;
+
+/** Answers JSON-RPC over HTTP on the loopback address, single requests and batches; port 0 takes a free one. */
+export function serveRpc(handle: Handle, port: number): Promise<RpcServer> {
+  const server = createServer((request, response) => {
+    // A client that went away in the middle of its request is owed nothing.
+    respond(handle, request, response).catch(() => response.destroy());
+  });
+  return new Promise((resolve, reject) => {
+    server.once("error", (error) => reject(systemCode(error) === "EADDRINUSE" ? portTaken(port) : error));
+    server.listen(port, LOOPBACK, () => {
+      const address = server.address();
+      resolve({
+        port: typeof address === "object" && address !== null ? address.port : port,
+        close: () =>
+          new Promise((closed) => {
+            server.close(() => closed());
+            server.closeAllConnections();
+          }),
+      });
+    });
+  });
+}
+
+async function respond(handle: Handle, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.method !== "POST") {
+    response.writeHead(405, { allow: "POST" }).end();
+    return;
+  }
+  const body = await readBody(request);
+  if (body === null) {
+    send(response.setHeader("connection", "close"), 413, envelope(null, fault(INVALID_REQUEST, "request too large")));
+    return;
+  }
+  const reply = await answerBody(handle, body);
+  if (reply === null) response.writeHead(204).end();
+  else send(response, 200, reply);
+}
+
+/** Null when it is too long. The rest is read and dropped, so that the client gets to see the answer. */
+async function readBody(request: IncomingMessage): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= BODY_LIMIT_BYTES) chunks.push(chunk);
+  }
+  return size > BODY_LIMIT_BYTES ? null : Buffer.concat(chunks).toString("utf8");
+}
+
+/** Null when nothing in the body asked for an answer. */
+async function answerBody(handle: Handle, body: string): Promise<unknown> {
+  let request: unknown;
+  try {
+    request = JSON.parse(body);
+  } catch {
+    return envelope(null, fault(PARSE_ERROR, "parse error"));
+  }
+  return Array.isArray(request) ? answerBatch(handle, request) : answerOne(handle, request);
+}
+
+/** One after the other: in a batch, later items may build on earlier ones. */
+async function answerBatch(handle: Handle, batch: readonly unknown[]): Promise<unknown> {
+  if (batch.length === 0) return envelope(null, fault(INVALID_REQUEST, "empty batch"));
+  if (batch.length > BATCH_LIMIT) {
+    return envelope(null, fault(INVALID_REQUEST, `batch too large: at most ${BATCH_LIMIT} requests`));
+  }
+  const replies: unknown[] = [];
+  for (const request of batch) {
+    const reply = await answerOne(handle, request);
+    if (reply !== null) replies.push(reply);
+  }
+  return replies.length === 0 ? null : replies;
+}
+
+async function answerOne(handle: Handle, request: unknown): Promise<unknown> {
+  if (!isCall(request)) return envelope(null, fault(INVALID_REQUEST, "invalid request"));
+  const answer = await handle(request.method, request.params ?? []).catch((error: unknown) =>
+    fault(INTERNAL_ERROR, messageOf(error)),
+  );
+  // Without an id it is a notification: carried out, never answered.
+  return "id" in request ? envelope(request.id, answer) : null;
+}
+
+function isCall(request: unknown): request is { method: string; params?: unknown; id?: unknown } {
+  return typeof request === "object" && request !== null && "method" in request && typeof request.method === "string";
+}
+
+function envelope(id: unknown, answer: Answer): unknown {
+  return { jsonrpc: "2.0", id, ...answer };
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+  response.end(text);
+}
