@@ -1,3 +1,4 @@
+import type { Confirmation } from "../../domain/confirmations.ts";
 import { type FeeMarket, type Fees, type FeeWishes, isFullyPriced, priceFirstAttempt } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
@@ -21,6 +22,8 @@ export class ChainContext {
   readonly follower: HeadFollower;
   readonly hashes: HashIndex = new Map();
   reachable = true;
+  /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
+  storedConfirmations: readonly Confirmation[] = [];
   private readonly clock: Clock;
   private market: Memo<FeeMarket> | null = null;
   private readonly balances = new Map<Address, Memo<bigint>>();

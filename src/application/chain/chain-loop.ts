@@ -1,0 +1,133 @@
+/**
+ * What happens when the head moves. The follower looks at the head on its own beat; each change starts a pass, which
+ * works on one frozen view: withdraw what left the chain, match receipts, look for stale ones, decide what is final. A
+ * slow pass delays nobody but itself: meanwhile the follower goes on, and the buffer between them is bounded.
+ */
+import { type Block, ChainUnavailable } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { Activity } from "../lane/activity.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
+import { type ConfirmationsPorts, recordConfirmations } from "../stages/6-finality/confirmations.ts";
+import { decideFinal, type FinalityPorts, openPass, withdrawOrphaned } from "../stages/6-finality/finality.ts";
+import type { ChainContext } from "./chain-context.ts";
+import type { HeadChange, Subscription } from "./head-follower.ts";
+
+export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts {
+  readonly clock: Clock;
+  /** The lanes this node owns on the chain, now. */
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+}
+
+export class ChainLoop {
+  readonly context: ChainContext;
+  private readonly ports: ChainLoopPorts;
+  private readonly stopping = new AbortController();
+  private readonly subscription: Subscription;
+  private readonly pass: Activity;
+  private following: Promise<void> | null = null;
+  private unfetched: readonly Block[] = [];
+
+  constructor(ports: ChainLoopPorts, context: ChainContext) {
+    this.ports = ports;
+    this.context = context;
+    this.subscription = context.follower.subscribe();
+    this.pass = new Activity(
+      () => this.runPass(),
+      (error) => this.reportFailure(error),
+    );
+  }
+
+  /** Blocks whose receipts are still owed. */
+  get backlog(): number {
+    return this.unfetched.length;
+  }
+
+  start(): void {
+    this.following = this.follow();
+  }
+
+  /** Something is owed a look: a lane was resumed, or an answer asked for one. */
+  kick(): void {
+    this.pass.kick();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.following;
+    await this.pass.settled();
+  }
+
+  private async follow(): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      await this.look();
+      this.pass.kick();
+      await this.ports.clock.sleep(this.context.settings.pollIntervalMs, this.stopping.signal).catch(() => undefined);
+    }
+  }
+
+  private async look(): Promise<void> {
+    const { chainId } = this.context.chain;
+    try {
+      await this.context.follower.advance();
+      if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
+      this.context.reachable = true;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
+      this.context.reachable = false;
+    }
+  }
+
+  private async runPass(): Promise<void> {
+    const { context, ports } = this;
+    if (context.follower.window.tip === null || this.stopping.signal.aborted) return;
+    const { items: changes, gapPotential } = this.subscription.drain();
+    const lanes = ports.lanesOf(context.chain.chainId);
+    if (gapPotential) oweEveryReceipt(lanes);
+    if (changes.length > 0) context.forget();
+    await this.forEachLane(lanes, (lane) => withdrawOrphaned(ports, context, lane));
+    this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
+    await staleReceipts(ports, context, lanes);
+    await recordConfirmations(ports, context, lanes);
+    const view = await openPass(context);
+    await this.forEachLane(lanes, (lane) => decideFinal(ports, view, lane));
+    for (const lane of lanes) {
+      lane.signing?.kick();
+      lane.broadcasting?.kick();
+    }
+  }
+
+  /** What failed before comes after what is new, and only while it is still canonical. */
+  private blocksToFetch(changes: readonly HeadChange[]): readonly Block[] {
+    const added = changes.flatMap((change) => change.added);
+    return [...added, ...this.unfetched].filter((block) => this.context.follower.window.contains(block));
+  }
+
+  /** A lane that fails fails alone. The chain not answering is no failure: the next pass asks again. */
+  private async forEachLane(lanes: readonly OwnedLane[], work: (lane: OwnedLane) => Promise<void>): Promise<void> {
+    const busy = lanes.filter((lane) => !lane.stopped && (lane.mined.size > 0 || lane.watched.size > 0));
+    await Promise.all(
+      busy.map(async (lane) => {
+        try {
+          await work(lane);
+        } catch (error) {
+          if (!(error instanceof ChainUnavailable)) this.ports.reload(lane, String(error));
+        }
+      }),
+    );
+  }
+
+  private reportFailure(error: unknown): void {
+    if (error instanceof ChainUnavailable) return;
+    const message = `a pass over chain ${this.context.chain.chainId} failed: ${String(error)}`;
+    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message });
+  }
+}
+
+/** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */
+function oweEveryReceipt(lanes: readonly OwnedLane[]): void {
+  for (const lane of lanes) {
+    for (const tx of lane.unmined.values()) tx.receiptCheckedAtMs = Number.NEGATIVE_INFINITY;
+  }
+}

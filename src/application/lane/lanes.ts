@@ -1,0 +1,185 @@
+/**
+ * The lanes this node owns. Acquires on demand and at start, resumes each from the database alone, and lets go of what
+ * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
+ */
+import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Failpoints } from "../../ports/failpoints.ts";
+import type { LaneStore } from "../../ports/lane-store.ts";
+import type { Acquisition, LeaseStore } from "../../ports/lease-store.ts";
+import type { Signer } from "../../ports/signer.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { OwnedLane } from "./owned-lane.ts";
+
+export interface LanesPorts {
+  readonly store: LeaseStore & LaneStore;
+  readonly signer: Pick<Signer, "addresses">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly failpoint: Failpoints;
+  readonly lease: { readonly instanceId: string; mayAct(): boolean };
+  readonly writer: { idle(lane?: Lane): Promise<void> };
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  /** Starts the lane's work once it is resumed. */
+  readonly onResumed: (lane: OwnedLane) => void;
+}
+
+type Held = Extract<Acquisition, { fence: Fence }>;
+
+const RESUME_AT_ONCE = 8;
+
+export class Lanes {
+  private readonly ports: LanesPorts;
+  private readonly held = new Map<LaneKey, OwnedLane>();
+  private readonly acquiring = new Map<LaneKey, Promise<OwnedLane>>();
+  /** Lanes to be acquired in the background: reloaded ones, and those whose acquisition failed on the database. */
+  private readonly wanted = new Map<LaneKey, Lane>();
+  private closedBecause: string | null = null;
+
+  constructor(ports: LanesPorts) {
+    this.ports = ports;
+  }
+
+  get size(): number {
+    return this.held.size;
+  }
+
+  all(): readonly OwnedLane[] {
+    return [...this.held.values()];
+  }
+
+  onChain(chainId: number): readonly OwnedLane[] {
+    return this.all().filter((lane) => lane.lane.chainId === chainId);
+  }
+
+  /** The lane under our own term, acquired where it is free. Throws UNKNOWN_SIGNER, NOT_LEADER or UNAVAILABLE. */
+  async own(lane: Lane): Promise<OwnedLane> {
+    const key = laneKey(lane);
+    const owned = this.held.get(key);
+    if (owned !== undefined && this.ports.lease.mayAct()) return owned;
+    if (this.closedBecause !== null) throw unavailable(this.closedBecause);
+    if (!this.ports.signer.addresses().includes(lane.signer)) {
+      throw new FencepostError("UNKNOWN_SIGNER", `no node holds the key of ${lane.signer}`);
+    }
+    if (!this.ports.lease.mayAct()) throw unavailable("this node's lease is not renewed; nothing was accepted");
+    return this.acquire(lane, () => this.ports.store.acquireLane(lane, this.ports.lease.instanceId));
+  }
+
+  /** Claims what is free among all lanes this node can serve, and resumes it. */
+  async claimAll(): Promise<void> {
+    const { store, signer, chains, lease } = this.ports;
+    const servable = [...chains.keys()].flatMap((chainId) =>
+      signer.addresses().map((address) => ({ chainId, signer: address })),
+    );
+    const free = servable.filter((lane) => !this.held.has(laneKey(lane)) && !this.acquiring.has(laneKey(lane)));
+    if (free.length === 0 || this.closedBecause !== null) return;
+    const claimed = [...(await store.claimLanes(free, lease.instanceId, free.length))];
+    const worker = async (): Promise<void> => {
+      for (let next = claimed.pop(); next !== undefined; next = claimed.pop()) {
+        const acquisition = next;
+        await this.acquire(acquisition.fence.lane, async () => acquisition).catch(() => undefined);
+      }
+    };
+    await Promise.all(Array.from({ length: RESUME_AT_ONCE }, worker));
+  }
+
+  /** Reads the lane again from the database: now, or as soon as that answers. */
+  reload(lane: OwnedLane, reason: string): void {
+    if (lane.stopped) return;
+    this.drop(lane, reason);
+    if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
+  }
+
+  /** A write of ours was refused: somebody else holds the lane. */
+  lose(fence: Fence, write: string): void {
+    const lane = this.held.get(laneKey(fence.lane));
+    this.ports.telemetry.emit({ type: "lease.fenced", lane: fence.lane, token: fence.token, write });
+    if (lane?.fence.token === fence.token) this.drop(lane, "fenced");
+  }
+
+  /** The instance is over, and every term with it. */
+  loseAll(reason: string): void {
+    for (const lane of this.all()) this.drop(lane, reason);
+    this.wanted.clear();
+  }
+
+  /** No more lanes are taken; those held stay until they are dropped. */
+  close(reason: string): void {
+    this.closedBecause = reason;
+  }
+
+  /** Tries the lanes that are wanted back. Called on a beat; a database that is away is asked again on the next one. */
+  async retryWanted(): Promise<void> {
+    if (!this.ports.lease.mayAct()) return;
+    for (const [key, lane] of [...this.wanted]) {
+      try {
+        await this.own(lane);
+        this.wanted.delete(key);
+      } catch (error) {
+        if (error instanceof FencepostError && error.code !== "UNAVAILABLE") this.wanted.delete(key);
+      }
+    }
+  }
+
+  /** One attempt at a time per lane; whoever asks meanwhile shares it. */
+  private acquire(lane: Lane, obtain: () => Promise<Acquisition>): Promise<OwnedLane> {
+    const key = laneKey(lane);
+    const underWay = this.acquiring.get(key);
+    if (underWay !== undefined) return underWay;
+    const attempt = this.resume(lane, obtain).finally(() => this.acquiring.delete(key));
+    this.acquiring.set(key, attempt);
+    return attempt;
+  }
+
+  private async resume(lane: Lane, obtain: () => Promise<Acquisition>): Promise<OwnedLane> {
+    try {
+      // Writes of an earlier reading of this lane must be over before it is read again.
+      await this.ports.writer.idle(lane);
+      const acquisition = await obtain();
+      this.report(lane, acquisition);
+      if (acquisition.result === "notLeader") throw notLeader(acquisition.owner.url);
+      await this.ports.failpoint("lease.acquired");
+      return await this.load(acquisition);
+    } catch (error) {
+      if (error instanceof FencepostError) throw error;
+      throw unavailable("the database does not answer; nothing was accepted", error);
+    }
+  }
+
+  private async load({ fence }: Held): Promise<OwnedLane> {
+    const snapshot = await this.ports.store.loadLane(fence);
+    if (snapshot === null) throw notLeader(null);
+    if (this.closedBecause !== null) throw unavailable(this.closedBecause);
+    const context = this.ports.chains.get(fence.lane.chainId) as ChainContext;
+    const lane = new OwnedLane(fence, snapshot, context.hashes);
+    this.held.set(lane.key, lane);
+    this.wanted.delete(lane.key);
+    this.ports.telemetry.emit({
+      type: "lane.resumed",
+      lane: lane.lane,
+      token: fence.token,
+      tracking: snapshot.tracking.length,
+      allocated: snapshot.allocated,
+    });
+    this.ports.onResumed(lane);
+    return lane;
+  }
+
+  private drop(lane: OwnedLane, reason: string): void {
+    lane.stop();
+    if (this.held.get(lane.key) === lane) this.held.delete(lane.key);
+    this.ports.telemetry.emit({ type: "lane.stopped", lane: lane.lane, reason });
+  }
+
+  private report(lane: Lane, acquisition: Acquisition): void {
+    const token = acquisition.result === "notLeader" ? null : acquisition.fence.token;
+    this.ports.telemetry.emit({ type: "lease.acquire", lane, result: acquisition.result, token });
+  }
+}
+
+function notLeader(ownerUrl: string | null): FencepostError {
+  const where = ownerUrl === null ? "another node" : `the node at ${ownerUrl}`;
+  return new FencepostError("NOT_LEADER", `${where} acts for this signer`, { ownerUrl, retryAfterSeconds: 1 });
+}
