@@ -1,10 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { describeChainContract } from "../../contracts/chain.contract.ts";
 import { DirectChain } from "./chain-port.ts";
 import { SimulatedChain } from "./core.ts";
+import { Faults } from "./faults.ts";
 import { chainHarness } from "./harness.ts";
+import { SampleSender } from "./sample-transactions.ts";
 
 describeChainContract("simulated chain, direct", { evm: true }, async () => {
   const simulated = new SimulatedChain({ defaultBalance: 0n });
   const chain = new DirectChain(simulated);
   return chainHarness(simulated, chain, () => chain.close());
+});
+
+const alice = new SampleSender(1);
+
+describe("faults of the direct face", () => {
+  it("is unavailable for the calls named, as often as said", async () => {
+    const chain = new DirectChain(new SimulatedChain());
+    chain.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount", times: 2 });
+    await expect(chain.transactionCount(alice.address, "latest")).rejects.toThrow(ChainUnavailable);
+    expect(await chain.balance(alice.address)).toBeGreaterThan(0n);
+    await expect(chain.transactionCount(alice.address, "latest")).rejects.toThrow(ChainUnavailable);
+    expect(await chain.transactionCount(alice.address, "latest")).toBe(0);
+  });
+
+  it.each([
+    [{ kind: "loseReply" }, 1],
+    [{ kind: "hang", executed: true }, 1],
+    [{ kind: "hang" }, 0],
+    [{ kind: "unavailable" }, 0],
+    [{ kind: "httpError", status: 502 }, 0],
+    [{ kind: "error", code: -32005, message: "limit exceeded" }, 0],
+  ] as const)("answers unknown to a submission struck by %o, and took %i", async (fault, taken) => {
+    const simulated = new SimulatedChain();
+    const chain = new DirectChain(simulated);
+    chain.faults.inject(fault, { times: 1 });
+    const raws = [await alice.sign({ nonce: 0 }), await alice.sign({ nonce: 1 })];
+    const results = await chain.submit(raws);
+    expect(results.map(({ answer }) => answer)).toEqual(["unknown", "accepted"]);
+    expect(simulated.pool.executableSize).toBe(taken * 2);
+  });
+
+  it("asks the other endpoint, which may lag", async () => {
+    const simulated = new SimulatedChain();
+    const lagging = new Faults();
+    const chain = new DirectChain(simulated, { elsewhere: { chain: simulated, faults: lagging } });
+    lagging.pinHead(0);
+    const [block] = simulated.mine();
+    expect(await chain.secondOpinion(1)).toBeNull();
+    expect(await chain.transactionCountElsewhere(alice.address, 1)).toBeNull();
+    lagging.heal();
+    expect(await chain.secondOpinion(1)).toBe(block?.hash);
+    expect(await chain.transactionCountElsewhere(alice.address, 1)).toBe(0);
+  });
+
+  it("gives calls a duration where asked", async () => {
+    const asked: string[] = [];
+    const latency = async (method: string) => void asked.push(method);
+    const chain = new DirectChain(new SimulatedChain(), { latency });
+    await chain.head("latest");
+    await chain.submit([]);
+    expect(asked).toEqual(["eth_getBlockByNumber", "eth_sendRawTransaction"]);
+  });
 });
