@@ -23,12 +23,15 @@ export interface Subscription {
 
 /** Room beyond the watch depth, so that a reorg of that depth still finds its fork point here. */
 const SPARE_BLOCKS = 16;
+/** Kept as they come, never fetched for their own sake: `finalized` may lag two epochs and more behind the head. */
+const LEAST_CAPACITY = 256;
 const FETCH_AT_ONCE = 64;
 
 export class HeadFollower {
   private readonly chain: Chain;
   private readonly telemetry: Telemetry;
   private readonly settings: ChainSettings;
+  private readonly depth: number;
   private readonly capacity: number;
   private readonly buffers = new Set<BlockBuffer<HeadChange>>();
   private current = BlockWindow.empty;
@@ -38,7 +41,8 @@ export class HeadFollower {
     this.chain = chain;
     this.telemetry = telemetry;
     this.settings = settings;
-    this.capacity = watchDepth(settings.confirmations) + SPARE_BLOCKS;
+    this.depth = watchDepth(settings.confirmations) + SPARE_BLOCKS;
+    this.capacity = Math.max(LEAST_CAPACITY, this.depth);
   }
 
   /** The frozen view: immutable, replaced as a whole. */
@@ -111,7 +115,7 @@ export class HeadFollower {
   /** First sight, or continuity lost: the window is filled anew, and everyone is told that blocks may have been missed. */
   private async begin(head: Block): Promise<boolean> {
     const first = this.current.tip === null;
-    const below = await this.fetchRange(Math.max(0, head.number - this.capacity + 1), head.number - 1);
+    const below = await this.fetchRange(Math.max(0, head.number - this.depth + 1), head.number - 1);
     if (!isLinked([...below, head])) throw new ChainUnavailable("the chain moved while it was read");
     this.current = BlockWindow.of([...below, head]);
     this.newest = head;

@@ -1,0 +1,74 @@
+/**
+ * The completion feed as callers follow it: by sequence, in order, never missing one. A waiting caller is woken by this
+ * node's own completions at once, and by those of others on the next look at the counter.
+ */
+import { FencepostError } from "../../domain/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
+import type { CompletionsPage, CompletionsQuery } from "../api.ts";
+
+export interface FeedPorts {
+  readonly store: Pick<QueryStore, "feed" | "completions">;
+  readonly clock: Clock;
+}
+
+const DEFAULT_LIMIT = 100;
+const LOOK_EVERY_MS = 250;
+
+export class Feed {
+  private readonly ports: FeedPorts;
+  private sleepers = new Set<() => void>();
+
+  constructor(ports: FeedPorts) {
+    this.ports = ports;
+  }
+
+  /** This node appended to the feed. */
+  grew(): void {
+    const woken = this.sleepers;
+    this.sleepers = new Set();
+    for (const wake of woken) wake();
+  }
+
+  async page(query: CompletionsQuery): Promise<CompletionsPage> {
+    const untilMs = this.ports.clock.monotonicMs() + (query.waitMs ?? 0);
+    for (;;) {
+      const position = await this.ports.store.feed();
+      refuseMisplaced(query, position);
+      const items = await this.ports.store.completions(query.after, query.limit ?? DEFAULT_LIMIT);
+      const leftMs = untilMs - this.ports.clock.monotonicMs();
+      if (items.length > 0 || leftMs <= 0 || query.signal?.aborted === true) {
+        return { epoch: position.epoch, items, next: items.at(-1)?.seq ?? query.after };
+      }
+      await this.sleep(Math.min(leftMs, LOOK_EVERY_MS), query.signal);
+    }
+  }
+
+  private sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        cancel();
+        this.sleepers.delete(wake);
+        signal?.removeEventListener("abort", wake);
+        resolve();
+      };
+      const cancel = this.ports.clock.after(ms, wake);
+      this.sleepers.add(wake);
+      signal?.addEventListener("abort", wake, { once: true });
+    });
+  }
+}
+
+function refuseMisplaced(query: CompletionsQuery, position: FeedPosition): void {
+  if (query.epoch !== undefined && query.epoch !== position.epoch) {
+    throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
+      epoch: position.epoch,
+      resumeAfter: position.epochStartsAfter,
+    });
+  }
+  if (query.after < position.truncatedThrough) {
+    throw new FencepostError("FEED_TRUNCATED", `completions up to ${position.truncatedThrough} are no longer kept`, {
+      resumeAfter: position.truncatedThrough,
+    });
+  }
+}

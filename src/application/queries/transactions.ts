@@ -1,0 +1,117 @@
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import type { Hash } from "../../domain/lane.ts";
+import { isSettled } from "../../domain/transitions.ts";
+import type { Codec } from "../../ports/codec.ts";
+import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { parseChainId, parseRequestId, parseSigner } from "../stages/1-create/normalise.ts";
+
+export interface TransactionQueryPorts {
+  readonly store: QueryStore;
+  readonly codec: Codec;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+}
+
+const DEFAULT_PAGE = 50;
+const MOST_CONFIRMATIONS = 256;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export async function transaction(
+  ports: TransactionQueryPorts,
+  txId: string,
+  include: readonly Include[] = [],
+): Promise<TransactionView> {
+  const record = UUID.test(txId) ? await ports.store.transaction(txId.toLowerCase()) : null;
+  if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction ${txId}`);
+  return detailed(ports, record, include);
+}
+
+export async function transactionByRequest(
+  ports: TransactionQueryPorts,
+  query: RequestQuery,
+  include: readonly Include[] = [],
+): Promise<TransactionView> {
+  const signer = parseSigner(ports.codec, query.signer, "signer");
+  const chainId = parseChainId([...ports.chains.keys()], query.chainId);
+  const requestId = parseRequestId(query.requestId);
+  if (requestId === null) throw invalid("requestId", "is required");
+  const record = await ports.store.transactionByRequest({ chainId, signer }, requestId);
+  if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction with request id ${requestId}`);
+  return detailed(ports, record, include);
+}
+
+export async function transactions(
+  ports: TransactionQueryPorts,
+  query: ListQuery,
+): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }> {
+  const limit = query.limit ?? DEFAULT_PAGE;
+  const { chainId, state, order = "newest" } = query;
+  const requestId = parseRequestId(query.requestId);
+  const filter: ListFilter = {
+    order,
+    limit: limit + 1,
+    ...(query.signer === undefined ? {} : { signer: parseSigner(ports.codec, query.signer, "signer") }),
+    ...(chainId === undefined ? {} : { chainId }),
+    ...(state === undefined ? {} : { state }),
+    ...(requestId === null ? {} : { requestId }),
+    ...(query.txHash === undefined ? {} : { txHash: parseHash(query.txHash) }),
+    ...(query.after === undefined ? {} : { after: openCursor(query.after) }),
+  };
+  const records = await ports.store.transactions(filter);
+  const page = records.slice(0, limit);
+  const last = page.at(-1);
+  const next = records.length > limit && last !== undefined ? sealCursor(last.txId) : null;
+  return { items: page.map((record) => view(ports, record)), next };
+}
+
+async function detailed(
+  ports: TransactionQueryPorts,
+  record: TransactionRecord,
+  include: readonly Include[],
+): Promise<TransactionView> {
+  const base = view(ports, record);
+  const history = include.includes("history") ? { history: await ports.store.history(record.txId) } : {};
+  const confirmations = include.includes("confirmations")
+    ? { confirmations: await confirmationsOf(ports, record) }
+    : {};
+  return { ...base, ...history, ...confirmations };
+}
+
+async function confirmationsOf(
+  ports: TransactionQueryPorts,
+  { lane, receipt }: TransactionRecord,
+): Promise<NonNullable<TransactionView["confirmations"]>> {
+  if (receipt === null) return [];
+  return ports.store.confirmations(lane.chainId, receipt.blockNumber, MOST_CONFIRMATIONS);
+}
+
+function view(ports: TransactionQueryPorts, record: TransactionRecord): TransactionView {
+  const txHash = record.receipt?.txHash ?? record.attempts.at(-1)?.txHash ?? null;
+  return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record) };
+}
+
+/** When the stored bytes would be sent again if nothing happens before. */
+function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord): Date | null {
+  const everyMs = ports.chains.get(record.lane.chainId)?.settings.resubmitIntervalMs ?? null;
+  const waits = record.state === "TRACKING" && record.receipt === null && !isSettled(record.state);
+  if (!waits || everyMs === null || record.lastSubmittedAt === null) return null;
+  return new Date(record.lastSubmittedAt.getTime() + everyMs);
+}
+
+function parseHash(value: string): Hash {
+  if (!/^0x[0-9a-f]{64}$/i.test(value)) throw invalid("txHash", "must be 32 bytes of 0x hex");
+  return value.toLowerCase() as Hash;
+}
+
+/** Opaque to callers, so that what a page is keyed by may change. */
+function sealCursor(txId: string): string {
+  return Buffer.from(txId.replaceAll("-", ""), "hex").toString("base64url");
+}
+
+function openCursor(cursor: string): string {
+  const hex = Buffer.from(cursor, "base64url").toString("hex");
+  const txId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  if (!UUID.test(txId)) throw invalid("after", "is not a cursor of an earlier page");
+  return txId;
+}
