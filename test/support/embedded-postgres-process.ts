@@ -1,0 +1,25 @@
+/** Run by tests as a process of its own, which they can kill: starts a server in argv[2] and stays. */
+import { startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+
+// As if Ctrl-C had begun a drain that takes its time: the database must still be there.
+process.on("SIGINT", () => report({ interrupted: true }));
+
+const [, , directory = "", native] = process.argv;
+startEmbeddedPostgres({
+  directory,
+  native,
+  clock: systemClock,
+  log: (line) => report({ line }),
+  settings: { fsync: "off" },
+}).then(
+  ({ url, pid, home }) => report({ url, pid, home }),
+  (error: Error) => {
+    report({ error: error.message });
+    process.exit(1);
+  },
+);
+
+function report(message: object): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+export interface Message {
+  readonly line?: string;
+  readonly url?: string;
+  readonly pid?: number;
+  readonly home?: string;
+  readonly error?: string;
+  readonly interrupted?: true;
+}
+
+export interface PostgresProcess {
+  readonly child: ChildProcess;
+  /** The next message with that member; rejects when the process ends without one. */
+  next<K extends keyof Message>(member: K): Promise<Message & Required<Pick<Message, K>>>;
+  /** kill −9, and waits until it is gone. */
+  kill(): Promise<void>;
+}
+
+export interface SpawnOptions {
+  readonly directory: string;
+  readonly native?: string;
+  readonly account?: { readonly uid: number; readonly gid: number };
+}
+
+const script = fileURLToPath(new URL("./embedded-postgres-process.ts", import.meta.url));
+const jiti = join(dirname(createRequire(import.meta.url).resolve("jiti/package.json")), "lib", "jiti-cli.mjs");
+
+/** A supervisor in a process of its own, to be killed, interrupted, or run as somebody else. */
+export function spawnEmbeddedPostgres({ directory, native, account }: SpawnOptions): PostgresProcess {
+  const args = [jiti, script, directory, ...(native === undefined ? [] : [native])];
+  const child = spawn(process.execPath, args, {
+    ...account,
+    detached: true,
+    env: { PATH: process.env.PATH, JITI_FS_CACHE: "false" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = new Promise<void>((resolve) => child.on("close", () => resolve()));
+  const messages: Message[] = [];
+  const waiting = new Set<() => void>();
+  const wake = () => {
+    for (const look of [...waiting]) look();
+  };
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    messages.push(JSON.parse(line) as Message);
+    wake();
+  });
+  return {
+    child,
+    next: (member) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = messages.find((message) => message[member] !== undefined);
+          if (found === undefined) return;
+          waiting.delete(look);
+          messages.splice(messages.indexOf(found), 1);
+          resolve(found as Message & Required<Pick<Message, typeof member>>);
+        };
+        waiting.add(look);
+        look();
+        ended.then(() => reject(new Error(`ended without "${member}": ${JSON.stringify(messages)}`)));
+      }),
+    kill: async () => {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
