@@ -1,0 +1,301 @@
+/**
+ * One node: the pieces of the application put together. Knows no adapter; main gives it ports.
+ *
+ * start: register an instance → follow the chains → claim lanes and resume them. close: stop taking work, flush what is
+ * in hand, release the lanes. abandon: just stop, which is what a crash looks like to everybody else.
+ */
+import { FencepostError, unavailable } from "../domain/errors.ts";
+import type { Chain } from "../ports/chain.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Codec } from "../ports/codec.ts";
+import type { Entropy } from "../ports/entropy.ts";
+import type { Failpoints } from "../ports/failpoints.ts";
+import type { HistoryChanged, LaneStore } from "../ports/lane-store.ts";
+import type { LeaseStore } from "../ports/lease-store.ts";
+import type { QueryStore } from "../ports/query-store.ts";
+import type { Signer } from "../ports/signer.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Created, CreateRequest, FencepostApi, Readiness } from "./api.ts";
+import { ChainContext } from "./chain/chain-context.ts";
+import { ChainLoop } from "./chain/chain-loop.ts";
+import { type IntakePorts, takeIntake } from "./detours/intake.ts";
+import { Activity } from "./lane/activity.ts";
+import { Lanes } from "./lane/lanes.ts";
+import { Lease } from "./lane/lease.ts";
+import type { OwnedLane } from "./lane/owned-lane.ts";
+import { Feed } from "./queries/feed.ts";
+import { signer, signers } from "./queries/signers.ts";
+import { transaction, transactionByRequest, transactions } from "./queries/transactions.ts";
+import type { ChainSettings, NodeSettings } from "./settings.ts";
+import { type CreatePorts, create } from "./stages/1-create/create.ts";
+import { RequestIds } from "./stages/1-create/request-ids.ts";
+import { sign } from "./stages/3-sign/sign.ts";
+import { broadcast } from "./stages/4-broadcast/broadcast.ts";
+import { Committer } from "./writer/committer.ts";
+
+export interface NodePorts {
+  readonly store: LeaseStore & LaneStore & QueryStore;
+  readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
+  readonly signer: Signer;
+  readonly codec: Codec;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly telemetry: Telemetry;
+  readonly failpoint: Failpoints;
+}
+
+/** What only memory knows, for the gauges. */
+export interface NodeGauges {
+  readonly lanesHeld: number;
+  readonly writerQueueDepth: number;
+  readonly pendingDepth: number;
+  readonly oldestPendingAgeSeconds: number;
+  readonly receiptBacklog: number;
+}
+
+const BEAT_MS = 100;
+const DRAINING = "this node is shutting down";
+
+export class FencepostNode {
+  readonly api: FencepostApi;
+  private readonly ports: NodePorts;
+  private readonly settings: NodeSettings;
+  private readonly chains: ReadonlyMap<number, ChainContext>;
+  private readonly loops: readonly ChainLoop[];
+  private readonly writer: Committer;
+  private readonly lease: Lease;
+  private readonly lanes: Lanes;
+  private readonly feed: Feed;
+  private readonly createPorts: CreatePorts;
+  private readonly intakePorts: IntakePorts;
+  private readonly stopping = new AbortController();
+  private readonly intake: Activity;
+  private readonly claiming: Activity;
+  private beating: Promise<void> | null = null;
+  private draining = false;
+  private halted: string | null = null;
+  private underWay = 0;
+
+  constructor(ports: NodePorts, settings: NodeSettings) {
+    this.ports = ports;
+    this.settings = settings;
+    const { store, clock, entropy, telemetry, failpoint, codec } = ports;
+    this.chains = new Map(
+      ports.chains.map((entry) => [entry.chain.chainId, new ChainContext(entry.chain, entry.settings, ports)]),
+    );
+    this.feed = new Feed({ store, clock });
+    this.writer = new Committer({ store, clock, entropy, telemetry }, settings.writer, {
+      onFenced: (fence, write) => this.lanes.lose(fence, write),
+      onHistoryChanged: (error) => this.halt(error),
+    });
+    this.lease = new Lease({ store, clock, entropy, telemetry, failpoint }, settings, {
+      onLost: () => this.startOver(),
+      onFreed: () => this.claiming.kick(),
+    });
+    this.lanes = new Lanes({
+      ...ports,
+      lease: this.lease,
+      writer: this.writer,
+      chains: this.chains,
+      onResumed: (lane) => this.startLane(lane),
+    });
+    this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
+    this.createPorts = {
+      ...this.stagePorts(),
+      intents: { codec, entropy, chainIds: [...this.chains.keys()] },
+      requestIds: new RequestIds(store),
+      lanes: this.lanes,
+      chains: this.chains,
+      admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
+    };
+    this.intakePorts = { ...this.stagePorts(), chains: this.chains };
+    const tolerant = (): void => undefined; // the database is away; the next beat tries again
+    this.intake = new Activity(() => this.takeIntake(), tolerant);
+    this.claiming = new Activity(() => this.lanes.claimAll(), tolerant);
+    this.api = this.makeApi();
+  }
+
+  async start(): Promise<void> {
+    await this.lease.start();
+    for (const loop of this.loops) loop.start();
+    await this.lanes.claimAll();
+    this.beating = this.beat();
+  }
+
+  /** From here on `/readyz` says no and no create is let in; what is under way goes on. */
+  drain(): void {
+    this.draining = true;
+  }
+
+  /** Graceful end: creates under way are answered, stages under way end, lanes are released. */
+  async close(): Promise<void> {
+    this.drain();
+    const deadlineMs = this.ports.clock.monotonicMs() + this.settings.drainTimeoutMs;
+    while (this.underWay > 0 && this.ports.clock.monotonicMs() < deadlineMs) await this.ports.clock.sleep(10);
+    this.lanes.close(DRAINING);
+    await this.stopWork();
+    await this.bounded(this.writer.idle(), deadlineMs);
+    await this.bounded(this.lease.stop(), deadlineMs + 1_000);
+  }
+
+  /** Stops without releasing anything: to the rest of the world this node has crashed. */
+  async abandon(): Promise<void> {
+    this.draining = true;
+    this.lanes.close("abandoned");
+    this.lanes.loseAll("abandoned");
+    await this.lease.abandon();
+    await this.stopWork();
+  }
+
+  gauges(): NodeGauges {
+    const lanes = this.lanes.all();
+    const oldest = Math.min(...lanes.map((lane) => lane.oldestPendingAt()?.getTime() ?? Number.POSITIVE_INFINITY));
+    return {
+      lanesHeld: lanes.length,
+      writerQueueDepth: this.writer.depth,
+      pendingDepth: lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0),
+      oldestPendingAgeSeconds: Number.isFinite(oldest) ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
+      receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
+    };
+  }
+
+  private stagePorts() {
+    const { store, signer, clock, entropy, telemetry, failpoint } = this.ports;
+    return {
+      store,
+      signer,
+      clock,
+      entropy,
+      telemetry,
+      failpoint,
+      writer: this.writer,
+      lease: this.lease,
+      nodeId: this.settings.nodeId,
+      reload: (lane: OwnedLane, reason: string) => this.lanes.reload(lane, reason),
+      feedGrew: () => this.feed.grew(),
+      lanesOf: (chainId: number) => this.lanes.onChain(chainId),
+    };
+  }
+
+  /** Gives a resumed lane its two activities and the look for receipts it owes. */
+  private startLane(lane: OwnedLane): void {
+    const context = this.chains.get(lane.lane.chainId) as ChainContext;
+    const ports = this.stagePorts();
+    const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
+    lane.signing = new Activity(() => sign(ports, context, lane), failed);
+    lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
+    this.loops.find((loop) => loop.context === context)?.kick();
+    lane.signing.kick();
+  }
+
+  /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
+  private async beat(): Promise<void> {
+    for (let count = 0; !this.stopping.signal.aborted; count++) {
+      await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
+      if (this.halted !== null) continue;
+      const nowMs = this.ports.clock.monotonicMs();
+      for (const lane of this.lanes.all()) {
+        if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
+      }
+      await this.lanes.retryWanted();
+      this.intake.kick();
+    }
+  }
+
+  private async takeIntake(): Promise<void> {
+    while (!this.draining && this.lease.mayAct() && (await takeIntake(this.intakePorts, this.lanes.all())));
+  }
+
+  private startOver(): void {
+    this.lanes.loseAll("the instance is over");
+    this.claiming.kick();
+  }
+
+  /** Commits may have been lost: nothing is sent or allocated any more until somebody has looked. */
+  private halt(error: HistoryChanged): void {
+    if (this.halted !== null) return;
+    this.halted = error.message;
+    this.lanes.close(`the database's history changed: ${error.message}`);
+    this.lanes.loseAll("the database's history changed");
+    this.ports.telemetry.emit({ type: "store.historyChanged", detail: error.message });
+    this.ports.telemetry.emit({
+      type: "alert",
+      severity: "CRITICAL",
+      code: "DATABASE_HISTORY_CHANGED",
+      message: error.message,
+    });
+  }
+
+  private async stopWork(): Promise<void> {
+    this.stopping.abort();
+    await this.beating;
+    await Promise.all(this.loops.map((loop) => loop.stop()));
+    const lanes = this.lanes.all();
+    for (const lane of lanes) lane.stop();
+    await Promise.all(lanes.flatMap((lane) => [lane.signing?.settled(), lane.broadcasting?.settled()]));
+    await this.intake.settled();
+    await this.claiming.settled();
+  }
+
+  private async bounded(work: Promise<void>, deadlineMs: number): Promise<void> {
+    const done = new AbortController();
+    const leftMs = Math.max(0, deadlineMs - this.ports.clock.monotonicMs());
+    const timeout = this.ports.clock.sleep(leftMs, done.signal).catch(() => undefined);
+    await Promise.race([work.catch(() => undefined), timeout]);
+    done.abort();
+  }
+
+  private makeApi(): FencepostApi {
+    const ports = { ...this.ports, chains: this.chains };
+    return {
+      create: async (request) => {
+        const [fate] = await this.createAll([request]);
+        if (fate instanceof FencepostError) throw fate;
+        return fate as Created;
+      },
+      createBatch: (requests) => this.createAll(requests),
+      transaction: (txId, include) => reading(transaction(ports, txId, include)),
+      transactionByRequest: (query, include) => reading(transactionByRequest(ports, query, include)),
+      transactions: (query) => reading(transactions(ports, query)),
+      completions: (query) => reading(this.feed.page(query)),
+      signers: () => reading(signers(ports)),
+      signer: (name) => reading(signer(ports, name)),
+      readiness: () => this.readiness(),
+    };
+  }
+
+  private async createAll(requests: readonly CreateRequest[]): Promise<readonly (Created | FencepostError)[]> {
+    if (this.draining) return requests.map(() => unavailable(DRAINING));
+    this.underWay++;
+    try {
+      return await create(this.createPorts, requests);
+    } finally {
+      this.underWay--;
+    }
+  }
+
+  private async readiness(): Promise<Readiness> {
+    const answered = await this.ports.store.ping().then(
+      () => true,
+      () => false,
+    );
+    const database = answered && this.halted === null && this.lease.mayAct();
+    const chains = [...this.chains.values()].map(({ chain, reachable, follower }) => ({
+      chainId: chain.chainId,
+      reachable: reachable && follower.head !== null,
+      head: follower.head?.number ?? null,
+    }));
+    const ready = database && !this.draining && chains.every((entry) => entry.reachable);
+    return { ready, database, chains, draining: this.draining };
+  }
+}
+
+/** A read that the database did not answer is 503, not a mistake of ours. */
+async function reading<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof FencepostError) throw error;
+    throw unavailable("the database does not answer", error);
+  }
+}
