@@ -1,0 +1,112 @@
+import Fastify, { type FastifyInstance } from "fastify";
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import { authenticator } from "./auth.ts";
+import type { RouteContext } from "./context.ts";
+import { acceptOnlyJson } from "./json-body.ts";
+import { LongPolls } from "./long-polls.ts";
+import type { HttpServerOptions } from "./options.ts";
+import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
+import { completionRoutes } from "./routes/completions.ts";
+import { createRoutes } from "./routes/create.ts";
+import { fileRoutes } from "./routes/files.ts";
+import { operationRoutes } from "./routes/operations.ts";
+import { signerRoutes } from "./routes/signers.ts";
+import { transactionRoutes } from "./routes/transactions.ts";
+import { rememberingChecksum } from "./views.ts";
+
+/** How long a request may take to arrive, headers and body; not how long its answer may take. */
+const REQUEST_TIMEOUT_MS = 60_000;
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+
+export interface HttpApp {
+  readonly app: FastifyInstance;
+  readonly longPolls: LongPolls;
+  /** Path pattern → methods, as registered. */
+  readonly served: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. */
+export function createHttpApp(options: HttpServerOptions): HttpApp {
+  const longPolls = new LongPolls();
+  const app = bareApp();
+  answerWithProblems(app, options.logger);
+  acceptOnlyJson(app);
+  addHooks(app, options, longPolls);
+  const served = collectRoutes(app);
+
+  const { api, clock, version } = options;
+  const context: RouteContext = { api, clock, version, longPolls, checksum: rememberingChecksum(options.checksum) };
+  createRoutes(app, context);
+  transactionRoutes(app, context);
+  completionRoutes(app, context);
+  signerRoutes(app, context);
+  operationRoutes(app, context, options);
+  fileRoutes(app, options.files ?? new Map());
+  refuseOtherMethods(app, new Map(served));
+  return { app, longPolls, served };
+}
+
+function bareApp(): FastifyInstance {
+  return Fastify({
+    logger: false,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // While closing, what arrives on a connection that is still open is answered as usual: no failed request.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 255 },
+    frameworkErrors: (_, __, reply) => sendProblem(reply, invalid("url", "is not a valid path")),
+    clientErrorHandler: (error, socket) => {
+      if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+      socket.end(rawProblem(invalid("", "is not an HTTP request that can be read")));
+    },
+  });
+}
+
+function addHooks(app: FastifyInstance, options: HttpServerOptions, longPolls: LongPolls): void {
+  const authenticate = authenticator(options.apiKeys);
+  app.addHook("onRequest", (request, reply, done) => {
+    // A draining node is leaving: clients that keep connections should open their next one elsewhere.
+    if (longPolls.draining) reply.header("connection", "close");
+    if (request.routeOptions.config.open !== true && !request.is404) authenticate(request.headers.authorization);
+    done();
+  });
+  const { onResponse } = options;
+  if (onResponse === undefined) return;
+  app.addHook("onResponse", (request, reply, done) => {
+    onResponse({
+      method: request.method,
+      route: request.routeOptions.url ?? "unmatched",
+      status: reply.statusCode,
+      durationMs: reply.elapsedTime,
+    });
+    done();
+  });
+}
+
+function collectRoutes(app: FastifyInstance): Map<string, Set<string>> {
+  const served = new Map<string, Set<string>>();
+  app.addHook("onRoute", ({ url, method, config }) => {
+    if (config?.refusal === true) return;
+    const methods = served.get(url) ?? new Set();
+    for (const name of [method].flat()) methods.add(name);
+    served.set(url, methods);
+  });
+  return served;
+}
+
+/** 405 with `Allow`, before any body is read. */
+function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, ReadonlySet<string>>): void {
+  for (const [url, methods] of served) {
+    const allow = [...methods].sort().join(", ");
+    const refuse = () => new FencepostError("METHOD_NOT_ALLOWED", `this route takes ${allow}`);
+    app.route({
+      url,
+      method: METHODS.filter((method) => !methods.has(method)),
+      config: { open: true, refusal: true },
+      onRequest: (_, reply, done) => {
+        reply.header("allow", allow);
+        done(refuse());
+      },
+      handler: () => Promise.reject(refuse()),
+    });
+  }
+}

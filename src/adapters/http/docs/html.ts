@@ -1,0 +1,26 @@
+/** Markup whose text is already escaped. */
+export interface Html {
+  readonly markup: string;
+}
+
+type Content = string | number | Html | readonly Html[] | null;
+
+/** A template whose values are escaped unless they are markup themselves. */
+export function html(parts: TemplateStringsArray, ...values: readonly Content[]): Html {
+  return { markup: parts.reduce((text, part, index) => text + contentOf(values[index - 1] ?? null) + part) };
+}
+
+function contentOf(value: Content): string {
+  if (value === null) return "";
+  if (typeof value === "string" || typeof value === "number") return escaped(String(value));
+  return "markup" in value ? value.markup : value.map(({ markup }) => markup).join("");
+}
+
+function escaped(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;")
+    .replaceAll("'", "&#39;");
+}

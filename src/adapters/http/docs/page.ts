@@ -1,0 +1,159 @@
+import type { MediaType, OpenApiDocument, Operation, Parameter, ResponseObject } from "../../../contract/openapi.ts";
+import { ERROR_CATALOGUE, type ErrorCode } from "../../../domain/errors.ts";
+import { type Html, html } from "./html.ts";
+import { fieldRow, schemaView, typeOf } from "./schemas.ts";
+
+/** The reference as one page without script: it is complete when it arrives, also where there is no internet. */
+export function docsPage(document: OpenApiDocument): string {
+  const operations = operationsOf(document);
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${document.info.title} ${document.info.version}: API reference</title>
+<link rel="stylesheet" href="docs/style.css">
+<link rel="icon" href="data:,">
+</head>
+<body>
+<a class="skip" href="#main">Skip to content</a>
+${navigation(document, operations)}
+<main id="main">
+${introduction(document)}
+${document.tags.map((tag) => tagSection(tag, operations))}
+${errorSection()}
+${schemaSection(document)}
+</main>
+</body>
+</html>
+`.markup;
+}
+
+interface PlacedOperation {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+function operationsOf(document: OpenApiDocument): readonly PlacedOperation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+  );
+}
+
+function navigation(document: OpenApiDocument, operations: readonly PlacedOperation[]): Html {
+  return html`<nav aria-label="Routes">
+<p class="brand"><a href="./">Fencepost</a> <span>${document.info.version}</span></p>
+${document.tags.map(
+  (tag) =>
+    html`<h2>${tag.name}</h2><ul>${operations.filter((placed) => placed.operation.tags.includes(tag.name)).map(navigationEntry)}</ul>`,
+)}
+<h2>Reference</h2><ul><li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li><li><a href="openapi.json">openapi.json</a></li></ul>
+</nav>`;
+}
+
+function navigationEntry({ method, operation }: PlacedOperation): Html {
+  return html`<li><a href="#${operation.operationId}">${badge(method)} ${operation.summary}</a></li>`;
+}
+
+function badge(method: string): Html {
+  return html`<span class="method ${method}">${method.toUpperCase()}</span>`;
+}
+
+function introduction(document: OpenApiDocument): Html {
+  return html`<header>
+<h1>API reference</h1>
+<p>${document.info.description}</p>
+<p>Requests and answers are JSON. Where the node has API keys, send one with each request:</p>
+<pre><code>curl -H "Authorization: Bearer $FENCEPOST_API_KEY" http://127.0.0.1:3000/api/v1/signers</code></pre>
+<p>Quantities may be decimal strings, 0x hex or safe integers; answers always use decimal strings, in wei. Every failure is a
+problem document (RFC 9457) with a stable <a href="#errors">code</a>.</p>
+</header>`;
+}
+
+function tagSection(tag: OpenApiDocument["tags"][number], operations: readonly PlacedOperation[]): Html {
+  const own = operations.filter(({ operation }) => operation.tags.includes(tag.name));
+  return html`<section><h2>${tag.name}</h2><p>${tag.description}</p>${own.map(operationArticle)}</section>`;
+}
+
+function operationArticle(placed: PlacedOperation): Html {
+  const { method, path, operation } = placed;
+  const open = operation.security === undefined ? null : html`<span class="open">no key needed</span>`;
+  return html`<article id="${operation.operationId}">
+<h3>${operation.summary}</h3>
+<p class="route">${badge(method)} <code>${path}</code> ${open}</p>
+${operation.description === undefined ? null : html`<p>${operation.description}</p>`}
+${parametersTable(operation.parameters ?? [])}
+${requestView(placed)}
+<h4>Answers</h4>
+${Object.entries(operation.responses).map(([status, response]) => responseView(status, response))}
+</article>`;
+}
+
+function parametersTable(parameters: readonly Parameter[]): Html | null {
+  if (parameters.length === 0) return null;
+  const rows = parameters.map((parameter) => {
+    const where = parameter.in === "query" ? "" : ` (${parameter.in})`;
+    const { description = "" } = parameter;
+    return fieldRow(`${parameter.name}${where}`, { ...parameter.schema, description }, parameter.required);
+  });
+  return html`<h4>Parameters</h4><table class="fields">
+<thead><tr><th scope="col">name</th><th scope="col">type</th><th scope="col">meaning</th></tr></thead><tbody>${rows}</tbody></table>`;
+}
+
+function requestView({ path, operation }: PlacedOperation): Html | null {
+  const media = operation.requestBody?.content["application/json"];
+  if (media === undefined) return null;
+  const examples = Object.entries(media.examples ?? {});
+  return html`<h4>Body: ${typeOf(media.schema ?? {})}</h4>
+${examples.map(
+  ([
+    name,
+    example,
+  ]) => html`<details${name === examples[0]?.[0] ? html` open` : null}><summary>Example: ${name}</summary>
+<pre><code>curl -X POST http://127.0.0.1:3000${path} \\
+  -H "content-type: application/json" \\
+  -d '${json(example.value)}'</code></pre></details>`,
+)}`;
+}
+
+function responseView(status: string, response: ResponseObject): Html {
+  const [contentType, media] = Object.entries(response.content ?? {})[0] ?? [];
+  const failure = contentType === "application/problem+json";
+  return html`<div class="answer"><p><span class="status s${status.slice(0, 1)}">${status}</span> ${
+    failure ? errorLinks(media) : response.description
+  }${failure || media?.schema === undefined ? null : html` <span class="body">${typeOf(media.schema)}</span>`}</p>
+${media?.example === undefined ? null : html`<details><summary>Example</summary><pre><code>${json(media.example)}</code></pre></details>`}</div>`;
+}
+
+function errorLinks(media: MediaType | undefined): Html {
+  const codes = Object.keys(media?.examples ?? {});
+  return html`${codes.map((code) => html`<a class="code" href="#${code}"><code>${code}</code></a> `)}`;
+}
+
+const RETRY_ADVICE = {
+  never: "The same request will fail again.",
+  later: "Repeat it later, with the same requestId.",
+  elsewhere: "Send it to the node named by ownerUrl.",
+} as const;
+
+function errorSection(): Html {
+  const rows = (Object.keys(ERROR_CATALOGUE) as ErrorCode[]).map((code) => {
+    const { status, title, retry } = ERROR_CATALOGUE[code];
+    return html`<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${RETRY_ADVICE[retry]}</td></tr>`;
+  });
+  return html`<section id="errors"><h2>Errors</h2><table class="fields">
+<thead><tr><th scope="col">code</th><th scope="col">status</th><th scope="col">meaning</th></tr></thead><tbody>${rows}</tbody></table></section>`;
+}
+
+function schemaSection(document: OpenApiDocument): Html {
+  const schemas = Object.entries(document.components.schemas).map(
+    ([name, schema]) => html`<article id="schema-${name}"><h3>${name}</h3>
+${typeof schema.description === "string" ? html`<p>${schema.description}</p>` : null}${schemaView(schema)}</article>`,
+  );
+  return html`<section id="schemas"><h2>Schemas</h2>${schemas}</section>`;
+}
+
+function json(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}

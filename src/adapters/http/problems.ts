@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Problem } from "../../contract/problem.ts";
+import { ERROR_CATALOGUE, FencepostError, invalid } from "../../domain/errors.ts";
+import type { HttpLogger } from "./options.ts";
+
+const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
+const HEADER_VALUE = /^[\x20-\x7e]+$/;
+
+/** RFC 9457. `type` leads to this node's own reference, which has an anchor for each code. */
+export function problemOf(error: FencepostError): Problem {
+  const { status, title } = ERROR_CATALOGUE[error.code];
+  return { type: `/docs#${error.code}`, title, status, code: error.code, detail: error.message, ...error.extras };
+}
+
+/** Must run before any route is added, so that no route falls back to Fastify's own error answers. */
+export function answerWithProblems(app: FastifyInstance, logger: HttpLogger | undefined): void {
+  app.setErrorHandler((error, request, reply) => sendProblem(reply, toFencepostError(error, request, logger)));
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(reply, new FencepostError("NOT_FOUND", `there is no route ${request.method} ${pathOf(request)}`)),
+  );
+}
+
+export function sendProblem(reply: FastifyReply, error: FencepostError): FastifyReply {
+  const { retryAfterSeconds, ownerUrl } = error.extras;
+  reply.code(error.status).header("content-type", PROBLEM_TYPE).header("cache-control", "no-store");
+  if (retryAfterSeconds !== undefined) reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
+  if (ownerUrl && HEADER_VALUE.test(ownerUrl)) reply.header("fencepost-owner", ownerUrl);
+  if (error.code === "UNAUTHENTICATED") reply.header("www-authenticate", 'Bearer realm="fencepost"');
+  return reply.send(JSON.stringify(problemOf(error)));
+}
+
+/** What HTTP itself could not read never reaches the router; the bytes are written by hand. */
+export function rawProblem(error: FencepostError): string {
+  const body = JSON.stringify(problemOf(error));
+  const head = [
+    `HTTP/1.1 ${error.status} Bad Request`,
+    `content-type: ${PROBLEM_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+  ];
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
+}
+
+/** Whatever is not a FencepostError and not the caller's fault is ours: logged here, told to nobody else. */
+export function toFencepostError(
+  error: unknown,
+  request: FastifyRequest,
+  logger: HttpLogger | undefined,
+): FencepostError {
+  if (error instanceof FencepostError) return error;
+  const refused = refusedByFastify(error as { readonly code?: unknown; readonly statusCode?: unknown });
+  if (refused !== null) return refused;
+  const route = request.routeOptions.url ?? null;
+  logger?.error({ err: error, method: request.method, route }, "a request failed for a reason nobody foresaw");
+  return new FencepostError("INTERNAL", "something unforeseen happened; the node's log says what");
+}
+
+function refusedByFastify(error: { readonly code?: unknown; readonly statusCode?: unknown } | null) {
+  switch (error?.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes");
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return invalid("content-type", "must be application/json");
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return invalid("content-length", "is not the length of the body");
+    case "FST_ERR_BAD_URL":
+      return invalid("url", "is not a valid path");
+    default:
+      return null;
+  }
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split("?", 1)[0]?.slice(0, 200) ?? "";
+}

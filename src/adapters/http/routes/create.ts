@@ -1,0 +1,95 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Created, CreateRequest } from "../../../application/api.ts";
+import { BATCH_ITEMS_LIMIT } from "../../../contract/batch.ts";
+import { CreatedTransaction } from "../../../contract/create.ts";
+import { FencepostError, invalid } from "../../../domain/errors.ts";
+import type { RouteContext } from "../context.ts";
+import { asObject, tooLarge } from "../json-body.ts";
+import { problemOf } from "../problems.ts";
+import { createdView } from "../views.ts";
+
+/** Intents are validated by the create stage, which knows the fields; here is only what HTTP knows: shape and size. */
+
+const TRANSACTION_LIMIT_BYTES = 256 * 1024;
+const BATCH_LIMIT_BYTES = 8 * 1024 * 1024;
+const IDEMPOTENCY_KEY = "idempotency-key";
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+
+export function createRoutes(app: FastifyInstance, { api, checksum }: RouteContext): void {
+  app.post(
+    "/api/v1/tx",
+    {
+      bodyLimit: TRANSACTION_LIMIT_BYTES,
+      schema: { response: { 200: CreatedTransaction, 202: CreatedTransaction } },
+    },
+    async (request, reply) => {
+      const created = await api.create(withIdempotencyKey(asObject(request.body), request));
+      reply.code(statusOf(created)).header("location", `/api/v1/tx/${created.txId}`);
+      return createdView(created, checksum);
+    },
+  );
+
+  app.post("/api/v1/tx/batch", { bodyLimit: BATCH_LIMIT_BYTES }, async (request) => {
+    const items = batchItems(request);
+    const results = await createEach(items, (sound) => api.createBatch(sound));
+    return {
+      results: results.map((result) =>
+        result instanceof FencepostError
+          ? problemOf(result)
+          : { status: statusOf(result), ...createdView(result, checksum) },
+      ),
+    };
+  });
+}
+
+function statusOf(created: Created): 200 | 202 {
+  return created.outcome === "created" ? 202 : 200;
+}
+
+function withIdempotencyKey(body: CreateRequest, request: FastifyRequest): CreateRequest {
+  const key = request.headers[IDEMPOTENCY_KEY];
+  if (key === undefined) return body;
+  if (typeof key !== "string" || !PRINTABLE_ASCII.test(key)) throw invalid(IDEMPOTENCY_KEY, "must be printable ASCII");
+  if (body.requestId === undefined) return { ...body, requestId: key };
+  if (body.requestId === key) return body;
+  throw invalid(IDEMPOTENCY_KEY, "differs from requestId; give one, or both alike");
+}
+
+/** The item as it goes to the create stage, or why it does not get there. */
+type BatchItem = CreateRequest | FencepostError;
+
+function batchItems(request: FastifyRequest): readonly BatchItem[] {
+  // Silently dropping a key that promises "once" would be worse than refusing it.
+  if (request.headers[IDEMPOTENCY_KEY] !== undefined) {
+    throw invalid(IDEMPOTENCY_KEY, "does not apply to a batch; give each transaction its own requestId");
+  }
+  const { transactions, ...rest } = asObject(request.body);
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) throw invalid(unknown, "is not a field of a batch");
+  if (!Array.isArray(transactions)) throw invalid("transactions", "must be an array");
+  if (transactions.length > BATCH_ITEMS_LIMIT) {
+    throw invalid("transactions", `holds ${transactions.length} transactions; at most ${BATCH_ITEMS_LIMIT} are taken`);
+  }
+  const mayBeTooLarge = request.bodyBytes > TRANSACTION_LIMIT_BYTES;
+  return transactions.map((item: unknown) => batchItem(item, mayBeTooLarge));
+}
+
+function batchItem(item: unknown, mayBeTooLarge: boolean): BatchItem {
+  if (typeof item !== "object" || item === null || Array.isArray(item)) return invalid("", "must be a JSON object");
+  if (mayBeTooLarge && Buffer.byteLength(JSON.stringify(item)) > TRANSACTION_LIMIT_BYTES) {
+    return tooLarge(TRANSACTION_LIMIT_BYTES);
+  }
+  return item;
+}
+
+/** Refused items keep their place; the others go on together, in order. */
+async function createEach(
+  items: readonly BatchItem[],
+  createBatch: (requests: readonly CreateRequest[]) => Promise<readonly (Created | FencepostError)[]>,
+): Promise<readonly (Created | FencepostError)[]> {
+  const sound = items.filter((item): item is CreateRequest => !(item instanceof FencepostError));
+  const answers = sound.length === 0 ? [] : await createBatch(sound);
+  if (answers.length !== sound.length) throw new Error(`${sound.length} creates got ${answers.length} answers`);
+  const next = answers.values();
+  return items.map((item) => (item instanceof FencepostError ? item : (next.next().value as Created | FencepostError)));
+}

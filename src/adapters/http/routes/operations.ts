@@ -1,0 +1,59 @@
+import type { FastifyInstance } from "fastify";
+import { Health, Readiness } from "../../../contract/health.ts";
+import { openApiDocument } from "../../../contract/openapi.ts";
+import type { RouteContext } from "../context.ts";
+import { docsPage } from "../docs/page.ts";
+import { DOCS_STYLE } from "../docs/style.ts";
+import type { HttpLogger, HttpServerOptions } from "../options.ts";
+import { PAGE_HEADERS } from "./files.ts";
+
+const OPEN = { open: true } as const;
+
+export function operationRoutes(
+  app: FastifyInstance,
+  context: RouteContext,
+  { metrics, logger }: Pick<HttpServerOptions, "metrics" | "logger">,
+): void {
+  app.get("/healthz", { config: OPEN, schema: { response: { 200: Health } } }, async () => ({
+    status: "ok",
+    version: context.version,
+  }));
+
+  app.get("/readyz", { config: OPEN, schema: { response: { 200: Readiness, 503: Readiness } } }, async (_, reply) => {
+    const readiness = await readinessOf(context, logger);
+    reply.code(readiness.ready ? 200 : 503).header("cache-control", "no-store");
+    return readiness;
+  });
+
+  app.get("/metrics", async (_, reply) => {
+    const { contentType, body } = await metrics();
+    return reply.header("content-type", contentType).send(body);
+  });
+
+  docsRoutes(app, context.version);
+}
+
+/** A probe must get an answer it can read, whatever state the node is in. */
+async function readinessOf({ api, longPolls }: RouteContext, logger: HttpLogger | undefined): Promise<Readiness> {
+  const asked = await api.readiness().catch((error: unknown) => {
+    logger?.error({ err: error }, "readiness could not be told");
+    return { ready: false, database: false, chains: [], draining: false };
+  });
+  const draining = asked.draining || longPolls.draining;
+  const chains = asked.chains.map(({ chainId, reachable, head }) => ({ chainId, reachable, head }));
+  return { ready: asked.ready && !draining, database: asked.database, chains, draining };
+}
+
+/** Written once: none of it changes while the process lives. */
+function docsRoutes(app: FastifyInstance, version: string): void {
+  const document = openApiDocument(version);
+  const json = JSON.stringify(document);
+  const html = docsPage(document);
+  app.get("/openapi.json", { config: OPEN }, (_, reply) => reply.type("application/json").send(json));
+  app.get("/docs", { config: OPEN }, (_, reply) =>
+    reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8").send(html),
+  );
+  app.get("/docs/style.css", { config: OPEN }, (_, reply) =>
+    reply.headers(PAGE_HEADERS).type("text/css; charset=utf-8").send(DOCS_STYLE),
+  );
+}

@@ -1,0 +1,43 @@
+import { createHttpApp } from "./app.ts";
+import type { HttpServerOptions } from "./options.ts";
+
+export type { ApiKey, HttpLogger, HttpServerOptions, ResponseReport, StaticFile } from "./options.ts";
+
+export interface HttpServer {
+  /** Port 0 takes any free one; `url` names it. */
+  listen(host: string, port: number): Promise<{ readonly url: string }>;
+  /** Requests are still taken, but `/readyz` says 503, long polls end with what they have, and connections are not kept. */
+  drain(): void;
+  /** Refuses new connections at once, lets requests in hand finish for at most `graceMs`, then cuts what is left. */
+  close(graceMs?: number): Promise<void>;
+}
+
+const DEFAULT_GRACE_MS = 5_000;
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { app, longPolls } = createHttpApp(options);
+  let closing: Promise<void> | null = null;
+
+  const close = async (graceMs: number): Promise<void> => {
+    longPolls.drain();
+    const cancel = options.clock.after(graceMs, () => app.server.closeAllConnections());
+    await app.close().finally(cancel);
+  };
+
+  return {
+    async listen(host, port) {
+      await app.listen({ host, port });
+      return { url: urlOf(host, app.server.address()) };
+    },
+    drain: () => longPolls.drain(),
+    close(graceMs = DEFAULT_GRACE_MS) {
+      closing ??= close(graceMs);
+      return closing;
+    },
+  };
+}
+
+function urlOf(host: string, address: ReturnType<import("node:net").Server["address"]>): string {
+  if (address === null || typeof address === "string") throw new Error("the server does not listen on a port");
+  return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
+}

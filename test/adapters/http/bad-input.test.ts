@@ -1,0 +1,237 @@
+import { describe, expect, it, vi } from "vitest";
+import { httpApp } from "../../support/http-app.ts";
+import { sampleCreated } from "../../support/scripted-api.ts";
+
+/** Whatever is wrong at the level of HTTP and JSON: a problem document, and nobody behind the door hears of it. */
+
+const JSON_TYPE = "application/json";
+
+async function post(body: string | Buffer, contentType: string | null = JSON_TYPE, url = "/api/v1/tx") {
+  const create = vi.fn(() => Promise.resolve(sampleCreated()));
+  const createBatch = vi.fn(() => Promise.resolve([sampleCreated()]));
+  const headers = contentType === null ? {} : { "content-type": contentType };
+  const response = await httpApp({ create, createBatch }).inject({ method: "POST", url, payload: body, headers });
+  return { response, reached: create.mock.calls.length + createBatch.mock.calls.length };
+}
+
+const sound = '{"signer":"0x00"}';
+
+describe("content type", () => {
+  it.each([
+    ["text/plain"],
+    ["application/x-www-form-urlencoded"],
+    ["application/json-patch+json"],
+    ["application/jsonx"],
+    ["multipart/form-data; boundary=x"],
+    ["nonsense"],
+    [""],
+    [null],
+  ])("%s is refused", async (contentType) => {
+    const { response, reached } = await post(sound, contentType);
+    expect(response.statusCode).toBe(400);
+    expect(response.headers["content-type"]).toBe("application/problem+json; charset=utf-8");
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-type", status: 400 });
+    expect(reached).toBe(0);
+  });
+
+  it.each([["application/json"], ["application/json; charset=utf-8"], ["Application/JSON"]])(
+    "%s is taken",
+    async (contentType) => {
+      const { response } = await post(sound, contentType);
+      expect(response.statusCode).toBe(202);
+    },
+  );
+});
+
+describe("JSON", () => {
+  it.each([
+    ["truncated", '{"signer":"0x00"'],
+    ["truncated in a string", '{"signer":"0x'],
+    ["trailing comma", '{"signer":"0x00",}'],
+    ["comments", '{"signer":"0x00"}// hello'],
+    ["two documents", "{}{}"],
+    ["single quotes", "{'signer':'0x00'}"],
+    ["NaN", '{"chainId":NaN}'],
+    ["a byte order mark", "\ufeff{}"],
+    ["a bare control character", '{"requestId":"a\u0000b"}'],
+    ["empty", ""],
+    ["white space", " \n "],
+    ["HTML", "<html></html>"],
+    ["null", "null"],
+    ["a number", "42"],
+    ["a string", '"0x00"'],
+    ["an array", "[]"],
+    ["an array of objects", '[{"signer":"0x00"}]'],
+  ])("%s is refused", async (_, body) => {
+    const { response, reached } = await post(body);
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "" });
+    expect(response.json().detail).toMatch(/^body: /);
+    expect(reached).toBe(0);
+  });
+
+  it("refuses bytes that are not UTF-8, which would otherwise melt different ids into one", async () => {
+    const body = Buffer.concat([Buffer.from('{"requestId":"a'), Buffer.from([0xff]), Buffer.from('"}')]);
+    const { response, reached } = await post(body);
+    expect(response.statusCode).toBe(400);
+    expect(response.json().detail).toBe("body: is not UTF-8");
+    expect(reached).toBe(0);
+  });
+
+  it.each([
+    ['{"__proto__":{"signer":"0x00"}}', "__proto__"],
+    ['{"payload":{"__proto__":{"to":"0x00"}}}', "payload.__proto__"],
+    ['{"payload":{"args":[1,{"__proto__":null}]}}', "payload.args.1.__proto__"],
+    ['{"\\u005f_proto__":{}}', "__proto__"],
+  ])("refuses %s by its path", async (body, path) => {
+    const { response, reached } = await post(body);
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path });
+    expect(reached).toBe(0);
+    expect(({} as Record<string, unknown>).signer).toBeUndefined();
+  });
+
+  it("lets harmless names through that only look dangerous", async () => {
+    const { response } = await post('{"metadata":{"constructor":{"prototype":1},"toString":"x","hasOwnProperty":1}}');
+    expect(response.statusCode).toBe(202);
+  });
+
+  it("takes the last of two members with one name, always", async () => {
+    const create = vi.fn(() => Promise.resolve(sampleCreated()));
+    await httpApp({ create }).inject({
+      method: "POST",
+      url: "/api/v1/tx",
+      payload: '{"signer":"0xaa","requestId":"1","signer":"0xbb"}',
+      headers: { "content-type": JSON_TYPE },
+    });
+    expect(create).toHaveBeenCalledExactlyOnceWith({ signer: "0xbb", requestId: "1" });
+  });
+
+  it.each([
+    ["arrays", "[".repeat(100_000) + "]".repeat(100_000)],
+    ["objects", `${'{"a":'.repeat(40_000)}1${"}".repeat(40_000)}`],
+  ])("refuses %s nested without end, instead of running out of stack", async (_, deep) => {
+    const { response, reached } = await post(`{"metadata":${deep}}`);
+    expect(response.statusCode).toBe(400);
+    expect(response.json().detail).toContain("nested deeper than 64 levels");
+    expect(response.json().path.length).toBeLessThanOrEqual(200);
+    expect(reached).toBe(0);
+  });
+
+  it("takes 63 levels", async () => {
+    const { response } = await post(`{"metadata":${"[".repeat(62)}${"]".repeat(62)}}`);
+    expect(response.statusCode).toBe(202);
+  });
+});
+
+describe("size", () => {
+  const bodyOf = (bytes: number) => `{"metadata":"${"x".repeat(bytes - '{"metadata":""}'.length)}"}`;
+
+  it("takes 256 KiB to the byte", async () => {
+    expect((await post(bodyOf(256 * 1024))).response.statusCode).toBe(202);
+  });
+
+  it("refuses one byte more", async () => {
+    const { response, reached } = await post(bodyOf(256 * 1024 + 1));
+    expect(response.statusCode).toBe(413);
+    expect(response.json()).toMatchObject({ code: "PAYLOAD_TOO_LARGE", status: 413 });
+    expect(reached).toBe(0);
+  });
+
+  it("refuses a batch over 8 MiB whole", async () => {
+    const { response, reached } = await post(bodyOf(8 * 1024 * 1024 + 1), JSON_TYPE, "/api/v1/tx/batch");
+    expect(response.statusCode).toBe(413);
+    expect(reached).toBe(0);
+  });
+
+  it("takes a batch of just under 8 MiB", async () => {
+    const item = { metadata: "x".repeat(200 * 1024) };
+    const transactions = Array.from({ length: 40 }, () => item);
+    const app = httpApp({ createBatch: (requests) => Promise.resolve(requests.map(() => sampleCreated())) });
+    const response = await app.inject({ method: "POST", url: "/api/v1/tx/batch", payload: { transactions } });
+    expect(response.statusCode).toBe(200);
+    expect(response.json().results).toHaveLength(40);
+  });
+});
+
+describe("paths and queries", () => {
+  it.each([
+    ["/api/v1/nothing", 404, "NOT_FOUND"],
+    ["/api/v2/tx", 404, "NOT_FOUND"],
+    ["/api/v1/tx/", 404, "NOT_FOUND"],
+    ["/../../etc/passwd", 404, "NOT_FOUND"],
+    ["/%2e%2e/package.json", 404, "NOT_FOUND"],
+    ["/api/v1/tx/%zz", 400, "INVALID_REQUEST"],
+    [`/api/v1/tx/${"a".repeat(300)}`, 400, "INVALID_REQUEST"],
+  ])("%.40s", async (url, status, code) => {
+    const response = await httpApp().inject({ method: "GET", url });
+    expect(response.statusCode).toBe(status);
+    expect(response.headers["content-type"]).toBe("application/problem+json; charset=utf-8");
+    expect(response.json()).toMatchObject({ status, code });
+  });
+
+  it.each([
+    ["/api/v1/tx?limit=0", "limit"],
+    ["/api/v1/tx?limit=1001", "limit"],
+    ["/api/v1/tx?limit=-1", "limit"],
+    ["/api/v1/tx?limit=1e2", "limit"],
+    ["/api/v1/tx?limit=0x10", "limit"],
+    ["/api/v1/tx?limit=1.5", "limit"],
+    ["/api/v1/tx?limit=", "limit"],
+    ["/api/v1/tx?limit", "limit"],
+    ["/api/v1/tx?limit=%31%00", "limit"],
+    ["/api/v1/tx?limit=10&limit=20", "limit"],
+    ["/api/v1/tx?limit[]=10", "limit[]"],
+    ["/api/v1/tx?Limit=10", "Limit"],
+    ["/api/v1/tx?colour=red", "colour"],
+    ["/api/v1/tx?__proto__=1", "__proto__"],
+    ["/api/v1/tx?state=confirmed", "state"],
+    ["/api/v1/tx?state=REORGED", "state"],
+    ["/api/v1/tx?order=random", "order"],
+    ["/api/v1/tx?signer=0x123", "signer"],
+    ["/api/v1/tx?txHash=0xzz", "txHash"],
+    ["/api/v1/tx?chainId=0", "chainId"],
+    ["/api/v1/tx?chainId=99999999999999999999", "chainId"],
+    ["/api/v1/tx?requestId=", "requestId"],
+    [`/api/v1/tx?requestId=${"x".repeat(256)}`, "requestId"],
+    ["/api/v1/tx?requestId=a%00b", "requestId"],
+    ["/api/v1/tx?after=a%0ab", "after"],
+    [`/api/v1/tx?after=${"x".repeat(513)}`, "after"],
+    ["/api/v1/tx/by-request?requestId=a", "signer"],
+    ["/api/v1/tx/by-request?signer=0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "requestId"],
+    ["/api/v1/tx/019a4b7e-0000-7000-8000-000000000001?include=secrets", "include"],
+    ["/api/v1/tx/019a4b7e-0000-7000-8000-000000000001?include=", "include"],
+    ["/api/v1/tx/019a4b7e-0000-7000-8000-000000000001?include=history,", "include"],
+    ["/api/v1/tx/completions?after=-1", "after"],
+    ["/api/v1/tx/completions?after=01", "after"],
+    ["/api/v1/tx/completions?after=9007199254740992", "after"],
+    ["/api/v1/tx/completions?limit=1001", "limit"],
+    ["/api/v1/tx/completions?wait=31", "wait"],
+    ["/api/v1/tx/completions?wait=-1", "wait"],
+    ["/api/v1/tx/completions?wait=Infinity", "wait"],
+    ["/api/v1/tx/completions?epoch=one", "epoch"],
+    ["/api/v1/signers?limit=1", "limit"],
+    ["/api/v1/signers/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266?x=1", "x"],
+  ])("%.80s is refused by name", async (url, path) => {
+    const response = await httpApp().inject({ method: "GET", url });
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path });
+  });
+});
+
+describe("methods", () => {
+  it.each([
+    ["PUT", "/api/v1/tx", "GET, HEAD, POST"],
+    ["DELETE", "/api/v1/tx/019a4b7e-0000-7000-8000-000000000001", "GET, HEAD"],
+    ["GET", "/api/v1/tx/batch", "POST"],
+    ["POST", "/healthz", "GET, HEAD"],
+    ["POST", "/", "GET, HEAD"],
+    ["OPTIONS", "/api/v1/signers", "GET, HEAD"],
+  ] as const)("%s %s is 405 and says what is allowed", async (method, url, allow) => {
+    const files = new Map([["/", { contentType: "text/html", body: "" }]]);
+    const response = await httpApp({}, { files }).inject({ method, url, payload: "not even read" });
+    expect(response.statusCode).toBe(405);
+    expect(response.headers.allow).toBe(allow);
+    expect(response.json()).toMatchObject({ code: "METHOD_NOT_ALLOWED", status: 405 });
+  });
+});

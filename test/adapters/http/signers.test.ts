@@ -1,0 +1,90 @@
+import { Compile } from "typebox/compile";
+import { describe, expect, it, vi } from "vitest";
+import { SignerLanes } from "../../../src/contract/signers.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { httpApp } from "../../support/http-app.ts";
+import { CHAIN_ID, SIGNER_EIP55, sampleSigner, sampleTxId } from "../../support/scripted-api.ts";
+
+const unused = sampleSigner({
+  cursor: null,
+  owner: null,
+  token: 0,
+  acquiredAt: null,
+  oldestPendingAt: null,
+  headOfLine: null,
+  chainCounts: null,
+  balance: null,
+  pending: 0,
+  confirmed: 0,
+});
+
+describe("GET /api/v1/signers", () => {
+  it("writes a lane as the contract does", async () => {
+    const clock = createManualClock();
+    await clock.advance(90_000);
+    const app = httpApp({ signers: () => Promise.resolve([sampleSigner({ holes: [3, 5] })]) }, { clock });
+    const response = await app.inject("/api/v1/signers");
+    expect(response.statusCode).toBe(200);
+    expect(response.json()).toEqual({
+      items: [
+        {
+          chainId: CHAIN_ID,
+          signer: SIGNER_EIP55,
+          cursor: 8,
+          chainCounts: { latest: 7, pending: 8 },
+          pending: 1,
+          confirmed: 7,
+          failed: 0,
+          stuck: 0,
+          reserved: 0,
+          holes: [3, 5],
+          oldestPendingAgeSeconds: 90,
+          headOfLine: {
+            txId: sampleTxId(1),
+            nonce: 7,
+            state: "TRACKING",
+            createdAt: "2026-01-01T00:00:00.000Z",
+          },
+          balance: "9999000000000000000000",
+          suspended: false,
+          owner: { nodeId: "node-a", instanceId: "instance-1", url: "http://127.0.0.1:3000" },
+          lease: {
+            fencingToken: 3,
+            acquiredAt: "2026-01-01T00:00:00.000Z",
+            expiresAt: "2026-01-01T00:00:10.000Z",
+          },
+        },
+      ],
+    });
+  });
+
+  it("fits its schema, also for a lane that was never used", async () => {
+    const app = httpApp({ signers: () => Promise.resolve([sampleSigner(), unused]) });
+    const body = (await app.inject("/api/v1/signers")).json();
+    expect([...Compile(SignerLanes).Errors(body)]).toEqual([]);
+    expect(body.items[1]).toMatchObject({ cursor: null, owner: null, lease: null, balance: null, chainCounts: null });
+  });
+
+  it("shows no negative age where the clocks differ", async () => {
+    const ahead = sampleSigner({ oldestPendingAt: new Date("2026-01-01T01:00:00.000Z") });
+    const response = await httpApp({ signers: () => Promise.resolve([ahead]) }).inject("/api/v1/signers");
+    expect(response.json().items[0].oldestPendingAgeSeconds).toBe(0);
+  });
+});
+
+describe("GET /api/v1/signers/{signer}", () => {
+  it("hands the address on as it came", async () => {
+    const signer = vi.fn((_: string) => Promise.resolve([sampleSigner()]));
+    const response = await httpApp({ signer }).inject(`/api/v1/signers/${SIGNER_EIP55}`);
+    expect(signer).toHaveBeenCalledExactlyOnceWith(SIGNER_EIP55);
+    expect(response.json().items).toHaveLength(1);
+  });
+
+  it("answers 422 for a signer nobody holds", async () => {
+    const signer = () => Promise.reject(new FencepostError("UNKNOWN_SIGNER", "no live node holds it"));
+    const response = await httpApp({ signer }).inject(`/api/v1/signers/${SIGNER_EIP55}`);
+    expect(response.statusCode).toBe(422);
+    expect(response.json()).toMatchObject({ code: "UNKNOWN_SIGNER" });
+  });
+});

@@ -1,0 +1,138 @@
+import type { Created, FencepostApi, SignerView, TransactionView } from "../../src/application/api.ts";
+import type { Address, Hash } from "../../src/domain/lane.ts";
+import type { CompletionRecord } from "../../src/ports/query-store.ts";
+
+/** A FencepostApi that does what the test says; a method nobody scripted fails the request that reaches it. */
+export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
+  const unscripted = (method: string) => () => Promise.reject(new Error(`nobody scripted ${method}`));
+  return {
+    create: unscripted("create"),
+    createBatch: unscripted("createBatch"),
+    transaction: unscripted("transaction"),
+    transactionByRequest: unscripted("transactionByRequest"),
+    transactions: unscripted("transactions"),
+    completions: unscripted("completions"),
+    signers: unscripted("signers"),
+    signer: unscripted("signer"),
+    readiness: unscripted("readiness"),
+    ...script,
+  };
+}
+
+export const SIGNER: Address = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+export const SIGNER_EIP55 = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+export const RECIPIENT: Address = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+export const RECIPIENT_EIP55 = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+export const CHAIN_ID = 31337;
+
+const EIP55 = new Map<Address, string>([
+  [SIGNER, SIGNER_EIP55],
+  [RECIPIENT, RECIPIENT_EIP55],
+]);
+
+/** Knows the two accounts above; all else comes back in upper case, so that a test sees that it was asked. */
+export function sampleChecksum(address: Address): string {
+  return EIP55.get(address) ?? `0x${address.slice(2).toUpperCase()}`;
+}
+
+/** The nth id of a test, in UUID form. */
+export function sampleTxId(n: number): string {
+  return `019a4b7e-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
+}
+
+export function sampleHash(n: number): Hash {
+  return `0x${n.toString(16).padStart(64, "0")}`;
+}
+
+const LONG_AGO = new Date("2026-01-01T00:00:00.000Z");
+
+export function sampleCreated(overrides: Partial<Created> = {}): Created {
+  return {
+    outcome: "created",
+    txId: sampleTxId(1),
+    lane: { chainId: CHAIN_ID, signer: SIGNER },
+    requestId: "order-42",
+    nonce: 7,
+    state: "ALLOCATED",
+    ...overrides,
+  };
+}
+
+export function sampleTransaction(overrides: Partial<TransactionView> = {}): TransactionView {
+  return {
+    txId: sampleTxId(1),
+    lane: { chainId: CHAIN_ID, signer: SIGNER },
+    requestId: "order-42",
+    nonce: 7,
+    state: "TRACKING",
+    subState: "BROADCAST",
+    payload: { to: RECIPIENT, data: "0x", value: 10n ** 18n },
+    gas: 21_000n,
+    metadata: null,
+    attempts: [
+      {
+        ordinal: 1,
+        kind: "initial",
+        txHash: sampleHash(1),
+        gas: 21_000n,
+        fees: { type: "eip1559", maxFeePerGas: 3_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n },
+        createdAt: LONG_AGO,
+        firstSentAt: LONG_AGO,
+      },
+    ],
+    receipt: null,
+    lastError: null,
+    submitAttempts: 1,
+    lastSubmittedAt: LONG_AGO,
+    nextResubmitAt: null,
+    createdAt: LONG_AGO,
+    updatedAt: LONG_AGO,
+    confirmedAt: null,
+    txHash: sampleHash(1),
+    ...overrides,
+  };
+}
+
+export function sampleCompletion(overrides: Partial<CompletionRecord> = {}): CompletionRecord {
+  return {
+    seq: 1,
+    txId: sampleTxId(1),
+    lane: { chainId: CHAIN_ID, signer: SIGNER },
+    requestId: "order-42",
+    nonce: 7,
+    state: "CONFIRMED",
+    subState: null,
+    settled: true,
+    txHash: sampleHash(1),
+    at: LONG_AGO,
+    ...overrides,
+  };
+}
+
+export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
+  return {
+    lane: { chainId: CHAIN_ID, signer: SIGNER },
+    address: SIGNER,
+    cursor: 8,
+    suspended: false,
+    owner: {
+      instanceId: "instance-1",
+      nodeId: "node-a",
+      url: "http://127.0.0.1:3000",
+      expiresAt: new Date("2026-01-01T00:00:10.000Z"),
+    },
+    token: 3,
+    acquiredAt: LONG_AGO,
+    pending: 1,
+    confirmed: 7,
+    failed: 0,
+    stuck: 0,
+    oldestPendingAt: LONG_AGO,
+    headOfLine: { txId: sampleTxId(1), nonce: 7, state: "TRACKING", createdAt: LONG_AGO },
+    chainCounts: { latest: 7, pending: 8 },
+    balance: 9_999n * 10n ** 18n,
+    reserved: 0,
+    holes: [],
+    ...overrides,
+  };
+}
