@@ -32,6 +32,13 @@ export type RpcReply =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly error: RpcErrorAnswer | RpcUnreachable };
 
+/** The result of a reply; throws its error. */
+export function resultOf(reply: RpcReply | undefined): unknown {
+  if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
+  if (!reply.ok) throw reply.error;
+  return reply.result;
+}
+
 const UNSUPPORTED_CODES: readonly number[] = [-32601, -32604, -32004];
 const UNSUPPORTED_TEXT = /method.*(not (found|supported|available|allowed|enabled)|does not exist|unsupported)/i;
 
@@ -39,4 +46,12 @@ const UNSUPPORTED_TEXT = /method.*(not (found|supported|available|allowed|enable
 export function saysMethodUnsupported(error: unknown): boolean {
   if (!(error instanceof RpcErrorAnswer)) return false;
   return UNSUPPORTED_CODES.includes(error.code) || UNSUPPORTED_TEXT.test(error.message);
+}
+
+const OVER_LIMIT_TEXT =
+  /rate.?limit|too many requests|request (count|limit)|capacity|quota|compute units|unauthori[sz]ed/i;
+
+/** The provider, not the node, speaks: Infura's -32005, Alchemy's 429 inside a 200, an expired key. */
+export function saysOverLimit(error: RpcErrorAnswer): boolean {
+  return error.code === 429 || OVER_LIMIT_TEXT.test(error.message);
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../ports/clock.ts";
-import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./errors.ts";
+import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./errors.ts";
 import { type HttpPoster, openHttp } from "./http.ts";
 import { type BatchRefusal, encodeBatch, encodeCall, parseBody, readBatch, readSingle, type WireCall } from "./wire.ts";
 
@@ -89,9 +89,7 @@ class HttpTransport implements RpcTransport {
 
   async request(method: string, params: readonly unknown[]): Promise<unknown> {
     const [reply] = await this.batch([{ method, params }]);
-    if (reply === undefined) throw new RpcUnreachable("malformed", `${this.label} gave no answer to ${method}`);
-    if (!reply.ok) throw reply.error;
-    return reply.result;
+    return resultOf(reply);
   }
 
   async batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {

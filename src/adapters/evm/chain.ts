@@ -1,0 +1,248 @@
+import type { SubmitResult } from "../../domain/answers.ts";
+import type { FeeMarket } from "../../domain/fees.ts";
+import type { Address, Hash, Hex } from "../../domain/lane.ts";
+import type { Receipt } from "../../domain/transaction.ts";
+import {
+  type Block,
+  type BlockTag,
+  type Call,
+  type Chain,
+  ChainUnavailable,
+  type Simulation,
+} from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
+import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
+import { type Endpoint, Endpoints } from "./rpc/endpoints.ts";
+import { RpcUnreachable, resultOf } from "./rpc/errors.ts";
+import { BadAnswer, readBigInt, readNumber } from "./rpc/quantities.ts";
+import { createTransport, type TransportOptions } from "./rpc/transport.ts";
+import { simulateCall } from "./simulate-call.ts";
+import { lostSubmission, type Submission, submitThrough, weightiest } from "./submit-transactions.ts";
+
+export interface EvmChainOptions {
+  /** In order of preference; user and password in a URL are sent as basic authentication. */
+  readonly urls: readonly string[];
+  /** Read from the endpoints where absent; then at least one must be up. */
+  readonly chainId?: number;
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  /** Of one request, all in all. */
+  readonly timeoutMs?: number;
+  /** Hand every submission to all endpoints, not only to the first that is up. */
+  readonly broadcastToAll?: boolean;
+  /** How long one look at the fee market serves everybody: about a poll interval. */
+  readonly feeMarketMaxAgeMs?: number;
+}
+
+const DEFAULT_FEE_MARKET_MAX_AGE_MS = 1_000;
+
+/** Throws `WrongChain` where an endpoint that is up serves another chain than the rest, or than `chainId`. */
+export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
+  if (options.urls.length === 0) throw new TypeError("a chain needs at least one RPC URL");
+  const found = await askChainIds(options);
+  const chainId = options.chainId ?? found[0]?.chainId;
+  if (chainId === undefined) {
+    throw new ChainUnavailable("no RPC endpoint answers, and the chain id is not configured");
+  }
+  if (found.some((each) => each.chainId !== chainId)) {
+    const claims = found.map((each) => `${each.label} serves chain ${each.chainId}`).join(", ");
+    throw new WrongChain(options.chainId === undefined ? claims : `chain ${chainId} is configured, but ${claims}`);
+  }
+  return new EvmChain(chainId, options);
+}
+
+export class WrongChain extends Error {
+  constructor(claims: string) {
+    super(`the RPC endpoints are not of one chain: ${claims}`);
+    this.name = "WrongChain";
+  }
+}
+
+class EvmChain implements Chain {
+  readonly chainId: number;
+  readonly #endpoints: Endpoints;
+  readonly #options: EvmChainOptions;
+  #feeMarket: { readonly answer: Promise<FeeMarket>; readonly askedAtMs: number } | null = null;
+
+  constructor(chainId: number, options: EvmChainOptions) {
+    const { urls, telemetry, clock, entropy } = options;
+    this.chainId = chainId;
+    this.#options = options;
+    this.#endpoints = new Endpoints({ urls, chainId, telemetry, clock, entropy, transport: transportOptions(options) });
+  }
+
+  get endpoints(): number {
+    return this.#endpoints.size;
+  }
+
+  head(tag: BlockTag): Promise<Block | null> {
+    return this.#endpoints.read(async (rpc) => {
+      try {
+        const block = readBlock(await rpc.request("eth_getBlockByNumber", [tag, false]));
+        if (block === null && tag === "latest") throw new BadAnswer("it has no latest block");
+        return block;
+      } catch (error) {
+        if (tag !== "latest" && saysUnknownTag(error)) return null;
+        throw error;
+      }
+    });
+  }
+
+  async blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]> {
+    if (numbers.length === 0) return [];
+    const calls = numbers.map((number) => ({ method: "eth_getBlockByNumber", params: [toHex(number), false] }));
+    return this.#endpoints.read(async (rpc) => {
+      const replies = await rpc.batch(calls);
+      return numbers.map((number, index) => blockFrom(replies[index], { number }));
+    });
+  }
+
+  blockByHash(hash: Hash): Promise<Block | null> {
+    return this.#endpoints.read(async (rpc) => {
+      const [reply] = await rpc.batch([{ method: "eth_getBlockByHash", params: [hash, false] }]);
+      return blockFrom(reply, { hash });
+    });
+  }
+
+  secondOpinion(blockNumber: number): Promise<Hash | null> {
+    return this.#endpoints.readElsewhere(async (rpc) => {
+      const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [toHex(blockNumber), false] }]);
+      return blockFrom(reply, { number: blockNumber })?.hash ?? null;
+    });
+  }
+
+  async receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]> {
+    if (hashes.length === 0) return [];
+    return this.#endpoints.read((_, endpoint) => fetchReceiptsInBlock(endpoint, block, hashes));
+  }
+
+  async receipts(hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
+    if (hashes.length === 0) return [];
+    return this.#endpoints.read((rpc) => fetchReceipts(rpc, hashes));
+  }
+
+  transactionCount(address: Address, tag: "latest" | "pending"): Promise<number> {
+    return this.#endpoints.read(async (rpc) =>
+      readNumber(await rpc.request("eth_getTransactionCount", [address, tag]), "eth_getTransactionCount"),
+    );
+  }
+
+  transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null> {
+    return this.#endpoints.readElsewhere(async (rpc) => {
+      const [head, count] = await rpc.batch([
+        { method: "eth_blockNumber", params: [] },
+        { method: "eth_getTransactionCount", params: [address, "latest"] },
+      ]);
+      if (readNumber(resultOf(head), "eth_blockNumber") < atBlock) return null;
+      return readNumber(resultOf(count), "eth_getTransactionCount");
+    });
+  }
+
+  balance(address: Address): Promise<bigint> {
+    return this.#endpoints.read(async (rpc) =>
+      readBigInt(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance"),
+    );
+  }
+
+  feeMarket(): Promise<FeeMarket> {
+    const { clock, feeMarketMaxAgeMs = DEFAULT_FEE_MARKET_MAX_AGE_MS } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const known = this.#feeMarket;
+    if (known !== null && nowMs - known.askedAtMs < feeMarketMaxAgeMs) return known.answer;
+    const answer = this.#endpoints.read(fetchFeeMarket);
+    const entry = { answer, askedAtMs: nowMs };
+    this.#feeMarket = entry;
+    // A failure serves only those who already wait for it.
+    answer.catch(() => {
+      if (this.#feeMarket === entry) this.#feeMarket = null;
+    });
+    return answer;
+  }
+
+  simulate(call: Call): Promise<Simulation> {
+    return this.#endpoints.read((rpc) => simulateCall(rpc, call));
+  }
+
+  async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
+    if (rawTransactions.length === 0) return [];
+    const endpoints = this.#endpoints.usable();
+    if (this.#options.broadcastToAll === true) {
+      const all = await Promise.all(endpoints.map((endpoint) => this.#submitTo(endpoint, rawTransactions)));
+      return rawTransactions.map((_, index) => weightiest(all.flatMap((each) => each[index]?.result ?? [])));
+    }
+    return this.#submitToFirst(endpoints, rawTransactions);
+  }
+
+  close(): Promise<void> {
+    return this.#endpoints.close();
+  }
+
+  /** What one endpoint lost goes to the next: the bytes are claimed already, so a repetition changes nothing. */
+  async #submitToFirst(endpoints: readonly Endpoint[], raws: readonly Hex[]): Promise<readonly SubmitResult[]> {
+    const results: (SubmitResult | undefined)[] = raws.map(() => undefined);
+    let open = raws.map((raw, index) => ({ raw, index }));
+    for (const endpoint of endpoints) {
+      if (open.length === 0) break;
+      const asked = open;
+      const submissions = await this.#submitTo(
+        endpoint,
+        asked.map((each) => each.raw),
+      );
+      for (const [at, { index }] of asked.entries()) results[index] = submissions[at]?.result;
+      open = asked.filter((_, at) => submissions[at]?.lost !== null);
+    }
+    return results.map((result) => result ?? weightiest([]));
+  }
+
+  async #submitTo(endpoint: Endpoint, raws: readonly Hex[]): Promise<readonly Submission[]> {
+    try {
+      return await this.#endpoints.askOne(endpoint, async (rpc) => {
+        const submissions = await submitThrough(rpc, raws);
+        const lost = submissions.find((each) => each.lost !== null)?.lost;
+        // Reported to the endpoint's health only; what did get an answer is kept.
+        if (lost !== undefined && lost !== null && submissions.every((each) => each.lost !== null)) throw lost;
+        return submissions;
+      });
+    } catch (error) {
+      if (error instanceof RpcUnreachable) return raws.map(() => lostSubmission(error));
+      if (!(error instanceof BadAnswer)) throw error;
+      const lost = new RpcUnreachable("malformed", `${endpoint.rpc.label}: ${error.message}`, { cause: error });
+      return raws.map(() => lostSubmission(lost));
+    }
+  }
+}
+
+interface ChainClaim {
+  readonly label: string;
+  readonly chainId: number;
+}
+
+/** What every endpoint that is up says of itself; those that are down are judged when they are back. */
+async function askChainIds(options: EvmChainOptions): Promise<readonly ChainClaim[]> {
+  const claims = await Promise.all(
+    options.urls.map(async (url): Promise<readonly ChainClaim[]> => {
+      const rpc = createTransport({ ...transportOptions(options), url, clock: options.clock, report: () => undefined });
+      try {
+        return [{ label: rpc.label, chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId") }];
+      } catch {
+        return [];
+      } finally {
+        await rpc.close();
+      }
+    }),
+  );
+  return claims.flat();
+}
+
+function transportOptions(options: EvmChainOptions): Pick<TransportOptions, "timeoutMs"> {
+  return options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
+}
+
+function toHex(number: number): Hex {
+  return `0x${number.toString(16)}`;
+}

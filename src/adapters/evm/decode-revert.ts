@@ -1,0 +1,54 @@
+import type { Hex } from "../../domain/lane.ts";
+import type { Revert } from "../../ports/chain.ts";
+
+const ERROR_SELECTOR = "0x08c379a0";
+const PANIC_SELECTOR = "0x4e487b71";
+const WORD = 64;
+
+/** Solidity's documented panic codes. */
+const PANICS: Readonly<Record<string, string>> = {
+  "0": "generic panic",
+  "1": "assertion failed",
+  "17": "arithmetic overflow or underflow",
+  "18": "division or modulo by zero",
+  "33": "conversion to an enum that has no such value",
+  "34": "storage byte array is not encoded correctly",
+  "49": "pop from an empty array",
+  "50": "array index out of bounds",
+  "65": "too much memory allocated",
+  "81": "call of an uninitialised internal function",
+};
+
+/** `Error(string)` and `Panic(uint256)` in words; a custom error keeps its data, for whoever has the ABI. */
+export function decodeRevert(data: Hex): Revert {
+  const body = data.slice(10);
+  if (data.startsWith(ERROR_SELECTOR)) {
+    const message = decodeString(body);
+    if (message !== null) return { name: "Error", message, data };
+  }
+  if (data.startsWith(PANIC_SELECTOR) && body.length === WORD) {
+    const code = BigInt(`0x${body}`);
+    const words = PANICS[code.toString()] ?? "unknown panic";
+    return { name: "Panic", message: `${words} (0x${code.toString(16)})`, data };
+  }
+  return { name: null, message: null, data };
+}
+
+/** One ABI-encoded string; null where offset or length point outside: a contract may revert with any bytes it likes. */
+function decodeString(body: string): string | null {
+  const offset = wordAt(body, 0);
+  if (offset === null) return null;
+  const length = wordAt(body, offset * 2);
+  if (length === null) return null;
+  const start = offset * 2 + WORD;
+  const end = start + length * 2;
+  if (end > body.length) return null;
+  return Buffer.from(body.slice(start, end), "hex").toString("utf8");
+}
+
+function wordAt(body: string, at: number): number | null {
+  const word = body.slice(at, at + WORD);
+  if (word.length !== WORD) return null;
+  const value = BigInt(`0x${word}`);
+  return value > BigInt(body.length) ? null : Number(value);
+}

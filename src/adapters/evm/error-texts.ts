@@ -1,0 +1,57 @@
+import type { Hex } from "../../domain/lane.ts";
+import { isBytes } from "./rpc/quantities.ts";
+
+/** The parts of a JSON-RPC error object, as far as a node filled them in. */
+export interface NodeError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+const LONGEST_TEXT = 2_000;
+const LONGEST_DETAIL = 300;
+const DEEPEST = 4;
+/** Under which names proxies and tools keep what the node really said. */
+const INNER_KEYS: readonly string[] = ["message", "data", "error", "originalError", "cause", "reason"];
+
+/** The message and every text inside `data`: gateways wrap the node's answer in a -32603 of their own. */
+export function textsOf(error: NodeError): readonly string[] {
+  const texts = [error.message];
+  collect(error.data, texts, 0);
+  return texts.filter((text) => text !== "").map((text) => text.slice(0, LONGEST_TEXT));
+}
+
+function collect(value: unknown, texts: string[], depth: number): void {
+  if (depth > DEEPEST) return;
+  if (typeof value === "string" && !isBytes(value)) texts.push(value);
+  if (typeof value !== "object" || value === null) return;
+  for (const key of INNER_KEYS) collect((value as Record<string, unknown>)[key], texts, depth + 1);
+}
+
+const EMBEDDED_BYTES = /^(?:reverted )?(0x(?:[0-9a-f]{2})*)$/i;
+
+/**
+ * The return data of a reverted execution: `data` itself (geth, Reth, anvil), `data.data` (Hardhat, EDR), or behind the
+ * word "Reverted" (OpenEthereum, Nethermind). Null where there is none; "0x" is none too, as zkSync puts it everywhere.
+ */
+export function revertDataOf(data: unknown, depth = 0): Hex | null {
+  if (depth > DEEPEST) return null;
+  if (typeof data === "string") {
+    const bytes = EMBEDDED_BYTES.exec(data.trim())?.[1]?.toLowerCase();
+    return bytes === undefined || bytes.length < 10 ? null : (bytes as Hex);
+  }
+  if (typeof data !== "object" || data === null) return null;
+  const inner = data as Record<string, unknown>;
+  return revertDataOf(inner.data, depth + 1) ?? revertDataOf(inner.originalError, depth + 1);
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go; PostgreSQL refuses NUL in a text.
+const CONTROL = /[\u0000-\u001f\u007f]+/g;
+const LONE_SURROGATE = /\p{Surrogate}/gu;
+
+/** The node's own words, fit to be stored and shown. */
+export function shorten(text: string): string {
+  const clean = text.replace(CONTROL, " ").replace(LONE_SURROGATE, "\ufffd").trim();
+  const points = Array.from(clean);
+  return points.length <= LONGEST_DETAIL ? clean : `${points.slice(0, LONGEST_DETAIL - 1).join("")}…`;
+}

@@ -1,0 +1,52 @@
+import type { FeeMarket } from "../../domain/fees.ts";
+import { readBlock } from "./read-block.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
+import { BadAnswer, readArray, readBigInt, readRecord } from "./rpc/quantities.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
+
+/** The sanity limit on a first price is taken from the median of this many blocks. */
+const BLOCKS = 100;
+/** Low, but paid: the cheapest tips of a block are often the builder's own. */
+const TIP_PERCENTILE = 25;
+
+/** One round trip: history, legacy price, and the head, which alone tells a base fee of zero from none at all. */
+export async function fetchFeeMarket(rpc: RpcTransport): Promise<FeeMarket> {
+  const [history, price, head] = await rpc.batch([
+    { method: "eth_feeHistory", params: [`0x${BLOCKS.toString(16)}`, "latest", [TIP_PERCENTILE]] },
+    { method: "eth_gasPrice", params: [] },
+    { method: "eth_getBlockByNumber", params: ["latest", false] },
+  ]);
+  const latest = readBlock(resultOf(head));
+  if (latest === null) throw new BadAnswer("it has no latest block");
+  if (latest.baseFeePerGas === null) {
+    return { baseFees: [], priorityFees: [], gasPrice: readBigInt(resultOf(price), "eth_gasPrice") };
+  }
+  const { baseFees, priorityFees } = readHistory(history) ?? { baseFees: [latest.baseFeePerGas], priorityFees: [] };
+  return { baseFees, priorityFees, gasPrice: readPrice(price, baseFees) };
+}
+
+function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | "priorityFees"> | null {
+  if (saysNothing(reply)) return null;
+  const history = readRecord(resultOf(reply), "eth_feeHistory");
+  const baseFees = readArray(history.baseFeePerGas, "feeHistory.baseFeePerGas").map((fee) =>
+    readBigInt(fee, "feeHistory.baseFeePerGas[]"),
+  );
+  if (baseFees.length === 0) return null;
+  const ratios = readArray(history.gasUsedRatio, "feeHistory.gasUsedRatio");
+  const rewards = Array.isArray(history.reward) ? history.reward : [];
+  const priorityFees = rewards
+    .filter((_, index) => Number(ratios[index]) > 0)
+    .flatMap((reward) => readArray(reward, "feeHistory.reward[]"))
+    .map((tip) => readBigInt(tip, "feeHistory.reward[][]"));
+  return { baseFees, priorityFees };
+}
+
+/** Chains with dynamic fees may have dropped `eth_gasPrice`; what it would say is the base fee and a little more. */
+function readPrice(reply: RpcReply | undefined, baseFees: readonly bigint[]): bigint {
+  if (!saysNothing(reply)) return readBigInt(resultOf(reply), "eth_gasPrice");
+  return ((baseFees.at(-1) ?? 0n) * 11n) / 10n;
+}
+
+function saysNothing(reply: RpcReply | undefined): boolean {
+  return reply?.ok === false && reply.error instanceof RpcErrorAnswer;
+}

@@ -1,0 +1,48 @@
+import type { Block } from "../../ports/chain.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
+import { BadAnswer, readArray, readBigInt, readHash, readNumber, readRecord } from "./rpc/quantities.ts";
+
+/** A block with transaction hashes; null where the node has none. Throws `BadAnswer` on anything else. */
+export function readBlock(value: unknown): Block | null {
+  if (value === null) return null;
+  const block = readRecord(value, "the block");
+  const { baseFeePerGas } = block;
+  return {
+    number: readNumber(block.number, "block.number"),
+    hash: readHash(block.hash, "block.hash"),
+    parentHash: readHash(block.parentHash, "block.parentHash"),
+    transactionHashes: readArray(block.transactions, "block.transactions").map((hash) =>
+      readHash(hash, "block.transactions[]"),
+    ),
+    baseFeePerGas:
+      baseFeePerGas === undefined || baseFeePerGas === null ? null : readBigInt(baseFeePerGas, "block.baseFeePerGas"),
+    gasLimit: readBigInt(block.gasLimit, "block.gasLimit"),
+  };
+}
+
+/** The block of a reply, which must be the one asked for: an endpoint that answers with another is lying or mixed up. */
+export function blockFrom(reply: RpcReply | undefined, asked: Partial<Pick<Block, "number" | "hash">>): Block | null {
+  if (reply?.ok === false && saysNoSuchBlock(reply.error)) return null;
+  const block = readBlock(resultOf(reply));
+  if (block === null) return null;
+  if (asked.number !== undefined && block.number !== asked.number)
+    throw new BadAnswer("it answered with another block");
+  if (asked.hash !== undefined && block.hash !== asked.hash) throw new BadAnswer("it answered with another block");
+  return block;
+}
+
+const NO_SUCH_BLOCK_CODES: readonly number[] = [-39001, -32001];
+const NO_SUCH_BLOCK_TEXT = /(block|header) not found|unknown block/i;
+
+/** Absence that is told by an error: execution-apis' -39001, EIP-1474's -32001 (Reth), geth's "finalized block not found". */
+export function saysNoSuchBlock(error: unknown): boolean {
+  if (!(error instanceof RpcErrorAnswer)) return false;
+  return NO_SUCH_BLOCK_CODES.includes(error.code) || NO_SUCH_BLOCK_TEXT.test(error.message);
+}
+
+const BAD_TAG_CODES: readonly number[] = [-32602, -32601, -32004];
+
+/** A node from before the merge, or a rollup without the notion, does not know `safe` and `finalized`. */
+export function saysUnknownTag(error: unknown): boolean {
+  return saysNoSuchBlock(error) || (error instanceof RpcErrorAnswer && BAD_TAG_CODES.includes(error.code));
+}

@@ -1,0 +1,210 @@
+import { ChainUnavailable } from "../../../ports/chain.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Entropy } from "../../../ports/entropy.ts";
+import type { Telemetry } from "../../../ports/telemetry.ts";
+import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./errors.ts";
+import { BadAnswer, readNumber } from "./quantities.ts";
+import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
+
+export interface EndpointsOptions {
+  /** In order of preference. */
+  readonly urls: readonly string[];
+  readonly chainId: number;
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly transport?: Partial<Omit<TransportOptions, "url" | "clock" | "report">>;
+}
+
+/** How a method asks one endpoint. It throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer` to have the next one asked. */
+export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
+
+const FAILURES_BEFORE_SKIPPED = 3;
+const SHORTEST_BACKOFF_MS = 1_000;
+const LONGEST_BACKOFF_MS = 30_000;
+
+/** One URL and what is known of it. */
+export class Endpoint {
+  readonly index: number;
+  readonly rpc: RpcTransport;
+  /** How this node takes `eth_getBlockReceipts`; found out once. */
+  blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
+  failures = 0;
+  /** Skipped until then; 0 = in use. */
+  probeAtMs = 0;
+  /** Which chain it proved to serve. Asked at first use, and again after every loss of contact: another machine may answer now. */
+  chain: "unproven" | "proven" | "foreign" = "unproven";
+  probing = false;
+
+  constructor(index: number, rpc: RpcTransport) {
+    this.index = index;
+    this.rpc = rpc;
+  }
+
+  get down(): boolean {
+    return this.chain === "foreign" || this.failures >= FAILURES_BEFORE_SKIPPED;
+  }
+}
+
+/**
+ * The endpoints of one chain, preferred first. One that keeps failing is skipped and probed in the background, with
+ * back-off; one that serves another chain is never used. While none is known to be up, all are tried: being wrong about
+ * health may cost time, never reachability.
+ */
+export class Endpoints {
+  readonly #options: EndpointsOptions;
+  readonly #all: readonly Endpoint[];
+
+  constructor(options: EndpointsOptions) {
+    this.#options = options;
+    this.#all = options.urls.map((url, index) => new Endpoint(index, this.#connect(url, index)));
+  }
+
+  get size(): number {
+    return this.#all.length;
+  }
+
+  /** The answer of the first endpoint that has one. */
+  async read<T>(ask: Ask<T>): Promise<T> {
+    return this.#firstAnswer(this.#candidates(), ask);
+  }
+
+  /**
+   * A second opinion, from an endpoint other than the one `read` would ask; null where no other has one. An endpoint
+   * that has been down for a while counts as absent, else a dead spare would hold up every decision for ever; one that
+   * just failed to answer does not.
+   */
+  async readElsewhere<T>(ask: Ask<T | null>): Promise<T | null> {
+    const others = this.#candidates().slice(1);
+    let open = others.filter((each) => !each.down);
+    while (open.length > 0) {
+      const answer = await this.#firstAnswer(open, async (rpc, endpoint) => {
+        open = open.slice(open.indexOf(endpoint) + 1);
+        return ask(rpc, endpoint);
+      });
+      if (answer !== null) return answer;
+    }
+    return null;
+  }
+
+  /** Every endpoint that is up, or all where none is known to be. */
+  usable(): readonly Endpoint[] {
+    return this.#candidates();
+  }
+
+  /** Asks this very endpoint, after it has proven its chain; keeps its health. */
+  async askOne<T>(endpoint: Endpoint, ask: Ask<T>): Promise<T> {
+    try {
+      await this.#proveChain(endpoint);
+      const answer = await ask(endpoint.rpc, endpoint);
+      this.#succeeded(endpoint);
+      return answer;
+    } catch (error) {
+      if (isEndpointTrouble(error)) this.#failed(endpoint, error);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map((endpoint) => endpoint.rpc.close()));
+  }
+
+  #connect(url: string, index: number): RpcTransport {
+    const { clock, telemetry, chainId, transport } = this.#options;
+    const report: TransportOptions["report"] = (each) =>
+      telemetry.emit({ type: "rpc.request", chainId, endpoint: index, ...each });
+    return createTransport({ ...transport, url, clock, report });
+  }
+
+  #candidates(): readonly Endpoint[] {
+    const ours = this.#all.filter((endpoint) => endpoint.chain !== "foreign");
+    const up = ours.filter((endpoint) => !endpoint.down);
+    for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
+    return up.length > 0 ? up : ours;
+  }
+
+  async #firstAnswer<T>(candidates: readonly Endpoint[], ask: Ask<T>): Promise<T> {
+    const reasons: string[] = [];
+    for (const endpoint of candidates) {
+      try {
+        return await this.askOne(endpoint, ask);
+      } catch (error) {
+        if (!isEndpointTrouble(error)) throw error;
+        reasons.push(describe(endpoint, error));
+      }
+    }
+    const { chainId } = this.#options;
+    const detail = reasons.length === 0 ? "no endpoint serves this chain" : reasons.join("; ");
+    throw new ChainUnavailable(`chain ${chainId} is not available: ${detail}`);
+  }
+
+  async #proveChain(endpoint: Endpoint): Promise<void> {
+    if (endpoint.chain === "proven") return;
+    const found = readNumber(await endpoint.rpc.request("eth_chainId", []), "eth_chainId");
+    if (found === this.#options.chainId) {
+      endpoint.chain = "proven";
+      return;
+    }
+    if (endpoint.chain !== "foreign") this.#alertForeign(endpoint, found);
+    endpoint.chain = "foreign";
+    throw new BadAnswer(`it serves chain ${found}`);
+  }
+
+  #succeeded(endpoint: Endpoint): void {
+    endpoint.failures = 0;
+    endpoint.probeAtMs = 0;
+  }
+
+  #failed(endpoint: Endpoint, error: EndpointTrouble): void {
+    // A node that answers is up, even where it refuses; unless it refuses to serve us at all.
+    if (error instanceof RpcErrorAnswer && !saysOverLimit(error)) return;
+    if (error instanceof RpcUnreachable && endpoint.chain === "proven") endpoint.chain = "unproven";
+    // Many calls fail together when contact is lost; together they are one failed probe.
+    if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
+    endpoint.failures++;
+    if (!endpoint.down) return;
+    const exponent = Math.max(0, endpoint.failures - FAILURES_BEFORE_SKIPPED);
+    const backoffMs = Math.min(SHORTEST_BACKOFF_MS * 2 ** exponent, LONGEST_BACKOFF_MS);
+    // Between half and all of it, so that nodes of one fleet do not probe in step.
+    const jitteredMs = backoffMs * (0.5 + this.#options.entropy.random() / 2);
+    endpoint.probeAtMs = this.#options.clock.monotonicMs() + jitteredMs;
+    if (endpoint.failures === FAILURES_BEFORE_SKIPPED) this.#alertDown(endpoint, error);
+  }
+
+  #probeIsDue(endpoint: Endpoint): boolean {
+    return endpoint.down && !endpoint.probing && this.#options.clock.monotonicMs() >= endpoint.probeAtMs;
+  }
+
+  async #probe(endpoint: Endpoint): Promise<void> {
+    endpoint.probing = true;
+    try {
+      if (endpoint.chain === "proven") endpoint.chain = "unproven";
+      await this.askOne(endpoint, async () => undefined);
+    } catch {
+      // askOne has moved the next probe away; nobody waits for this one.
+    } finally {
+      endpoint.probing = false;
+    }
+  }
+
+  #alertForeign(endpoint: Endpoint, found: number): void {
+    const message = `RPC endpoint ${endpoint.rpc.label} serves chain ${found}, not ${this.#options.chainId}: it is not used`;
+    this.#options.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "RPC_WRONG_CHAIN", message });
+  }
+
+  #alertDown(endpoint: Endpoint, error: Error): void {
+    const message = `RPC endpoint ${describe(endpoint, error)}: it is skipped until it answers a probe`;
+    this.#options.telemetry.emit({ type: "alert", severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message });
+  }
+}
+
+type EndpointTrouble = RpcUnreachable | RpcErrorAnswer | BadAnswer;
+
+/** Anything else is a mistake of ours and must not be hidden behind another endpoint. */
+function isEndpointTrouble(error: unknown): error is EndpointTrouble {
+  return error instanceof RpcUnreachable || error instanceof RpcErrorAnswer || error instanceof BadAnswer;
+}
+
+function describe(endpoint: Endpoint, error: Error): string {
+  return error instanceof RpcUnreachable ? error.message : `${endpoint.rpc.label}: ${error.message}`;
+}

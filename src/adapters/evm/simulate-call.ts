@@ -1,0 +1,95 @@
+import type { Call, Simulation } from "../../ports/chain.ts";
+import { recogniseWordings } from "./classify-submission.ts";
+import { decodeRevert } from "./decode-revert.ts";
+import { revertDataOf, shorten, textsOf } from "./error-texts.ts";
+import { readBlock } from "./read-block.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
+import { BadAnswer, readBigInt, readBytes } from "./rpc/quantities.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
+
+/**
+ * Without gas: eth_estimateGas. With gas: eth_call under it. Head and balance travel along, because nodes silently cap
+ * the gas of a call at a limit of their own, and some (EDR, Erigon) let a call spend what the account does not have.
+ * An error that is not recognised is thrown: another node may know better.
+ */
+export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simulation> {
+  const method = call.gas === undefined ? "eth_estimateGas" : "eth_call";
+  const [execution, head, balance] = await rpc.batch([
+    { method, params: [encodeRequest(call), "latest"] },
+    { method: "eth_getBlockByNumber", params: ["latest", false] },
+    { method: "eth_getBalance", params: [call.from, "latest"] },
+  ]);
+  const impossible = gasOverBlock(call, head) ?? valueOverBalance(call, balance);
+  if (impossible !== null) return impossible;
+  if (execution?.ok === true) return { outcome: "ok", gas: gasOf(call, execution.result) };
+  const refusal = classifyFailure(execution?.error, call);
+  if (refusal === null) throw execution?.error ?? new BadAnswer("it left a call unanswered");
+  return refusal;
+}
+
+function encodeRequest(call: Call): Readonly<Record<string, unknown>> {
+  return {
+    from: call.from,
+    ...(call.to === null ? {} : { to: call.to }),
+    data: call.data,
+    value: `0x${call.value.toString(16)}`,
+    ...(call.gas === undefined ? {} : { gas: `0x${call.gas.toString(16)}` }),
+    ...(call.accessList === undefined ? {} : { accessList: call.accessList }),
+  };
+}
+
+function gasOf(call: Call, result: unknown): bigint {
+  if (call.gas === undefined) return readBigInt(result, "eth_estimateGas");
+  readBytes(result, "eth_call");
+  return call.gas;
+}
+
+function gasOverBlock({ gas }: Call, head: RpcReply | undefined): Simulation | null {
+  const block = readBlock(resultOf(head));
+  if (block === null) throw new BadAnswer("it has no latest block");
+  if (gas === undefined || gas <= block.gasLimit) return null;
+  return { outcome: "gasOverBlock", detail: `gas ${gas} is over the block's limit of ${block.gasLimit}` };
+}
+
+function valueOverBalance({ value }: Call, reply: RpcReply | undefined): Simulation | null {
+  const balance = readBigInt(resultOf(reply), "eth_getBalance");
+  if (value <= balance) return null;
+  return { outcome: "insufficientFunds", detail: `value ${value} is over the balance of ${balance}` };
+}
+
+function classifyFailure(error: Error | undefined, call: Call): Simulation | null {
+  if (!(error instanceof RpcErrorAnswer)) return null;
+  const revert = revertOf(error);
+  if (revert !== null) return revert;
+  const detail = shorten(error.message);
+  const wordings = recogniseWordings(error);
+  if (wordings.some((each) => each.answer === "insufficientFunds")) return { outcome: "insufficientFunds", detail };
+  if (wordings.some((each) => each.cause === "gasTooLow")) return { outcome: "gasTooLow", detail };
+  if (wordings.some((each) => each.cause === "gasOverBlock")) return { outcome: "gasOverBlock", detail };
+  if (!textsOf(error).some((text) => OUT_OF_GAS.test(text))) return haltOf(error, detail);
+  // An estimate that runs out has tried all the gas a block can hold.
+  return { outcome: call.gas === undefined ? "gasOverBlock" : "gasTooLow", detail };
+}
+
+const OUT_OF_GAS = /out ?of ?gas|gas required exceeds allowance/i;
+const REVERTED = /\brevert(ed)?\b/i;
+const REASON = /reverted(?: with reason string)?:? '?(.+?)'?$/is;
+/** Execution that ends without REVERT: old Solidity asserts, jumps into nowhere, code over the size limit. */
+const HALTED = /invalid ?(fe)?opcode|invalid ?jump|stack ?(under|over)flow|max code size exceeded|bad ?instruction/i;
+
+function revertOf(error: RpcErrorAnswer): Simulation | null {
+  const data = revertDataOf(error.data);
+  if (data !== null) return { outcome: "revert", revert: decodeRevert(data) };
+  if (error.code !== 3 && !textsOf(error).some((text) => REVERTED.test(text))) return null;
+  // Some providers strip the data; the reason may survive in the text.
+  const message = REASON.exec(error.message)?.[1];
+  const words = message === undefined || SAYS_NO_REASON.test(message) ? null : shorten(message);
+  return { outcome: "revert", revert: { name: words === null ? null : "Error", message: words, data: "0x" } };
+}
+
+const SAYS_NO_REASON = /without (a )?reason|0x$/i;
+
+function haltOf(error: RpcErrorAnswer, detail: string): Simulation | null {
+  if (!textsOf(error).some((text) => HALTED.test(text))) return null;
+  return { outcome: "revert", revert: { name: null, message: detail, data: "0x" } };
+}

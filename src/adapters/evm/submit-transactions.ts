@@ -1,0 +1,67 @@
+import type { SubmitAnswer, SubmitResult } from "../../domain/answers.ts";
+import type { Hex } from "../../domain/lane.ts";
+import { classifySubmission } from "./classify-submission.ts";
+import { shorten } from "./error-texts.ts";
+import { type RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc/errors.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
+
+/** What one endpoint made of one item. `lost` = it gave no answer at all; the same bytes may be handed to another. */
+export interface Submission {
+  readonly result: SubmitResult;
+  readonly lost: RpcUnreachable | null;
+}
+
+/** Sends in order through one endpoint. Never throws. */
+export async function submitThrough(
+  rpc: RpcTransport,
+  rawTransactions: readonly Hex[],
+): Promise<readonly Submission[]> {
+  const replies = await rpc.sendInOrder(
+    rawTransactions.map((raw) => ({ method: "eth_sendRawTransaction", params: [raw] })),
+  );
+  return replies.map(readReply);
+}
+
+export function lostSubmission(error: RpcUnreachable): Submission {
+  return { result: { answer: "unknown", detail: shorten(error.message) }, lost: error };
+}
+
+function readReply(reply: RpcReply): Submission {
+  if (reply.ok) return { result: readAcceptance(reply.result), lost: null };
+  if (reply.error instanceof RpcUnreachable) return lostSubmission(reply.error);
+  return { result: readRefusal(reply.error), lost: null };
+}
+
+function readAcceptance(result: unknown): SubmitResult {
+  if (typeof result === "string" && HASH.test(result)) return { answer: "accepted", detail: null };
+  return { answer: "unknown", detail: "the node answered with something that is no transaction hash" };
+}
+
+function readRefusal(error: RpcErrorAnswer): SubmitResult {
+  const words = error.message === "" ? `error ${error.code} without words` : error.message;
+  return { answer: classifySubmission(error), detail: shorten(words) };
+}
+
+const HASH = /^0x[0-9a-f]{64}$/i;
+
+/**
+ * From most to least telling. A node that holds the payload outweighs every refusal elsewhere; among refusals, those
+ * that leave a way on come before the final one; any word outweighs silence.
+ */
+const WEIGHT: Readonly<Record<SubmitAnswer, number>> = {
+  accepted: 0,
+  alreadyKnown: 1,
+  nonceConsumed: 2,
+  nonceTooHigh: 3,
+  underpriced: 4,
+  insufficientFunds: 5,
+  rejected: 6,
+  unknown: 7,
+};
+
+/** The most telling of what several endpoints said to one item. */
+export function weightiest(answers: readonly SubmitResult[]): SubmitResult {
+  const [first, ...others] = answers;
+  if (first === undefined) return { answer: "unknown", detail: "no endpoint could be asked" };
+  return others.reduce((best, each) => (WEIGHT[each.answer] < WEIGHT[best.answer] ? each : best), first);
+}
