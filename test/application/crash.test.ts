@@ -1,0 +1,70 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import { transfer, World, type WorldNode } from "../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+/** Hangs for ever at the n-th passage and calls back there: the node's last instant. */
+function crashAt(target: Failpoint, nth: number, crash: () => void): (name: Failpoint) => Promise<void> | void {
+  let passed = 0;
+  return (name) => {
+    if (name !== target || ++passed !== nth) return undefined;
+    crash();
+    return new Promise(() => undefined);
+  };
+}
+
+/** Resends a request until it is answered, as a client with an idempotent request would. */
+async function createSurely(world: World, node: () => WorldNode, requestId: string): Promise<void> {
+  for (;;) {
+    const attempt = node().node.api.create(transfer({ requestId }));
+    const outcome = await Promise.race([attempt.then(() => "done", () => "again"), world.clock.sleep(2_000).then(() => "again")]);
+    if (outcome === "done") return;
+    await world.clock.sleep(500);
+  }
+}
+
+describe.each(FAILPOINTS)("a crash right after %s", (failpoint) => {
+  it.each([1, 2, 5])("at its passage number %i: another node finishes every transaction once", async (nth) => {
+    world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
+    // A reorg that forgets what it dropped, so that the way back and the resubmission are walked too.
+    world.clock.after(1_300, () => void world.chain.reorg(2, { drop: "all", keepInPool: false }));
+    let crashed = false;
+    const first = await startCrashing(world, failpoint, nth, () => {
+      crashed = true;
+    });
+    const second = { current: null as WorldNode | null };
+    const alive = (): WorldNode => (crashed && second.current !== null ? second.current : first());
+    const requests = Promise.all(
+      Array.from({ length: 20 }, (_, index) => createSurely(world, alive, `${failpoint}-${nth}-${index}`)),
+    );
+    await world.until(() => crashed || world.rows().filter(({ state }) => state === "CONFIRMED").length === 20);
+    second.current = await world.startNode();
+    await world.settle(requests, 300_000);
+    await world.allSettled(20, 300_000);
+    await world.clock.advance(30_000);
+    checkInvariants(world);
+    expect(world.rows().length).toBe(20);
+    if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);
+  });
+});
+
+/** The failpoint may strike while the node is still starting: the entry is then whatever `nodes` holds. */
+async function startCrashing(
+  world: World,
+  failpoint: Failpoint,
+  nth: number,
+  onCrash: () => void,
+): Promise<() => WorldNode> {
+  const entry = (): WorldNode => world.nodes[0] as WorldNode;
+  const starting = world.startNode({
+    failpoint: crashAt(failpoint, nth, () => {
+      onCrash();
+      world.crash(entry());
+    }),
+  });
+  await Promise.race([starting.catch(() => undefined), world.clock.advance(5_000)]);
+  return entry;
+}

@@ -1,0 +1,192 @@
+import type { CreateRequest } from "../../src/application/api.ts";
+import { FencepostNode } from "../../src/application/node.ts";
+import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
+import { createCodec } from "./tmp-doubles.ts";
+import type { Address } from "../../src/domain/lane.ts";
+import type { Failpoints } from "../../src/ports/failpoints.ts";
+import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
+import { createManualClock } from "../doubles/manual-clock.ts";
+import { createMemorySigner } from "./tmp-doubles.ts";
+import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
+import type { TransactionRow } from "../doubles/memory-store/state.ts";
+import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
+import { DirectChain, type DirectChainOptions } from "../doubles/simulated-chain/chain-port.ts";
+import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
+import { Faults } from "../doubles/simulated-chain/faults.ts";
+import type { SimulatedChainOptions } from "../doubles/simulated-chain/options.ts";
+import { ROOMY_POOL } from "../doubles/simulated-chain/pool.ts";
+import { senderFromFakeSignature } from "../doubles/simulated-chain/sender.ts";
+
+export const CHAIN_ID = 31_337;
+export const BLOCK_MS = 500;
+export const POLL_MS = 250;
+
+export const SIGNERS: readonly Address[] = [1, 2, 3].map((n) => `0x${n.toString(16).padStart(40, "a")}` as Address);
+export const SIGNER = SIGNERS[0] as Address;
+export const TO = `0x${"b".repeat(40)}` as Address;
+
+export const CHAIN_SETTINGS: ChainSettings = {
+  confirmations: 2,
+  finality: "confirmations",
+  pollIntervalMs: POLL_MS,
+  nonceChainQuery: "latest",
+  nonceStateTimeoutMs: 30_000,
+  staleReceiptTimeoutMs: 60_000,
+  receiptWorkers: 10,
+  fetchReceiptUponEntry: false,
+  resubmitIntervalMs: 60_000,
+  inFlightWindow: 64,
+  blockQueueLength: 1_000,
+  maxFeeWei: null,
+};
+
+export const NODE_SETTINGS: Omit<NodeSettings, "nodeId" | "url"> = {
+  version: "0.0.0",
+  mode: "worker-queue",
+  lease: { durationMs: 10_000, renewIntervalMs: 3_000, clockSkewMs: 1_000 },
+  writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 },
+  queueLimit: 10_000,
+  drainTimeoutMs: 5_000,
+};
+
+export interface WorldOptions {
+  readonly chain?: Partial<SimulatedChainOptions>;
+  readonly settings?: Partial<ChainSettings>;
+  readonly node?: Partial<NodeSettings>;
+  readonly seed?: number;
+  readonly signers?: readonly Address[];
+}
+
+export interface WorldNode {
+  readonly node: FencepostNode;
+  readonly store: MemoryStore;
+  readonly faults: Faults;
+  readonly events: TelemetryEvent[];
+}
+
+export interface NodeOptions {
+  readonly failpoint?: Failpoints;
+  readonly elsewhere?: DirectChainOptions["elsewhere"];
+  readonly signers?: readonly Address[];
+}
+
+/**
+ * The whole application on doubles: one database, one chain, any number of nodes, and one clock that the test owns. No
+ * socket, no real time: the same seed plays the same story.
+ */
+export class World {
+  readonly clock = createManualClock();
+  readonly database = new MemoryDatabase(this.clock);
+  readonly chain: SimulatedChain;
+  readonly nodes: WorldNode[] = [];
+  private readonly options: WorldOptions;
+  private mining = true;
+
+  constructor(options: WorldOptions = {}) {
+    this.options = options;
+    this.chain = new SimulatedChain({
+      chainId: CHAIN_ID,
+      recoverSender: senderFromFakeSignature,
+      pool: ROOMY_POOL,
+      ...options.chain,
+    });
+    this.chain.mine(3);
+    this.scheduleBlock();
+  }
+
+  async startNode(options: NodeOptions = {}): Promise<WorldNode> {
+    const index = this.nodes.length + 1;
+    const store = this.database.connect();
+    const faults = new Faults();
+    const events: TelemetryEvent[] = [];
+    const { elsewhere } = options;
+    const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
+    const node = new FencepostNode(
+      {
+        store,
+        chains: [{ chain, settings: { ...CHAIN_SETTINGS, ...this.options.settings } }],
+        signer: createMemorySigner({ addresses: options.signers ?? this.options.signers ?? SIGNERS }),
+        codec: createCodec(),
+        clock: this.clock,
+        entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
+        telemetry: { emit: (event) => events.push(event) },
+        failpoint: options.failpoint ?? (() => undefined),
+      },
+      { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url: `http://node-${index}` },
+    );
+    const entry = { node, store, faults, events };
+    this.nodes.push(entry);
+    await this.settle(node.start());
+    return entry;
+  }
+
+  /** Kill −9: from this instant nothing of the node reaches the database or the chain. */
+  crash({ node, store, faults }: WorldNode): void {
+    store.cut();
+    faults.inject({ kind: "unavailable" });
+    void node.abandon();
+  }
+
+  /** Runs time until the promise has settled; its value or error is the promise's. */
+  async settle<T>(promise: Promise<T>, limitMs = 60_000): Promise<T> {
+    let done = false;
+    const marked = promise.finally(() => {
+      done = true;
+    });
+    marked.catch(() => undefined);
+    await this.until(() => done, limitMs);
+    return marked;
+  }
+
+  /** Runs time until the fact holds; fails where it does not within the limit. */
+  async until(fact: () => boolean, limitMs = 120_000): Promise<void> {
+    const deadline = this.clock.monotonicMs() + limitMs;
+    while (!fact()) {
+      if (this.clock.monotonicMs() >= deadline) throw new Error(`not reached within ${limitMs} ms of virtual time`);
+      await this.clock.advance(10);
+    }
+  }
+
+  /** Every transaction row, by nonce. */
+  rows(): readonly TransactionRow[] {
+    return [...this.database.state.transactions.values()].sort((a, b) => (a.nonce ?? -1) - (b.nonce ?? -1));
+  }
+
+  async allSettled(count: number, limitMs?: number): Promise<void> {
+    const settled = (): number =>
+      this.rows().filter(({ state }) => state === "CONFIRMED" || state === "FAILED_FINAL").length;
+    await this.until(() => settled() >= count, limitMs);
+  }
+
+  holdBlocks(): void {
+    this.mining = false;
+  }
+
+  releaseBlocks(): void {
+    this.mining = true;
+  }
+
+  async close(): Promise<void> {
+    for (const entry of this.nodes) this.crash(entry);
+    this.nodes.length = 0;
+  }
+
+  private scheduleBlock(): void {
+    this.clock.after(BLOCK_MS, () => {
+      if (this.mining) this.chain.mine();
+      this.scheduleBlock();
+    });
+  }
+}
+
+let serial = 0;
+
+/** A transfer that brings gas and fees, so that nothing needs to be asked of the chain. */
+export function transfer(overrides: Partial<Record<"requestId" | "signer" | "payload", unknown>> = {}): CreateRequest {
+  return {
+    signer: SIGNER,
+    payload: { to: TO, value: "1", gas: 21_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" },
+    requestId: `request-${++serial}`,
+    ...overrides,
+  };
+}
