@@ -9,6 +9,7 @@ import {
   startEmbeddedPostgres,
 } from "../../../src/adapters/embedded/postgres.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { query } from "../../support/query.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/temporary-directory.ts";
 
 let temporary: TemporaryDirectory;
@@ -201,14 +202,4 @@ async function start(options: Partial<EmbeddedPostgresOptions> = {}): Promise<Em
 
 function readLog(server: EmbeddedPostgres): Promise<string> {
   return readFile(join(server.home, "postgres", "server.log"), "utf8");
-}
-
-async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
 }

@@ -51,7 +51,7 @@ async function sweepDrafts(home: string): Promise<void> {
 
 async function assertUsable(root: string, { binaries, place }: ClusterRequest): Promise<void> {
   const { uid } = await stat(root);
-  const runsAs = place.account?.uid ?? process.getuid?.();
+  const runsAs = place.account?.uid ?? process.geteuid?.();
   if (place.account !== null && uid !== runsAs) await handOverTree(root, place.account);
   else if (uid !== runsAs) {
     throw unusable(`${root} belongs to uid ${uid}: run as that user, or remove it to start afresh`);

@@ -42,7 +42,7 @@ export async function choosePlace(directory: string, log: (line: string) => void
 }
 
 export function isRoot(): boolean {
-  return process.getuid?.() === 0;
+  return process.geteuid?.() === 0;
 }
 
 /** Gives a path to the server's account. */

@@ -1,0 +1,13 @@
+import { cp, lstat } from "node:fs/promises";
+import { join } from "node:path";
+import { locateNative } from "../../src/adapters/embedded/postgres/binaries.ts";
+
+/** The npm package's server as it arrives where install scripts are off: without a single symbolic link. */
+export async function copyNativeWithoutLinks(directory: string): Promise<string> {
+  const native = join(directory, "native");
+  await cp(locateNative(), native, {
+    recursive: true,
+    filter: async (path) => !path.endsWith(".a") && !(await lstat(path)).isSymbolicLink(),
+  });
+  return native;
+}
