@@ -1,0 +1,263 @@
+import * as fc from "fast-check";
+import { decodeAbiParameters, decodeFunctionData, encodeFunctionData, parseAbi, toFunctionSelector } from "viem";
+import { describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import { BadEncoding } from "../../../src/ports/codec.ts";
+
+const codec = createCodec();
+const CHECKSUMMED = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+const LOWER = CHECKSUMMED.toLowerCase() as Address;
+
+function complaint(act: () => unknown): { path: string; message: string } {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof BadEncoding) return { path: error.path, message: error.message };
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+describe("addresses", () => {
+  it("takes lower case, upper case and a right checksum as the same account", () => {
+    const upper = `0x${CHECKSUMMED.slice(2).toUpperCase()}`;
+    expect([LOWER, upper, CHECKSUMMED].map((text) => codec.parseAddress(text))).toEqual([LOWER, LOWER, LOWER]);
+    expect(codec.checksum(LOWER)).toBe(CHECKSUMMED);
+  });
+
+  it.each([
+    ["a wrong checksum", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD"],
+    ["39 digits", LOWER.slice(0, -1)],
+    ["41 digits", `${LOWER}0`],
+    ["no prefix", LOWER.slice(2)],
+    ["an upper-case prefix", `0X${LOWER.slice(2)}`],
+    ["a non-hex digit", `${LOWER.slice(0, -1)}g`],
+    ["white space", ` ${LOWER}`],
+    ["nothing", ""],
+    ["a name", "vitalik.eth"],
+  ])("refuses %s", (_, text) => {
+    expect(complaint(() => codec.parseAddress(text)).path).toBe("");
+  });
+});
+
+describe("calls by signature", () => {
+  const TRANSFER = encodeFunctionData({
+    abi: parseAbi(["function transfer(address to, uint256 amount)"]),
+    args: [LOWER, 5n],
+  });
+
+  it.each([
+    "transfer(address,uint256)",
+    "transfer(address to, uint256 amount)",
+    "function transfer(address to, uint256 amount) returns (bool)",
+    "  function transfer(address,uint)  ",
+  ])("encodes %s", (signature) => {
+    expect(codec.encodeCall(signature, [CHECKSUMMED, "5"])).toBe(TRANSFER);
+    expect(codec.encodeCall(signature, [LOWER, 5])).toBe(TRANSFER);
+    expect(codec.encodeCall(signature, [LOWER, "0x5"])).toBe(TRANSFER);
+  });
+
+  it("encodes a function without arguments as its selector", () => {
+    expect(codec.encodeCall("pause()", [])).toBe(toFunctionSelector("function pause()"));
+  });
+
+  it("takes tuples as lists or as objects, nested and in arrays", () => {
+    const signature =
+      "settle((address to, (uint8 kind, bytes data)[] parts)[] orders, bytes4[2] tags, bool dry, string note)";
+    const tail = [["0x01020304", "0xdeadbeef"], false, "grüße"];
+    const byList = codec.encodeCall(signature, [[[LOWER, [[1, "0x"]]]], ...tail]);
+    const byName = codec.encodeCall(signature, [[{ to: LOWER, parts: [{ data: "0x", kind: "1" }] }], ...tail]);
+    expect(byName).toBe(byList);
+    const abi = parseAbi([
+      "struct Part { uint8 kind; bytes data; }",
+      "struct Order { address to; Part[] parts; }",
+      "function settle(Order[] orders, bytes4[2] tags, bool dry, string note)",
+    ]);
+    expect(decodeFunctionData({ abi, data: byList }).args).toEqual([
+      [{ to: CHECKSUMMED, parts: [{ kind: 1, data: "0x" }] }],
+      ["0x01020304", "0xdeadbeef"],
+      false,
+      "grüße",
+    ]);
+  });
+
+  it.each([
+    ["", "function"],
+    ["transfer", "function"],
+    ["transfer(address", "function"],
+    ["transfer(adress)", "function"],
+    ["f(uint7)", "function"],
+    ["f(uint0)", "function"],
+    ["f(uint512)", "function"],
+    ["f(bytes33)", "function"],
+    ["event Transfer(address)", "function"],
+    ["constructor(address)", "function"],
+    ["error Nope(uint256)", "function"],
+  ])("refuses the signature '%s'", (signature, path) => {
+    expect(complaint(() => codec.encodeCall(signature, [LOWER])).path).toBe(path);
+  });
+
+  it.each([17, 99, 900])("refuses tuples %i deep before they cost anything", (depth) => {
+    const signature = `f(${"(".repeat(depth)}uint256${")".repeat(depth)})`;
+    expect(complaint(() => codec.encodeCall(signature, [LOWER])).path).toBe("function");
+  });
+
+  it("refuses a signature of 40 kB", () => {
+    expect(complaint(() => codec.encodeCall(`f(${"uint256,".repeat(5_000)}uint256)`, [])).message).toBe("is too long");
+  });
+
+  it.each<[string, unknown[], string]>([
+    ["f(uint256)", [], "args"],
+    ["f(uint256)", [1, 2], "args"],
+    ["f(uint256)", ["1.5"], "args.0"],
+    ["f(uint256)", [1.5], "args.0"],
+    ["f(uint256)", [-1], "args.0"],
+    ["f(uint256)", ["-1"], "args.0"],
+    ["f(uint256)", [2 ** 53], "args.0"],
+    ["f(uint256)", [Number.NaN], "args.0"],
+    ["f(uint256)", [`${2n ** 256n}`], "args.0"],
+    ["f(uint256)", ["1e18"], "args.0"],
+    ["f(uint256)", [" 1"], "args.0"],
+    ["f(uint256)", [""], "args.0"],
+    ["f(uint256)", [null], "args.0"],
+    ["f(uint256)", [true], "args.0"],
+    ["f(uint8)", [256], "args.0"],
+    ["f(int8)", [128], "args.0"],
+    ["f(int8)", [-129], "args.0"],
+    ["f(address,address)", [LOWER, "0x12"], "args.1"],
+    ["f(address)", [12], "args.0"],
+    ["f(bool)", ["true"], "args.0"],
+    ["f(bool)", [1], "args.0"],
+    ["f(string)", [7], "args.0"],
+    ["f(bytes)", ["0x123"], "args.0"],
+    ["f(bytes)", ["deadbeef"], "args.0"],
+    ["f(bytes4)", ["0x010203"], "args.0"],
+    ["f(uint256[])", [{ 0: 1 }], "args.0"],
+    ["f(uint256[2])", [[1]], "args.0"],
+    ["f(uint256[][])", [[[1], [2, "x"]]], "args.0.1.1"],
+    ["f((uint256 a, bool b))", [[1]], "args.0"],
+    ["f((uint256 a, bool b))", [{ a: 1 }], "args.0.b"],
+    ["f((uint256 a, bool b))", [{ a: 1, b: true, c: 2 }], "args.0.c"],
+    ["f((uint256 a, bool b))", ["text"], "args.0"],
+    ["f((uint256 a, bool b))", [{ a: 1, b: 0 }], "args.0.1"],
+    ["f((uint256,bool))", [{}], "args.0."],
+  ])("refuses %s with %j, naming the argument", (signature, args, path) => {
+    expect(complaint(() => codec.encodeCall(signature, args)).path).toBe(path);
+  });
+
+  it("encodes every integer in range, and refuses every other", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(2n ** 257n), max: 2n ** 257n }), (value) => {
+        const fits = value >= -(2n ** 255n) && value < 2n ** 255n;
+        const encode = () => codec.encodeCall("f(int256)", [value.toString()]);
+        if (!fits) return complaint(encode).path === "args.0";
+        const [decoded] = decodeAbiParameters([{ type: "int256" }], `0x${encode().slice(10)}`);
+        return decoded === value;
+      }),
+    );
+  });
+
+  it("never throws anything but BadEncoding, whatever JSON it is given", () => {
+    const types = ["uint256", "address", "bool", "bytes", "bytes32", "string", "uint8[]", "(uint8 a, bytes b)[2]"];
+    fc.assert(
+      fc.property(fc.constantFrom(...types), fc.jsonValue({ depthSize: "small" }), (type, value) => {
+        try {
+          codec.encodeCall(`f(${type})`, [value]);
+        } catch (error) {
+          expect(error).toBeInstanceOf(BadEncoding);
+        }
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string({ maxLength: 60 }), fc.array(fc.jsonValue(), { maxLength: 3 }), (signature, args) => {
+        try {
+          codec.encodeCall(signature, args);
+        } catch (error) {
+          expect(error).toBeInstanceOf(BadEncoding);
+        }
+      }),
+    );
+  });
+});
+
+describe("calls by ABI", () => {
+  const transfer = {
+    type: "function",
+    name: "transfer",
+    inputs: [
+      { name: "to", type: "address" },
+      { name: "amount", type: "uint256" },
+    ],
+    outputs: [{ type: "bool" }],
+    stateMutability: "nonpayable",
+  };
+  const pause = { type: "function", name: "pause", inputs: [], outputs: [], stateMutability: "nonpayable" };
+  const event = { type: "event", name: "Transfer", inputs: [] };
+  const expected = codec.encodeCall("transfer(address,uint256)", [LOWER, 1]);
+
+  it("finds the one function that fits among others", () => {
+    expect(codec.encodeCall([event, transfer], [LOWER, 1])).toBe(expected);
+    expect(codec.encodeCall([pause, event, transfer], [LOWER, 1])).toBe(expected);
+    expect(codec.encodeCall(["function transfer(address,uint256)", "event Transfer(address)"], [LOWER, 1])).toBe(
+      expected,
+    );
+  });
+
+  it("complains about the argument where only one function can be meant, about the ABI where none or several fit", () => {
+    expect(complaint(() => codec.encodeCall([transfer], [LOWER, "x"])).path).toBe("args.1");
+    expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER, "x"]))).toEqual({
+      path: "function",
+      message: "has no function that takes these arguments",
+    });
+    const approve = { ...transfer, name: "approve" };
+    expect(complaint(() => codec.encodeCall([transfer, approve], [LOWER, 1])).message).toMatch(/several/);
+  });
+
+  it.each([
+    ["an empty list", []],
+    ["only events", [event]],
+    ["null", [null]],
+    ["a number", [7]],
+    ["a mix of text and objects", ["function f()", transfer]],
+    ["a function without name", [{ type: "function", inputs: [] }]],
+    ["a name that is no identifier", [{ ...pause, name: "f(uint256)" }]],
+    ["inputs that are no list", [{ ...pause, inputs: "none" }]],
+    ["an input without type", [{ ...pause, inputs: [{ name: "x" }] }]],
+    ["a type nobody knows", [{ ...pause, inputs: [{ type: "fixed128x18" }] }]],
+    ["text that is no ABI", ["nonsense"]],
+  ])("refuses %s", (_, abi) => {
+    expect(complaint(() => codec.encodeCall(abi, [])).path).toBe("function");
+  });
+
+  it("refuses tuples nested without end", () => {
+    let input: object = { type: "uint256" };
+    for (let depth = 0; depth < 5_000; depth++) input = { type: "tuple", components: [input] };
+    expect(complaint(() => codec.encodeCall([{ ...pause, inputs: [input] }], [[]])).path).toBe("function");
+  });
+
+  it("takes uint for uint256 in JSON too: the selector is the long form's", () => {
+    const short = { ...transfer, inputs: [{ type: "address" }, { type: "uint" }] };
+    expect(codec.encodeCall([short], [LOWER, 1])).toBe(expected);
+  });
+});
+
+describe("deployments", () => {
+  const init = { type: "constructor", inputs: [{ name: "owner", type: "address" }], stateMutability: "nonpayable" };
+
+  it("appends the constructor's arguments, and nothing where there are none", () => {
+    expect(codec.encodeDeploy("0x60AA", undefined, [])).toBe("0x60aa");
+    expect(codec.encodeDeploy("0x6000", [], [])).toBe("0x6000");
+    expect(codec.encodeDeploy("0x6000", [init], [LOWER])).toBe(`0x6000${"0".repeat(24)}${LOWER.slice(2)}`);
+  });
+
+  it("refuses bytecode with holes and arguments without a constructor", () => {
+    expect(complaint(() => codec.encodeDeploy("0x", undefined, [])).path).toBe("bytecode");
+    expect(complaint(() => codec.encodeDeploy("0x600", undefined, [])).path).toBe("bytecode");
+    expect(complaint(() => codec.encodeDeploy("0x60__$abc$__", undefined, [])).path).toBe("bytecode");
+    expect(complaint(() => codec.encodeDeploy("0x6000", undefined, [LOWER])).path).toBe("args");
+    expect(complaint(() => codec.encodeDeploy("0x6000", [], [LOWER])).path).toBe("args");
+    expect(complaint(() => codec.encodeDeploy("0x6000", [init], [])).path).toBe("args");
+    expect(complaint(() => codec.encodeDeploy("0x6000", [init], ["0x1"])).path).toBe("args.0");
+  });
+});
