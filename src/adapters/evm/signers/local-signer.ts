@@ -1,0 +1,90 @@
+import type { Address } from "../../../domain/lane.ts";
+import type { UnsignedTransaction } from "../../../domain/transaction.ts";
+import type { SignedTransaction, Signer } from "../../../ports/signer.ts";
+import { BadKey } from "./errors.ts";
+import { type KeystoreSource, loadKeystoreDirectory } from "./keystore-directory.ts";
+import { deriveMnemonicKeys, type MnemonicSource } from "./mnemonic.ts";
+import { parsePrivateKeys, type SigningKey } from "./private-keys.ts";
+import { type CurveKind, SigningThread, type StartWorker, startSignWorker } from "./signing-thread.ts";
+
+/** Where keys come from; any combination. */
+export interface KeySources {
+  /** Hex, with or without prefix. */
+  readonly privateKeys?: readonly string[];
+  readonly mnemonic?: MnemonicSource;
+  readonly keystore?: KeystoreSource;
+}
+
+export interface LocalSignerOptions {
+  readonly keys: KeySources;
+  /** Signing threads; one signs several thousand transactions a second. */
+  readonly workers?: number;
+  /** `javascript` does without WebAssembly, at a fraction of the speed. */
+  readonly curve?: "auto" | "javascript";
+  readonly startWorker?: StartWorker;
+}
+
+export interface LocalSigner extends Signer {
+  /** What signs: `javascript` where WebAssembly is not to be had, which somebody should be told about. */
+  readonly curve: CurveKind;
+}
+
+/**
+ * All keys that are held in this process, behind one signer. Throws `BadKey`, in one line, for a key that cannot be
+ * used. A key that two sources give is one key.
+ */
+export async function createLocalSigner(options: LocalSignerOptions): Promise<LocalSigner> {
+  const keys = await loadKeys(options.keys);
+  const { workers = 1, curve = "auto", startWorker = startSignWorker } = options;
+  if (!Number.isInteger(workers) || workers < 1) throw new RangeError("workers must be a positive integer");
+  const data = { keys: keys.map(({ privateKey }) => privateKey), curve };
+  const threads = Array.from({ length: workers }, () => new SigningThread(data, startWorker));
+  const [kind] = await Promise.all(threads.map((thread) => thread.start()));
+  return new ThreadedSigner({ addresses: keys.map(({ address }) => address), threads, curve: kind ?? "javascript" });
+}
+
+async function loadKeys(sources: KeySources): Promise<readonly SigningKey[]> {
+  const keys = [
+    ...parsePrivateKeys(sources.privateKeys ?? []),
+    ...(sources.mnemonic === undefined ? [] : await deriveMnemonicKeys(sources.mnemonic)),
+    ...(sources.keystore === undefined ? [] : await loadKeystoreDirectory(sources.keystore)),
+  ];
+  return [...new Map(keys.map((key) => [key.address, key])).values()];
+}
+
+interface Parts {
+  readonly addresses: readonly Address[];
+  readonly threads: readonly SigningThread[];
+  readonly curve: CurveKind;
+}
+
+class ThreadedSigner implements LocalSigner {
+  readonly curve: CurveKind;
+  readonly #positions: ReadonlyMap<Address, number>;
+  readonly #threads: readonly SigningThread[];
+
+  constructor({ addresses, threads, curve }: Parts) {
+    this.curve = curve;
+    this.#positions = new Map(addresses.map((address, position) => [address, position]));
+    this.#threads = threads;
+  }
+
+  addresses(): readonly Address[] {
+    return [...this.#positions.keys()];
+  }
+
+  async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
+    const key = this.#positions.get(address);
+    if (key === undefined) throw new BadKey(`no key is held for ${address}`);
+    if (transactions.length === 0) return [];
+    return this.#idlest().sign(key, transactions);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.close()));
+  }
+
+  #idlest(): SigningThread {
+    return this.#threads.reduce((least, thread) => (thread.load < least.load ? thread : least));
+  }
+}

@@ -1,0 +1,51 @@
+import { createHash, pbkdf2 } from "node:crypto";
+import { promisify } from "node:util";
+import { english, HDKey } from "viem/accounts";
+import { BadKey } from "./errors.ts";
+import { type SigningKey, toSigningKey } from "./private-keys.ts";
+
+export interface MnemonicSource {
+  /** BIP-39, English word list. */
+  readonly phrase: string;
+  /** How many accounts, from m/44'/60'/0'/0/0 on; 1 by default. */
+  readonly count?: number;
+}
+
+const LENGTHS: readonly number[] = [12, 15, 18, 21, 24];
+const BITS_PER_WORD = 11;
+/** BIP-39 */
+const SEED_ROUNDS = 2_048;
+
+/** The accounts that every Ethereum wallet derives from the phrase. A mistyped word is caught by the checksum. */
+export async function deriveMnemonicKeys(source: MnemonicSource): Promise<readonly SigningKey[]> {
+  const words = source.phrase.normalize("NFKD").trim().toLowerCase().split(/\s+/);
+  checkWords(words);
+  const seed = await promisify(pbkdf2)(words.join(" "), "mnemonic", SEED_ROUNDS, 64, "sha512");
+  const branch = HDKey.fromMasterSeed(seed).derive("m/44'/60'/0'/0");
+  return Array.from({ length: source.count ?? 1 }, (_, index) => {
+    const { privateKey } = branch.deriveChild(index);
+    if (privateKey === null) throw new BadKey(`the mnemonic has no account ${index}`);
+    return toSigningKey(privateKey, `account ${index} of the mnemonic`);
+  });
+}
+
+function checkWords(words: readonly string[]): void {
+  if (!LENGTHS.includes(words.length)) {
+    throw new BadKey(`the mnemonic has ${words.length} words; 12, 15, 18, 21 or 24 are possible`);
+  }
+  const indices = words.map((word) => english.indexOf(word));
+  const unknown = indices.indexOf(-1);
+  if (unknown !== -1) throw new BadKey(`word ${unknown + 1} of the mnemonic is not in the English BIP-39 list`);
+  if (!hasValidChecksum(indices)) throw new BadKey("the mnemonic's checksum is wrong: a word is mistyped or misplaced");
+}
+
+/** The last bits of the phrase are the first bits of the SHA-256 of all the others. */
+function hasValidChecksum(indices: readonly number[]): boolean {
+  const bits = indices.map((index) => index.toString(2).padStart(BITS_PER_WORD, "0")).join("");
+  const checksumLength = bits.length / 33;
+  const entropy = bits.slice(0, -checksumLength).match(/.{8}/g) ?? [];
+  const digest = createHash("sha256")
+    .update(Uint8Array.from(entropy, (byte) => Number.parseInt(byte, 2)))
+    .digest();
+  return (digest[0] ?? 0).toString(2).padStart(8, "0").startsWith(bits.slice(-checksumLength));
+}

@@ -1,0 +1,156 @@
+import type { Worker } from "node:worker_threads";
+import { afterEach, describe, expect, it } from "vitest";
+import { BadKey, SigningFailed } from "../../../../src/adapters/evm/signers/errors.ts";
+import { createLocalSigner, type LocalSignerOptions } from "../../../../src/adapters/evm/signers/local-signer.ts";
+import { type StartWorker, startSignWorker } from "../../../../src/adapters/evm/signers/signing-thread.ts";
+import { loadCurve } from "../../../../src/adapters/evm/signers/worker/curve.js";
+import type { Hex } from "../../../../src/domain/lane.ts";
+import type { UnsignedTransaction } from "../../../../src/domain/transaction.ts";
+import type { Signer } from "../../../../src/ports/signer.ts";
+import { addressOf, describeSignerContract } from "../../../contracts/signer.contract.ts";
+
+describeSignerContract("worker thread, WebAssembly", (privateKeys) => createLocalSigner({ keys: { privateKeys } }));
+describeSignerContract(
+  "three worker threads",
+  (privateKeys) => createLocalSigner({ keys: { privateKeys }, workers: 3 }),
+  50,
+);
+describeSignerContract(
+  "worker thread, pure JavaScript",
+  (privateKeys) => createLocalSigner({ keys: { privateKeys }, curve: "javascript" }),
+  50,
+);
+
+const key: Hex = `0x${"11".repeat(32)}`;
+const address = addressOf(key);
+const transfer: UnsignedTransaction = {
+  chainId: 1,
+  nonce: 0,
+  to: address,
+  data: "0x",
+  value: 0n,
+  gas: 21_000n,
+  fees: { type: "eip1559", maxFeePerGas: 2n, maxPriorityFeePerGas: 1n },
+  accessList: [],
+};
+
+const open: Signer[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((signer) => signer.close()));
+});
+
+async function start(options: Partial<LocalSignerOptions> = {}) {
+  const signer = await createLocalSigner({ keys: { privateKeys: [key] }, ...options });
+  open.push(signer);
+  return signer;
+}
+
+function recordingWorkers(): { readonly startWorker: StartWorker; readonly workers: Worker[] } {
+  const workers: Worker[] = [];
+  const startWorker: StartWorker = (data) => {
+    const worker = startSignWorker(data);
+    workers.push(worker);
+    return worker;
+  };
+  return { startWorker, workers };
+}
+
+describe("threads", () => {
+  it("rejects what a dying thread owed, in clear words, and signs again on a new one", async () => {
+    const { startWorker, workers } = recordingWorkers();
+    const signer = await start({ startWorker });
+    const before = await signer.sign(address, [transfer]);
+    const batch = Array.from({ length: 500 }, (_, nonce) => ({ ...transfer, nonce }));
+    const owed = [signer.sign(address, batch), signer.sign(address, batch)];
+    const settled = Promise.allSettled(owed);
+    await workers[0]?.terminate();
+    for (const result of await settled) {
+      expect(result).toMatchObject({ status: "rejected", reason: expect.any(SigningFailed) });
+      expect(String((result as PromiseRejectedResult).reason)).toMatch(/signing thread ended \(exit code 1\)/);
+    }
+    expect(await signer.sign(address, [transfer])).toEqual(before);
+    expect(workers).toHaveLength(2);
+  });
+
+  it("spreads concurrent batches over its threads", async () => {
+    const { startWorker, workers } = recordingWorkers();
+    const signer = await start({ startWorker, workers: 2 });
+    const answers: number[] = [];
+    for (const [index, worker] of workers.entries()) worker.on("message", () => answers.push(index));
+    await Promise.all([1, 2, 3, 4].map(() => signer.sign(address, [transfer])));
+    expect(answers.sort()).toEqual([0, 0, 1, 1]);
+  });
+
+  it("refuses after close, and rejects what close interrupts", async () => {
+    const signer = await createLocalSigner({ keys: { privateKeys: [key] } });
+    const interrupted = signer.sign(address, [transfer]);
+    const rejection = expect(interrupted).rejects.toThrow(/closed before it had signed/);
+    await signer.close();
+    await rejection;
+    await expect(signer.sign(address, [transfer])).rejects.toThrow(/signer is closed/);
+  });
+
+  it("fails at the start where the thread cannot run", async () => {
+    const { Worker: Thread } = await import("node:worker_threads");
+    const startWorker: StartWorker = () => new Thread("throw new Error('no such luck')", { eval: true });
+    await expect(createLocalSigner({ keys: { privateKeys: [key] }, startWorker })).rejects.toThrow(SigningFailed);
+    await expect(createLocalSigner({ keys: {}, workers: 0 })).rejects.toThrow(RangeError);
+  });
+});
+
+describe("curve", () => {
+  it("is WebAssembly where there is any, and says so", async () => {
+    expect((await start()).curve).toBe("wasm");
+    expect((await start({ curve: "javascript" })).curve).toBe("javascript");
+  });
+
+  it("falls back to JavaScript when WebAssembly fails, with the same signature", async () => {
+    const failing = () => Promise.reject(new Error("Wasm code generation disallowed by embedder"));
+    const [wasm, fallback] = [await loadCurve(), await loadCurve(failing)];
+    expect([wasm.kind, fallback.kind]).toEqual(["wasm", "javascript"]);
+    const privateKey = Buffer.from(key.slice(2), "hex");
+    for (let i = 0; i < 20; i++) {
+      const hash = Buffer.alloc(32, i + 1);
+      expect(await fallback.sign(privateKey, hash)).toEqual(await wasm.sign(privateKey, hash));
+    }
+  });
+});
+
+describe("key sources", () => {
+  const phrase = "test test test test test test test test test test test junk";
+
+  it("derives the accounts every wallet derives from a mnemonic", async () => {
+    const signer = await start({ keys: { mnemonic: { phrase: ` ${phrase.toUpperCase()}\n`, count: 3 } } });
+    expect(signer.addresses()).toEqual([
+      "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+      "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+      "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+    ]);
+  });
+
+  it("composes sources, and a key given twice is one signer", async () => {
+    const first = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+    const signer = await start({ keys: { privateKeys: [key, first], mnemonic: { phrase } } });
+    expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
+  });
+
+  it.each([
+    [["0x1234"], /^private key 1 is not 32 bytes of hex$/],
+    [[key, `${key}00`], /^private key 2 is not 32 bytes of hex$/],
+    [[`0x${"00".repeat(32)}`], /^private key 1 is not a valid secp256k1 key$/],
+    [["ff".repeat(32)], /^private key 1 is not a valid secp256k1 key$/],
+    [[""], /^private key 1 is not 32 bytes of hex$/],
+  ])("names a bad private key by position, never by content", async (privateKeys, message) => {
+    const failure = await createLocalSigner({ keys: { privateKeys } }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(BadKey);
+    expect((failure as Error).message).toMatch(message);
+  });
+
+  it.each([
+    ["test test", /has 2 words/],
+    ["test test test test test test test test test test test tset", /^word 12 of the mnemonic is not in the English/],
+    ["test test test test test test test test test test test test", /checksum/],
+  ])("catches a mistyped mnemonic: %s", async (mistyped, message) => {
+    await expect(createLocalSigner({ keys: { mnemonic: { phrase: mistyped } } })).rejects.toThrow(message);
+  });
+});

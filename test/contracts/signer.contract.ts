@@ -1,0 +1,137 @@
+import fc from "fast-check";
+import { keccak256, parseTransaction, type TransactionSerializable } from "viem";
+import { privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Fees } from "../../src/domain/fees.ts";
+import type { Address, Hex } from "../../src/domain/lane.ts";
+import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
+import type { Signer } from "../../src/ports/signer.ts";
+
+/** The suite's keys; the signer under test must hold exactly these. */
+export const CONTRACT_KEYS: readonly Hex[] = [
+  `0x${"11".repeat(32)}`,
+  `0x${"0".repeat(63)}1`,
+  "0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140",
+];
+
+const UINT256_MAX = 2n ** 256n - 1n;
+const SAMPLE: UnsignedTransaction = {
+  chainId: 1,
+  nonce: 7,
+  to: `0x${"22".repeat(20)}`,
+  data: "0x",
+  value: 1n,
+  gas: 21_000n,
+  fees: { type: "eip1559", maxFeePerGas: 2n, maxPriorityFeePerGas: 1n },
+  accessList: [],
+};
+
+/** `runs` may be lowered for a signer that is slow by design. */
+export function describeSignerContract(
+  name: string,
+  start: (keys: readonly Hex[]) => Promise<Signer>,
+  runs = 200,
+): void {
+  describe(`Signer contract: ${name}`, () => {
+    let signer: Signer;
+    beforeAll(async () => {
+      signer = await start(CONTRACT_KEYS);
+    });
+    afterAll(() => signer.close());
+
+    it("names its addresses in lower case", () => {
+      expect(signer.addresses()).toEqual(CONTRACT_KEYS.map(addressOf));
+    });
+
+    it("gives the bytes and the hash that viem gives, for every type", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...CONTRACT_KEYS), transactions, async (key, transaction) => {
+          const [signed] = await signer.sign(addressOf(key), [transaction]);
+          const expected = await privateKeyToAccount(key).signTransaction(forViem(transaction));
+          expect(signed).toEqual({ rawTransaction: expected, txHash: keccak256(expected) });
+        }),
+        { numRuns: runs },
+      );
+    });
+
+    it("signs a batch in order, each with the key of the address asked for", async () => {
+      const batch = Array.from({ length: 50 }, (_, nonce) => ({ ...SAMPLE, nonce }));
+      const signed = await Promise.all(CONTRACT_KEYS.map((key) => signer.sign(addressOf(key), batch)));
+      signed.forEach((each) => {
+        expect(each.map(({ rawTransaction }) => parseTransaction(rawTransaction).nonce ?? 0)).toEqual(
+          batch.map(({ nonce }) => nonce),
+        );
+      });
+      expect(new Set(signed.flat().map(({ txHash }) => txHash)).size).toBe(150);
+    });
+
+    it("answers the same input with the same bytes, and nothing with nothing", async () => {
+      const address = addressOf(CONTRACT_KEYS[0] as Hex);
+      const [first, second] = [await signer.sign(address, [SAMPLE]), await signer.sign(address, [SAMPLE])];
+      expect(second).toEqual(first);
+      expect(await signer.sign(address, [])).toEqual([]);
+    });
+
+    it("refuses an address it holds no key for", async () => {
+      await expect(signer.sign(`0x${"99".repeat(20)}`, [SAMPLE])).rejects.toThrow(`0x${"99".repeat(20)}`);
+    });
+
+    it("signs a batch whole or not at all, and goes on after a bad one", async () => {
+      const address = addressOf(CONTRACT_KEYS[0] as Hex);
+      const impossible: UnsignedTransaction = {
+        ...SAMPLE,
+        fees: { type: "legacy", gasPrice: 1n },
+        accessList: [{ address: `0x${"33".repeat(20)}`, storageKeys: [] }],
+      };
+      await expect(signer.sign(address, [SAMPLE, impossible])).rejects.toThrow(/access list/);
+      expect(await signer.sign(address, [SAMPLE])).toHaveLength(1);
+    });
+  });
+}
+
+export function addressOf(key: Hex): Address {
+  return privateKeyToAddress(key).toLowerCase() as Address;
+}
+
+const toHex = (bytes: Uint8Array): Hex => `0x${Buffer.from(bytes).toString("hex")}`;
+const hex = (length: number) => fc.uint8Array({ minLength: length, maxLength: length }).map(toHex);
+/** Small, huge, and at the borders of RLP's lengths. */
+const amount = fc.oneof(
+  fc.constantFrom(0n, 1n, 127n, 128n, 255n, 256n, UINT256_MAX),
+  fc.bigInt({ min: 0n, max: UINT256_MAX }),
+  fc.bigInt({ min: 0n, max: 2n ** 40n }),
+);
+
+const fees: fc.Arbitrary<Fees> = fc.oneof(
+  fc.record({ type: fc.constantFrom("legacy" as const, "eip2930" as const), gasPrice: amount }),
+  fc.tuple(amount, amount).map(([a, b]): Fees => {
+    return { type: "eip1559", maxFeePerGas: a > b ? a : b, maxPriorityFeePerGas: a > b ? b : a };
+  }),
+);
+
+const transactions: fc.Arbitrary<UnsignedTransaction> = fc
+  .record({
+    chainId: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 2 ** 47 })),
+    nonce: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+    to: fc.option(hex(20)),
+    data: fc.oneof(
+      fc.constantFrom<Hex>("0x", "0x00", "0x7f", "0x80"),
+      fc.uint8Array({ maxLength: 120 }).map(toHex),
+      fc.uint8Array({ minLength: 250, maxLength: 300 }).map(toHex),
+      fc.integer({ min: 60_000, max: 70_000 }).map((size): Hex => `0x${"5a".repeat(size)}`),
+    ),
+    value: amount,
+    gas: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+    fees,
+    accessList: fc.array(fc.record({ address: hex(20), storageKeys: fc.array(hex(32), { maxLength: 4 }) }), {
+      maxLength: 4,
+    }),
+  })
+  .map((transaction) => (transaction.fees.type === "legacy" ? { ...transaction, accessList: [] } : transaction));
+
+function forViem({ fees: price, to, accessList, ...fields }: UnsignedTransaction): TransactionSerializable {
+  const common = { ...fields, ...(to === null ? {} : { to }) };
+  if (price.type === "legacy") return { ...common, ...price };
+  const storage = { accessList: accessList.map((entry) => ({ ...entry, storageKeys: [...entry.storageKeys] })) };
+  return { ...common, ...price, ...storage } as TransactionSerializable;
+}

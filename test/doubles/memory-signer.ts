@@ -1,0 +1,57 @@
+import { keccak256 } from "viem/utils";
+import { parsePrivateKeys } from "../../src/adapters/evm/signers/private-keys.ts";
+import { loadCurve } from "../../src/adapters/evm/signers/worker/curve.js";
+import { serialiseSigned } from "../../src/adapters/evm/signers/worker/serialise.js";
+import { signTransaction } from "../../src/adapters/evm/signers/worker/sign.js";
+import type { Address, Hex } from "../../src/domain/lane.ts";
+import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
+import type { SignedTransaction, Signer } from "../../src/ports/signer.ts";
+
+/** Signs in this very thread, so that a simulation needs no real time. The bytes are those of the real signer. */
+export class MemorySigner implements Signer {
+  readonly #keys: ReadonlyMap<Address, Uint8Array>;
+
+  constructor(privateKeys: readonly Hex[]) {
+    this.#keys = new Map(parsePrivateKeys(privateKeys).map(({ address, privateKey }) => [address, privateKey]));
+  }
+
+  addresses(): readonly Address[] {
+    return [...this.#keys.keys()];
+  }
+
+  async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
+    const privateKey = this.#keys.get(address);
+    if (privateKey === undefined) throw new Error(`no key is held for ${address}`);
+    return Promise.all(transactions.map((transaction) => signTransaction(curve, privateKey, transaction)));
+  }
+
+  async close(): Promise<void> {}
+}
+
+const curve = await loadCurve();
+
+/**
+ * Writes the sender's address where `r` belongs: no key, no curve, a tenth of the time. Only a simulated chain with
+ * `recoverSender: senderFromFakeSignature` takes such bytes.
+ */
+export class FakeSigner implements Signer {
+  readonly #addresses: ReadonlySet<Address>;
+
+  constructor(addresses: readonly Address[]) {
+    this.#addresses = new Set(addresses);
+  }
+
+  addresses(): readonly Address[] {
+    return [...this.#addresses];
+  }
+
+  async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
+    if (!this.#addresses.has(address)) throw new Error(`no key is held for ${address}`);
+    return transactions.map((transaction) => {
+      const raw = serialiseSigned(transaction, { r: address.slice(2).padStart(64, "0"), s: "01", yParity: 0 });
+      return { rawTransaction: `0x${raw}`, txHash: keccak256(Buffer.from(raw, "hex")) };
+    });
+  }
+
+  async close(): Promise<void> {}
+}
