@@ -186,7 +186,8 @@ function liftValue(value: unknown, components: Record<string, JsonSchema>): unkn
   if (Array.isArray(value)) return value.map((entry) => liftValue(entry, components));
   if (typeof value !== "object" || value === null) return value;
   const { title, ...schema } = value as { title?: unknown; type?: unknown };
-  if (typeof title !== "string") return liftMembers(schema, components);
+  // A field may itself be called "title"; then its value is a schema, not a word.
+  if (typeof title !== "string") return liftMembers(value, components);
   const reference = { $ref: `#/components/schemas/${title}` };
   const orNull = Array.isArray(schema.type) && schema.type.includes("null");
   if (components[title] === undefined) {

@@ -63,11 +63,14 @@ function bareApp(): FastifyInstance {
 
 function addHooks(app: FastifyInstance, options: HttpServerOptions, longPolls: LongPolls): void {
   const authenticate = authenticator(options.apiKeys);
-  app.addHook("onRequest", (request, reply, done) => {
-    // A draining node is leaving: clients that keep connections should open their next one elsewhere.
-    if (longPolls.draining) reply.header("connection", "close");
+  app.addHook("onRequest", (request, _, done) => {
     if (request.routeOptions.config.open !== true && !request.is404) authenticate(request.headers.authorization);
     done();
+  });
+  app.addHook("onSend", (_, reply, payload, done) => {
+    // A draining node is leaving: clients that keep connections should open their next one elsewhere.
+    if (longPolls.draining) reply.header("connection", "close");
+    done(null, payload);
   });
   const { onResponse } = options;
   if (onResponse === undefined) return;

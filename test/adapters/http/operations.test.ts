@@ -1,0 +1,148 @@
+import { describe, expect, it, vi } from "vitest";
+import { createHttpApp } from "../../../src/adapters/http/app.ts";
+import { ERROR_CATALOGUE } from "../../../src/domain/errors.ts";
+import { httpApp, httpOptions } from "../../support/http-app.ts";
+
+const ready = {
+  ready: true,
+  database: true,
+  chains: [{ chainId: 31337, reachable: true, head: 12 }],
+  draining: false,
+};
+
+describe("/healthz", () => {
+  it("needs nothing but the process", async () => {
+    const response = await httpApp().inject("/healthz");
+    expect(response.statusCode).toBe(200);
+    expect(response.json()).toEqual({ status: "ok", version: "1.2.3" });
+  });
+
+  it("answers HEAD, which load balancers like to send", async () => {
+    expect((await httpApp().inject({ method: "HEAD", url: "/healthz" })).statusCode).toBe(200);
+  });
+});
+
+describe("/readyz", () => {
+  it("is 200 when everything is there", async () => {
+    const response = await httpApp({ readiness: () => Promise.resolve(ready) }).inject("/readyz");
+    expect(response.statusCode).toBe(200);
+    expect(response.headers["cache-control"]).toBe("no-store");
+    expect(response.json()).toEqual(ready);
+  });
+
+  it.each([
+    ["the database", { ...ready, ready: false, database: false }],
+    ["a chain", { ...ready, ready: false, chains: [{ chainId: 31337, reachable: false, head: null }] }],
+    ["a node that leaves", { ...ready, ready: false, draining: true }],
+  ])("is 503 and says which part is missing: %s", async (_, readiness) => {
+    const response = await httpApp({ readiness: () => Promise.resolve(readiness) }).inject("/readyz");
+    expect(response.statusCode).toBe(503);
+    expect(response.json()).toEqual(readiness);
+  });
+
+  it("is 503 while draining, whatever the application says", async () => {
+    const { app, longPolls } = createHttpApp(httpOptions({ readiness: () => Promise.resolve(ready) }));
+    longPolls.drain();
+    const response = await app.inject("/readyz");
+    expect(response.statusCode).toBe(503);
+    expect(response.headers.connection).toBe("close");
+    expect(response.json()).toEqual({ ...ready, ready: false, draining: true });
+  });
+
+  it("is 503, not 500, when readiness itself fails", async () => {
+    const logger = { error: vi.fn() };
+    const app = httpApp({ readiness: () => Promise.reject(new Error("boom")) }, { logger });
+    const response = await app.inject("/readyz");
+    expect(response.statusCode).toBe(503);
+    expect(response.json()).toEqual({ ready: false, database: false, chains: [], draining: false });
+    expect(logger.error).toHaveBeenCalledOnce();
+  });
+});
+
+describe("/metrics", () => {
+  it("passes on what the registry wrote", async () => {
+    const response = await httpApp().inject("/metrics");
+    expect(response.statusCode).toBe(200);
+    expect(response.headers["content-type"]).toBe("text/plain; version=0.0.4");
+    expect(response.body).toBe("fencepost_up 1\n");
+  });
+
+  it("is a 500 problem when the registry fails", async () => {
+    const app = httpApp({}, { metrics: () => Promise.reject(new Error("boom")) });
+    const response = await app.inject("/metrics");
+    expect(response.statusCode).toBe(500);
+    expect(response.json()).toMatchObject({ code: "INTERNAL" });
+  });
+});
+
+describe("/openapi.json and /docs", () => {
+  it("serves the document of this version", async () => {
+    const response = await httpApp().inject("/openapi.json");
+    expect(response.headers["content-type"]).toContain("application/json");
+    expect(response.json()).toMatchObject({ openapi: "3.1.0", info: { version: "1.2.3" } });
+  });
+
+  it("has an anchor for each code, because problem documents link there", async () => {
+    const { body } = await httpApp().inject("/docs");
+    for (const code of Object.keys(ERROR_CATALOGUE)) expect(body).toContain(`id="${code}"`);
+  });
+
+  it("shows every route, and leads every link to a place on the page", async () => {
+    const app = httpApp();
+    const { body } = await app.inject("/docs");
+    const { paths } = (await app.inject("/openapi.json")).json();
+    for (const path of Object.keys(paths)) expect(body).toContain(`<code>${path}</code>`);
+    const ids = new Set([...body.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]));
+    const links = [...body.matchAll(/href="#([^"]+)"/g)].map((match) => match[1] ?? "");
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter((link) => !ids.has(link))).toEqual([]);
+  });
+
+  it("asks no other host for anything, and runs no script", async () => {
+    const response = await httpApp().inject("/docs");
+    expect(response.headers["content-security-policy"]).toContain("default-src 'none'");
+    expect(response.body).not.toMatch(/<script|(src|href)="(https?:)?\/\//);
+    const style = await httpApp().inject("/docs/style.css");
+    expect(style.headers["content-type"]).toBe("text/css; charset=utf-8");
+    expect(style.body).not.toMatch(/url\(|@import/);
+  });
+});
+
+describe("static files", () => {
+  const files = new Map([
+    ["/", { contentType: "text/html; charset=utf-8", body: "<!doctype html>" }],
+    ["/dashboard/logo.bin", { contentType: "application/octet-stream", body: Buffer.from([0, 255]) }],
+  ]);
+
+  it("come as they are, under a strict policy", async () => {
+    const response = await httpApp({}, { files }).inject("/");
+    expect(response.body).toBe("<!doctype html>");
+    expect(response.headers).toMatchObject({
+      "content-type": "text/html; charset=utf-8",
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-cache",
+    });
+    const policy = String(response.headers["content-security-policy"]);
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).not.toContain("unsafe");
+    const binary = await httpApp({}, { files }).inject("/dashboard/logo.bin");
+    expect(binary.rawPayload).toEqual(Buffer.from([0, 255]));
+  });
+
+  it("are not sent twice to whoever has them", async () => {
+    const app = httpApp({}, { files });
+    const { etag } = (await app.inject("/")).headers;
+    const again = await app.inject({ url: "/", headers: { "if-none-match": String(etag) } });
+    expect(again.statusCode).toBe(304);
+    expect(again.body).toBe("");
+    const stale = await app.inject({ url: "/", headers: { "if-none-match": '"other"' } });
+    expect(stale.statusCode).toBe(200);
+  });
+
+  it.each([["/dashboard"], ["/dashboard/"], ["/dashboard/%2e%2e/package.json"], ["/dashboard/nothing.js"]])(
+    "are only those named: %s",
+    async (url) => {
+      expect((await httpApp({}, { files }).inject(url)).statusCode).toBe(404);
+    },
+  );
+});

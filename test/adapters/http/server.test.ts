@@ -1,0 +1,247 @@
+import { once } from "node:events";
+import { Agent, get, request } from "node:http";
+import { connect } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import { createHttpServer, type HttpServer } from "../../../src/adapters/http/server.ts";
+import type { CompletionsQuery, FencepostApi } from "../../../src/application/api.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { deferred } from "../../support/deferred.ts";
+import { httpOptions } from "../../support/http-app.ts";
+import { sampleCompletion, sampleCreated, sampleTxId } from "../../support/scripted-api.ts";
+
+/** What only a real socket shows. */
+
+const servers: HttpServer[] = [];
+
+async function serve(script: Partial<FencepostApi> = {}, options: Partial<HttpServerOptions> = {}) {
+  const server = createHttpServer(httpOptions(script, options));
+  servers.push(server);
+  const { url } = await server.listen("127.0.0.1", 0);
+  return { server, url };
+}
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+/** A feed that says nothing until the wait is cut; `began` and `cut` resolve when that happens. */
+function silentFeed() {
+  const began = deferred();
+  const cut = deferred();
+  const completions = vi.fn(({ signal }: CompletionsQuery) => {
+    if (signal === undefined) return Promise.resolve({ epoch: 1, items: [sampleCompletion()], next: 1 });
+    began.resolve();
+    return new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => {
+        cut.resolve();
+        reject(signal.reason);
+      });
+    });
+  });
+  return { completions, began: began.promise, cut: cut.promise };
+}
+
+describe("long polls", () => {
+  it("end when the client goes away, without an error", async () => {
+    const feed = silentFeed();
+    const logger = { error: vi.fn() };
+    const { url } = await serve({ completions: feed.completions }, { logger });
+    const client = get(`${url}/api/v1/tx/completions?wait=30`).on("error", () => undefined);
+    await feed.began;
+    client.destroy();
+    await feed.cut;
+    await servers.at(-1)?.close();
+    expect(feed.completions).toHaveBeenCalledTimes(1);
+    expect(logger.error).not.toHaveBeenCalled();
+  });
+
+  it("do not end while the client is there, whatever else happens on its connection", async () => {
+    const answered = deferred();
+    const seen: boolean[] = [];
+    const { url } = await serve({
+      completions: async ({ signal, after }) => {
+        await answered.promise;
+        seen.push(signal?.aborted ?? true);
+        return { epoch: 1, items: [], next: after };
+      },
+    });
+    const poll = fetch(`${url}/api/v1/tx/completions?wait=30&after=4`);
+    await (await fetch(`${url}/healthz`)).text();
+    answered.resolve();
+    expect(await (await poll).json()).toEqual({ epoch: 1, items: [], next: 4 });
+    expect(seen).toEqual([false]);
+  });
+
+  it("are answered with what there is when the node drains", async () => {
+    const feed = silentFeed();
+    const { server, url } = await serve({ completions: feed.completions });
+    const poll = fetch(`${url}/api/v1/tx/completions?wait=30`);
+    await feed.began;
+    server.drain();
+    const response = await poll;
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ epoch: 1, next: 1, items: [{ seq: 1 }] });
+  });
+});
+
+describe("drain and close", () => {
+  it("a draining node still takes requests, and tells everybody to go", async () => {
+    const { server, url } = await serve({
+      create: () => Promise.resolve(sampleCreated()),
+      completions: ({ after }) => Promise.resolve({ epoch: 1, items: [], next: after }),
+      readiness: () => Promise.resolve({ ready: true, database: true, chains: [], draining: false }),
+    });
+    server.drain();
+    server.drain();
+    const created = await fetch(`${url}/api/v1/tx`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    expect(created.status).toBe(202);
+    expect(created.headers.get("connection")).toBe("close");
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${url}/api/v1/tx/completions?wait=30`)).status).toBe(200);
+  });
+
+  it("close lets the request in hand finish, refuses the next, and may be called twice", async () => {
+    const entered = deferred();
+    const finish = deferred();
+    const { server, url } = await serve({
+      create: async () => {
+        entered.resolve();
+        await finish.promise;
+        return sampleCreated();
+      },
+    });
+    const inHand = fetch(`${url}/api/v1/tx`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    await entered.promise;
+    const closed = server.close();
+    expect(server.close()).toBe(closed);
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+    finish.resolve();
+    expect((await inHand).status).toBe(202);
+    await closed;
+  });
+
+  it("close cuts what has not finished when the grace is over", async () => {
+    const clock = createManualClock();
+    const entered = deferred();
+    const { server, url } = await serve(
+      {
+        create: () => {
+          entered.resolve();
+          return new Promise<never>(() => undefined);
+        },
+      },
+      { clock },
+    );
+    const hanging = fetch(`${url}/api/v1/tx`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    const cut = expect(hanging).rejects.toThrow();
+    await entered.promise;
+    const closed = server.close(1_000);
+    await clock.advance(1_000);
+    await closed;
+    await cut;
+  });
+
+  it("says so when the port is taken", async () => {
+    const { url } = await serve();
+    const second = createHttpServer(httpOptions());
+    await expect(second.listen("127.0.0.1", Number(new URL(url).port))).rejects.toMatchObject({ code: "EADDRINUSE" });
+    await second.close();
+  });
+});
+
+describe("the wire", () => {
+  async function raw(url: string, bytes: string): Promise<string> {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    let answer = "";
+    socket.setEncoding("utf8").on("data", (chunk) => {
+      answer += chunk;
+    });
+    socket.end(bytes);
+    await once(socket, "close");
+    return answer;
+  }
+
+  it.each([
+    ["not HTTP at all", "HELLO THERE\r\n\r\n"],
+    ["a header without end", `GET /healthz HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(20_000)}\r\n\r\n`],
+    ["two lengths", "POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}"],
+  ])("%s gets a problem document", async (_, bytes) => {
+    const { url } = await serve();
+    const answer = await raw(url, bytes);
+    const [head = "", body = ""] = answer.split("\r\n\r\n");
+    expect(head).toMatch(/^HTTP\/1\.1 400 /);
+    expect(head).toContain("application/problem+json");
+    expect(JSON.parse(body)).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
+  });
+
+  it("a body that breaks off creates nothing", async () => {
+    const create = vi.fn(() => Promise.resolve(sampleCreated()));
+    const { url, server } = await serve({ create });
+    const head =
+      'POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"a":';
+    await raw(url, head);
+    await server.close();
+    expect(create).not.toHaveBeenCalled();
+  });
+
+  it("a body over the limit is 413 also where its length is not announced", async () => {
+    const create = vi.fn(() => Promise.resolve(sampleCreated()));
+    const { url } = await serve({ create });
+    const outgoing = request(`${url}/api/v1/tx`, { method: "POST", headers: { "content-type": "application/json" } });
+    outgoing.on("error", () => undefined);
+    const answered = once(outgoing, "response");
+    outgoing.write(`{"metadata":"${"x".repeat(150 * 1024)}`);
+    outgoing.write("x".repeat(150 * 1024));
+    const [response] = await answered;
+    expect(response.statusCode).toBe(413);
+    outgoing.destroy();
+    expect(create).not.toHaveBeenCalled();
+  });
+
+  it("a body over the limit is 413 where its length is announced", async () => {
+    const { url } = await serve();
+    const response = await fetch(`${url}/api/v1/tx`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: `{"metadata":"${"x".repeat(300 * 1024)}"}`,
+    });
+    expect(response.status).toBe(413);
+    expect(await response.json()).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
+  });
+
+  it("100 requests at once over 8 kept connections each get their own answer", async () => {
+    const { url } = await serve({
+      create: async ({ requestId }) =>
+        sampleCreated({ requestId: String(requestId), txId: sampleTxId(Number(requestId)) }),
+    });
+    const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+    const post = async (n: number) => {
+      const outgoing = request(`${url}/api/v1/tx`, {
+        method: "POST",
+        agent,
+        headers: { "content-type": "application/json" },
+      });
+      outgoing.end(JSON.stringify({ requestId: String(n) }));
+      const [response] = await once(outgoing, "response");
+      let text = "";
+      for await (const chunk of response) text += chunk;
+      return JSON.parse(text).txId;
+    };
+    const ids = await Promise.all(Array.from({ length: 100 }, (_, n) => post(n)));
+    agent.destroy();
+    expect(ids).toEqual(Array.from({ length: 100 }, (_, n) => sampleTxId(n)));
+  });
+});

@@ -1,0 +1,167 @@
+import { type TSchema, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { describe, expect, it } from "vitest";
+import { createHttpApp } from "../../src/adapters/http/app.ts";
+import { type JsonSchema, type MediaType, openApiDocument } from "../../src/contract/openapi.ts";
+import { Problem, problemExamples } from "../../src/contract/problem.ts";
+import { ROUTES } from "../../src/contract/routes.ts";
+import { ERROR_CATALOGUE } from "../../src/domain/errors.ts";
+import { httpOptions } from "../support/http-app.ts";
+
+const document = openApiDocument("9.9.9");
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+);
+
+/** Every `$ref` in the document, with the place it stands at. */
+function references(value: unknown, at = "#"): [string, string][] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) =>
+    name === "$ref" ? [[at, String(member)] as [string, string]] : references(member, `${at}/${name}`),
+  );
+}
+
+function resolve(pointer: string): unknown {
+  return pointer
+    .slice(2)
+    .split("/")
+    .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], document);
+}
+
+/** The schema with every reference replaced by what it names, so that a validator can take it alone. */
+function inlined(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(inlined);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const { $ref, ...rest } = schema as { $ref?: string };
+  if ($ref !== undefined) return inlined(resolve($ref));
+  return Object.fromEntries(Object.entries(rest).map(([name, member]) => [name, inlined(member)]));
+}
+
+function violations(schema: JsonSchema, value: unknown) {
+  return [...Compile(Type.Unsafe(inlined(schema) as TSchema)).Errors(value)];
+}
+
+function examplesOf(media: MediaType): unknown[] {
+  const several = Object.values(media.examples ?? {}).map((example) =>
+    example.$ref === undefined ? example.value : (resolve(example.$ref) as { value: unknown }).value,
+  );
+  return media.example === undefined ? several : [media.example, ...several];
+}
+
+describe("the OpenAPI document", () => {
+  it("is 3.1, with what the specification requires", () => {
+    expect(document.openapi).toBe("3.1.0");
+    expect(document.info).toMatchObject({ title: "Fencepost", version: "9.9.9" });
+    expect(JSON.parse(JSON.stringify(document))).toEqual(document);
+    for (const { operation } of operations) {
+      expect(Object.keys(operation.responses).length).toBeGreaterThan(0);
+      for (const response of Object.values(operation.responses)) expect(response.description).not.toBe("");
+    }
+  });
+
+  it("documents every route that is served, and serves every route that is documented", () => {
+    const { served } = createHttpApp(httpOptions());
+    const style = "/docs/style.css";
+    const real = [...served]
+      .filter(([url]) => url !== style)
+      .flatMap(([url, methods]) =>
+        [...methods]
+          .filter((method) => method !== "HEAD")
+          .map((method) => `${method} ${url.replace(/:(\w+)/g, "{$1}")}`),
+      );
+    expect(real.sort()).toEqual(ROUTES.map((route) => `${route.method.toUpperCase()} ${route.path}`).sort());
+  });
+
+  it("has no reference that leads nowhere", () => {
+    for (const [at, reference] of references(document))
+      expect(resolve(reference), `${at} → ${reference}`).toBeDefined();
+  });
+
+  it("has no component that nobody refers to", () => {
+    const used = new Set(references(document).map(([, reference]) => reference));
+    const schemas = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
+    expect(schemas.filter((pointer) => !used.has(pointer))).toEqual([]);
+  });
+
+  it("names each operation once", () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("declares every parameter of a path", () => {
+    for (const { path, operation } of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === "path");
+      expect(declared.map((parameter) => parameter.name)).toEqual(inPath);
+      expect(declared.every((parameter) => parameter.required)).toBe(true);
+    }
+  });
+
+  it("shows every code of the catalogue", () => {
+    const codes = Object.keys(ERROR_CATALOGUE);
+    expect(Object.keys(document.components.examples).sort()).toEqual([...codes].sort());
+    const problem = document.components.schemas.Problem as { properties: { code: { enum: string[] } } };
+    expect([...problem.properties.code.enum].sort()).toEqual([...codes].sort());
+  });
+
+  it("lists a failure under the status its code has", () => {
+    for (const { operation } of operations) {
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const codes = Object.keys(response.content?.["application/problem+json"]?.examples ?? {});
+        for (const code of codes)
+          expect(ERROR_CATALOGUE[code as keyof typeof ERROR_CATALOGUE].status).toBe(Number(status));
+      }
+    }
+  });
+
+  it("leaves open exactly what needs no key", () => {
+    const open = operations.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path);
+    expect(open.sort()).toEqual(["/docs", "/healthz", "/openapi.json", "/readyz"]);
+  });
+});
+
+describe("examples", () => {
+  const bodies = operations.flatMap(({ path, method, operation }) => {
+    const request = Object.values(operation.requestBody?.content ?? {});
+    const answers = Object.values(operation.responses).flatMap((response) => Object.values(response.content ?? {}));
+    return [...request, ...answers].map((media) => ({ name: `${method} ${path}`, media }));
+  });
+
+  it.each(bodies)("of $name fit their schemas", ({ media }) => {
+    for (const example of examplesOf(media)) expect(violations(media.schema ?? {}, example)).toEqual([]);
+  });
+
+  it("are there for every JSON body", () => {
+    const silent = operations.filter(({ operation }) =>
+      Object.values(operation.responses).some(
+        (response) =>
+          response.content?.["application/json"]?.schema?.$ref !== undefined &&
+          examplesOf(response.content["application/json"]).length === 0,
+      ),
+    );
+    expect(silent).toEqual([]);
+  });
+
+  it("inside schemas fit the schema they stand in", () => {
+    const withExamples = (value: unknown): JsonSchema[] => {
+      if (typeof value !== "object" || value === null) return [];
+      const own = Array.isArray((value as JsonSchema).examples) ? [value as JsonSchema] : [];
+      return [...own, ...Object.values(value).flatMap(withExamples)];
+    };
+    const schemas = withExamples(document.components.schemas);
+    expect(schemas.length).toBeGreaterThan(10);
+    for (const schema of schemas) {
+      for (const example of schema.examples as unknown[])
+        expect(violations(schema, example), JSON.stringify(example)).toEqual([]);
+    }
+  });
+
+  it("would be caught if they did not fit", () => {
+    expect(violations({ $ref: "#/components/schemas/CreatedTransaction" }, { txId: 7 })).not.toEqual([]);
+    expect(violations({ $ref: "#/components/schemas/Transaction" }, {})).not.toEqual([]);
+  });
+
+  it("of problems fit the problem schema", () => {
+    for (const problem of Object.values(problemExamples)) expect([...Compile(Problem).Errors(problem)]).toEqual([]);
+  });
+});
