@@ -20,7 +20,13 @@ function crashAt(target: Failpoint, nth: number, crash: () => void): (name: Fail
 async function createSurely(world: World, node: () => WorldNode, requestId: string): Promise<void> {
   for (;;) {
     const attempt = node().node.api.create(transfer({ requestId }));
-    const outcome = await Promise.race([attempt.then(() => "done", () => "again"), world.clock.sleep(2_000).then(() => "again")]);
+    const outcome = await Promise.race([
+      attempt.then(
+        () => "done",
+        () => "again",
+      ),
+      world.clock.sleep(2_000).then(() => "again"),
+    ]);
     if (outcome === "done") return;
     await world.clock.sleep(500);
   }

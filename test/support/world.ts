@@ -1,14 +1,14 @@
+import { createCodec } from "../../src/adapters/evm/codec.ts";
 import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostNode } from "../../src/application/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
-import { createCodec } from "./tmp-doubles.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
-import { createMemorySigner } from "./tmp-doubles.ts";
-import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
+import { FakeSigner } from "../doubles/memory-signer.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
+import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { DirectChain, type DirectChainOptions } from "../doubles/simulated-chain/chain-port.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
@@ -105,7 +105,7 @@ export class World {
       {
         store,
         chains: [{ chain, settings: { ...CHAIN_SETTINGS, ...this.options.settings } }],
-        signer: createMemorySigner({ addresses: options.signers ?? this.options.signers ?? SIGNERS }),
+        signer: new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS),
         codec: createCodec(),
         clock: this.clock,
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),

@@ -1,0 +1,268 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { Faults } from "../doubles/simulated-chain/faults.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import { CHAIN_ID, POLL_MS, SIGNER, transfer, World } from "../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+const SEND = "eth_sendRawTransaction";
+
+async function create(node: Awaited<ReturnType<World["startNode"]>>, count: number): Promise<void> {
+  await world.settle(Promise.all(Array.from({ length: count }, () => node.node.api.create(transfer()))));
+}
+
+describe("submissions", () => {
+  it("whose replies are swallowed: one transaction, one nonce, sent again and already known", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    world.holdBlocks();
+    entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 10 });
+    await create(entry, 10);
+    await world.until(
+      () =>
+        entry.events.filter((event) => event.type === "submit.answered" && event.answer === "alreadyKnown").length >=
+        10,
+    );
+    world.releaseBlocks();
+    await world.allSettled(10);
+    checkInvariants(world);
+    expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
+  });
+
+  it("that never reached the node are sent again, in the same bytes", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 25 });
+    await create(entry, 5);
+    await world.allSettled(5);
+    checkInvariants(world);
+    expect(world.rows().every(({ submitAttempts }) => submitAttempts > 1)).toBe(true);
+    expect(world.chain.witness.length).toBe(5);
+  });
+
+  it("refused for lack of funds wait and resume by themselves, saying why meanwhile", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await create(entry, 1);
+    await world.allSettled(1);
+    world.holdBlocks();
+    await create(entry, 1);
+    world.chain.setBalance(SIGNER, 0n);
+    await create(entry, 2);
+    await world.until(() => world.rows().some(({ lastError }) => lastError?.startsWith("insufficientFunds") === true));
+    world.chain.setBalance(SIGNER, 10n ** 20n);
+    world.releaseBlocks();
+    await world.allSettled(4);
+    checkInvariants(world);
+    expect(world.rows().every(({ lastError }) => lastError === null)).toBe(true);
+  });
+
+  it("repeat one failure without filling the history", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
+    await create(entry, 1);
+    await world.clock.advance(120_000);
+    const [row] = world.rows();
+    expect(row?.submitAttempts).toBeGreaterThan(5);
+    expect(row?.history.length).toBeLessThan(6);
+    heal();
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
+  it("stay within the in-flight window, in nonce order, and the rest waits in the database", async () => {
+    world = new World({ settings: { inFlightWindow: 8 } });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    await create(entry, 3_000);
+    await world.clock.advance(5_000);
+    expect(world.chain.witness.map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(world.rows().filter(({ state }) => state === "ALLOCATED").length).toBe(2_992);
+    world.releaseBlocks();
+    await world.allSettled(3_000, 3_000_000);
+    checkInvariants(world);
+  });
+
+  it("are forgotten by the node's pool: sent again after the resubmit interval", async () => {
+    world = new World({ settings: { resubmitIntervalMs: 5_000 } });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    await create(entry, 3);
+    await world.until(() => world.chain.witness.length === 3);
+    world.chain.dropAllTransactions();
+    world.releaseBlocks();
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+});
+
+describe("an RPC that is down", () => {
+  it("lets in creates that bring gas and fees on a known lane, refuses others with nothing consumed, and resumes", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await create(entry, 1);
+    await world.allSettled(1);
+    const heal = entry.faults.inject({ kind: "unavailable" });
+    await create(entry, 3);
+    const bare = transfer({ payload: { to: SIGNER, value: 1 } });
+    await expect(world.settle(entry.node.api.create(bare))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await world.clock.advance(60_000);
+    expect(world.rows().length).toBe(4);
+    const readiness = await world.settle(entry.node.api.readiness());
+    expect(readiness).toMatchObject({ ready: false, database: true, chains: [{ reachable: false }] });
+    heal();
+    await world.allSettled(4);
+    checkInvariants(world);
+  });
+
+  it("refuses a new lane with 503 and nothing consumed", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    entry.faults.inject({ kind: "unavailable" });
+    await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(world.rows()).toEqual([]);
+  });
+
+  it("fails for receipts alone: nothing is decided until it answers again", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
+    await create(entry, 2);
+    await world.clock.advance(20_000);
+    expect(world.rows().every(({ state }) => state === "TRACKING")).toBe(true);
+    heal();
+    await world.allSettled(2);
+    checkInvariants(world);
+  });
+});
+
+describe("reorgs", () => {
+  it("of depth 3 that drop mined transactions: all CONFIRMED again with the same nonces, feed right", async () => {
+    world = new World({ settings: { confirmations: 5 } });
+    const entry = await world.startNode();
+    await create(entry, 30);
+    await world.until(() => world.rows().every(({ subState }) => subState === "MINED"));
+    const before = world.rows().map(({ txId, nonce }) => ({ txId, nonce }));
+    world.chain.reorg(3, { drop: "all", keepInPool: false });
+    await world.until(() => world.rows().some(({ history }) => history.some(({ event }) => event === "withdraw")));
+    await world.allSettled(30);
+    checkInvariants(world);
+    expect(world.rows().map(({ txId, nonce }) => ({ txId, nonce }))).toEqual(before);
+    expect(world.database.state.completions.every(({ state }) => state === "CONFIRMED")).toBe(true);
+  });
+
+  it("that move a transaction to another block withdraw it and find it again without sending it", async () => {
+    world = new World({ settings: { confirmations: 6 } });
+    const entry = await world.startNode();
+    await create(entry, 3);
+    await world.until(() => world.rows().every(({ subState }) => subState === "MINED"));
+    const sent = world.chain.witness.length;
+    world.chain.reorg(2);
+    await world.allSettled(3);
+    checkInvariants(world);
+    expect(world.chain.witness.length).toBe(sent);
+  });
+
+  it("deeper than finality append REORGED, and the outcome once more", async () => {
+    world = new World({ settings: { confirmations: 2 } });
+    const entry = await world.startNode();
+    await create(entry, 4);
+    await world.allSettled(4);
+    const height = Math.min(...world.rows().map(({ receipt }) => receipt?.blockNumber ?? 0));
+    world.chain.reorg(world.chain.head.number - height + 1, { drop: "all", keepInPool: false });
+    await world.until(() => world.database.state.completions.length >= 12);
+    checkInvariants(world);
+    const words = world.database.state.completions.map(({ state, settled }) => `${state} ${settled}`);
+    expect(words.slice(4, 8)).toEqual(Array(4).fill("REORGED false"));
+    expect(words.slice(8)).toEqual(Array(4).fill("CONFIRMED true"));
+    expect(entry.events).toContainEqual(expect.objectContaining({ type: "alert", code: "DEEP_REORG" }));
+  });
+
+  it("count a new fork where stored confirmations changed, and end the watch past its depth", async () => {
+    world = new World({ settings: { confirmations: 4 } });
+    const entry = await world.startNode();
+    await create(entry, 1);
+    await world.until(() => world.rows().every(({ subState }) => subState === "MINED"));
+    await world.clock.advance(1_200);
+    world.chain.reorg(1);
+    await world.allSettled(1);
+    expect(entry.events).toContainEqual(expect.objectContaining({ type: "confirmations.newFork", chainId: CHAIN_ID }));
+    await world.until(() => world.rows().every(({ live }) => !live), 120_000);
+    checkInvariants(world);
+  });
+});
+
+describe("the chain's nonce", () => {
+  it("above the cursor: the next create waits for the proof and gets it", async () => {
+    world = new World({ settings: { nonceStateTimeoutMs: 0 } });
+    const entry = await world.startNode();
+    await create(entry, 5);
+    await world.allSettled(5);
+    world.chain.mineForeign(SIGNER, 5);
+    const startedMs = world.clock.monotonicMs();
+    const created = await world.settle(entry.node.api.create(transfer()));
+    expect(created.nonce).toBe(10);
+    expect(world.clock.monotonicMs() - startedMs).toBeGreaterThanOrEqual(POLL_MS);
+    expect(entry.events).toContainEqual(
+      expect.objectContaining({ type: "nonce.drift", cursor: 5, chainCount: 10, proved: true }),
+    );
+  });
+
+  it("told too high once moves nothing", async () => {
+    world = new World({ settings: { nonceStateTimeoutMs: 0 } });
+    const entry = await world.startNode();
+    await create(entry, 2);
+    await world.allSettled(2);
+    let lies = 1;
+    entry.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + 633 : honest));
+    const created = await world.settle(entry.node.api.create(transfer()));
+    expect(created.nonce).toBe(2);
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+
+  it("on which endpoints disagree is not believed: 503, nothing consumed", async () => {
+    world = new World({ settings: { nonceStateTimeoutMs: 0 } });
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
+    entry.faults.lieAboutNonce((honest) => honest + 7);
+    await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(world.rows()).toEqual([]);
+  });
+
+  it("of an account with a past gives a new lane its first number", async () => {
+    world = new World();
+    world.chain.mineForeign(SIGNER, 41);
+    const entry = await world.startNode();
+    expect((await world.settle(entry.node.api.create(transfer()))).nonce).toBe(41);
+  });
+});
+
+describe("finality by tag", () => {
+  it("waits for `finalized`, however many blocks lie on top", async () => {
+    world = new World({ settings: { finality: "finalized", confirmations: 0 } });
+    const entry = await world.startNode();
+    await create(entry, 1);
+    await world.until(() => world.rows()[0]?.subState === "MINED");
+    const mined = world.rows()[0]?.receipt?.blockNumber as number;
+    await world.until(() => world.chain.head.number >= mined + 60);
+    expect(world.rows()[0]?.state).toBe("TRACKING");
+    await world.allSettled(1);
+    expect(world.chain.head.number - mined).toBeGreaterThanOrEqual(64);
+  });
+
+  it("waits for a second endpoint that shows another block", async () => {
+    world = new World();
+    const elsewhere = new Faults();
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: elsewhere } });
+    elsewhere.pinHead(world.chain.head.number);
+    await create(entry, 1);
+    await world.until(() => world.rows()[0]?.subState === "MINED");
+    await world.clock.advance(10_000);
+    expect(world.rows()[0]?.state).toBe("TRACKING");
+    elsewhere.pinHead(null);
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+});
