@@ -1,9 +1,8 @@
 import { type LoggerOptions, pino, stdTimeFunctions } from "pino";
+import type { LogLevel } from "./log-level.ts";
 import { readableLine } from "./readable-line.ts";
 import { createSecretMask } from "./secret-mask.ts";
 
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogMethod = Exclude<LogLevel, "silent">;
 export type LogFields = Readonly<Record<string, unknown>>;
 

@@ -1,0 +1,143 @@
+import { rpcUrl } from "./credentials.ts";
+import { integer, list } from "./parsers.ts";
+import {
+  CHAIN_SETTING_KEYS,
+  CHAIN_SETTINGS,
+  type ChainSettingKey,
+  type ChainValues,
+  SETTINGS,
+  type SettingKey,
+  type Values,
+} from "./schema.ts";
+import type { Setting } from "./setting.ts";
+import { type Entry, type Mistakes, type Origin, quote } from "./sources.ts";
+import { refuseUnknownKeys } from "./unknown-names.ts";
+
+export interface ResolvedChain {
+  /** As a message calls it. */
+  readonly name: string;
+  /** Its place in the file, as `chains[0]`; null where it comes from `rpcUrl`. */
+  readonly entry: string | null;
+  readonly id: number | null;
+  readonly rpcUrls: readonly string[];
+  readonly values: ChainValues;
+  readonly origins: Readonly<Record<ChainSettingKey, Origin>>;
+}
+
+/** What holds for all chains. */
+interface Common {
+  readonly values: Values;
+  readonly origins: Readonly<Record<SettingKey, Origin>>;
+}
+
+interface ChainList {
+  /** Of the file. */
+  readonly name: string;
+  readonly entries: unknown;
+}
+
+interface ChainEntry {
+  readonly name: string;
+  readonly entry: string;
+  readonly own: Entry;
+}
+
+const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
+const CHAIN_RPC = { parse: list(rpcUrl), secret: true };
+const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
+
+/** One chain from `rpcUrl`, or those of `chains`; none where nobody named any. */
+export function resolveChains(common: Common, list: ChainList, mistakes: Mistakes): readonly ResolvedChain[] {
+  const { name, entries } = list;
+  if (entries === undefined) return chainOfVariable(common);
+  if (!Array.isArray(entries) || entries.length === 0) {
+    mistakes.add(`${name}: chains`, `must be a list of at least one { id, rpc }, not ${quote(entries)}`);
+    return [];
+  }
+  const rpcOverride = overridingEndpoints(common, { name, count: entries.length }, mistakes);
+  const chains = entries.flatMap((content: unknown, index) => {
+    const entry = `chains[${index}]`;
+    const own = ownEntry(`${name}: ${entry}`, content, mistakes);
+    return own === null
+      ? []
+      : [resolveChain({ ...common, rpcOverride }, { name: `${name}: ${entry}`, entry, own }, mistakes)];
+  });
+  refuseTwins(chains, mistakes);
+  return chains;
+}
+
+function chainOfVariable({ values, origins }: Common): readonly ResolvedChain[] {
+  if (values.rpcUrl === null) return [];
+  return [{ name: SETTINGS.rpcUrl.variable, entry: null, id: null, rpcUrls: values.rpcUrl, values, origins }];
+}
+
+/** The variable may replace the endpoints of the only chain; of several it is not clear which. */
+function overridingEndpoints(
+  { values, origins }: Common,
+  { name, count }: { readonly name: string; readonly count: number },
+  mistakes: Mistakes,
+): readonly string[] | null {
+  if (origins.rpcUrl === "default") return null;
+  if (origins.rpcUrl === "file") {
+    mistakes.add(`${name}: rpcUrl`, "cannot stand beside chains; move it into the chain's rpc");
+    return null;
+  }
+  if (count === 1) return values.rpcUrl;
+  mistakes.add(SETTINGS.rpcUrl.variable, `cannot override the ${count} chains of ${name}; change their rpc there`);
+  return null;
+}
+
+function resolveChain(
+  common: Common & { readonly rpcOverride: readonly string[] | null },
+  { name, entry, own }: ChainEntry,
+  mistakes: Mistakes,
+): ResolvedChain {
+  const values: Record<string, unknown> = {};
+  const origins: Record<string, Origin> = {};
+  for (const key of CHAIN_SETTING_KEYS) {
+    const setting: Setting<unknown> = CHAIN_SETTINGS[key];
+    const parsed = own[key] === undefined ? null : mistakes.judge(setting, { name: `${name}.${key}`, raw: own[key] });
+    const isOverridden = common.origins[key] === "environment" || common.origins[key] === "flag";
+    const ownWins = parsed !== null && !isOverridden;
+    values[key] = ownWins ? parsed.value : common.values[key];
+    origins[key] = ownWins ? "chain" : common.origins[key];
+  }
+  return {
+    name,
+    entry,
+    id: own.id === undefined ? null : (mistakes.judge(CHAIN_ID, { name: `${name}.id`, raw: own.id })?.value ?? null),
+    rpcUrls: common.rpcOverride ?? ownEndpoints(name, own.rpc, mistakes),
+    values: values as ChainValues,
+    origins: origins as Record<ChainSettingKey, Origin>,
+  };
+}
+
+function ownEndpoints(name: string, rpc: unknown, mistakes: Mistakes): readonly string[] {
+  if (rpc !== undefined) return mistakes.judge(CHAIN_RPC, { name: `${name}.rpc`, raw: rpc })?.value ?? [];
+  mistakes.add(`${name}.rpc`, "is required (an http(s) URL, or a list of them)");
+  return [];
+}
+
+function ownEntry(name: string, entry: unknown, mistakes: Mistakes): Entry | null {
+  if (typeof entry !== "object" || entry === null || Array.isArray(entry)) {
+    mistakes.add(name, `must be an object with rpc, not ${quote(entry)}`);
+    return null;
+  }
+  refuseUnknownKeys({ name, entry: entry as Entry, known: CHAIN_KEYS }, mistakes);
+  return entry as Entry;
+}
+
+/** Two entries for one chain would be two followers and two opinions about one lane. */
+function refuseTwins(chains: readonly ResolvedChain[], mistakes: Mistakes): void {
+  const owners = new Map<string | number, string | null>();
+  for (const chain of chains) {
+    for (const identity of [...(chain.id === null ? [] : [chain.id]), ...chain.rpcUrls]) {
+      const owner = owners.get(identity);
+      if (owner !== undefined && owner !== chain.entry) {
+        const what = typeof identity === "number" ? `chain ${identity}` : "one of its endpoints";
+        mistakes.add(chain.name, `${what} is in ${owner} already`);
+      }
+      owners.set(identity, chain.entry);
+    }
+  }
+}

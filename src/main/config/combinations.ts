@@ -1,0 +1,84 @@
+/** Values that are fine alone and impossible together, and what a command cannot do without. */
+import type { ResolvedChain } from "./chains.ts";
+import type { Command } from "./config.ts";
+import { formatDuration } from "./duration.ts";
+import type { Resolution } from "./resolve.ts";
+import { SETTINGS, type SettingKey } from "./schema.ts";
+import type { Mistakes, Origin } from "./sources.ts";
+
+const STRENGTH: readonly Origin[] = ["default", "file", "chain", "environment", "flag"];
+
+export function refuseImpossible(resolution: Resolution): void {
+  refuseLease(resolution);
+  refuseHalfAKeystore(resolution);
+  refuseContradictoryAuth(resolution);
+  for (const chain of resolution.chains) refuseIdleConfirmations(chain, resolution.mistakes);
+}
+
+/** A node must be able to miss one renewal, and its own deadline (duration minus skew) must lie behind the next one. */
+function refuseLease({ values, mistakes }: Resolution): void {
+  const { leaseDuration, leaseRenewInterval, clockSkewAllowance } = values;
+  const lease = formatDuration(leaseDuration);
+  if (leaseRenewInterval * 2 >= leaseDuration) {
+    mistakes.add(
+      SETTINGS.leaseRenewInterval.variable,
+      `${formatDuration(leaseRenewInterval)} is too long for a lease of ${lease} (must be under half of it)`,
+    );
+  } else if (leaseRenewInterval + clockSkewAllowance >= leaseDuration) {
+    mistakes.add(
+      SETTINGS.clockSkewAllowance.variable,
+      `${formatDuration(clockSkewAllowance)} leaves no time to renew a lease of ${lease} (skew and renew interval together must be shorter)`,
+    );
+  }
+}
+
+function refuseHalfAKeystore({ origins, mistakes }: Resolution): void {
+  const isGiven = (key: SettingKey) => origins[key] !== "default";
+  if (isGiven("keystoreDir") && !isGiven("keystorePasswordFile")) {
+    mistakes.add(SETTINGS.keystorePasswordFile.variable, `is required with ${SETTINGS.keystoreDir.variable}`);
+  }
+  if (!isGiven("keystoreDir") && isGiven("keystorePasswordFile")) {
+    mistakes.add(SETTINGS.keystoreDir.variable, `is required with ${SETTINGS.keystorePasswordFile.variable}`);
+  }
+}
+
+function refuseContradictoryAuth({ values, origins, mistakes }: Resolution): void {
+  if (values.auth === "none" && origins.apiKeys !== "default") {
+    mistakes.add(SETTINGS.auth.variable, `"none" contradicts ${SETTINGS.apiKeys.variable}; set one of them`);
+  }
+  if (values.auth === "keys" && origins.apiKeys === "default") {
+    mistakes.add(SETTINGS.apiKeys.variable, `is required with ${SETTINGS.auth.variable}=keys`);
+  }
+}
+
+/** A count that was set beside a tag, and not only inherited from a wider place, would be silently without effect. */
+function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes): void {
+  const { values, origins } = chain;
+  if (values.finality === "confirmations" || origins.confirmations === "default") return;
+  if (STRENGTH.indexOf(origins.confirmations) < STRENGTH.indexOf(origins.finality)) return;
+  const where = origins.confirmations === "chain" ? `${chain.name}.confirmations` : SETTINGS.confirmations.variable;
+  mistakes.add(where, `has no effect with finality "${values.finality}"; remove one of them`);
+}
+
+export function refuseMissing(command: Command, resolution: Resolution): void {
+  const { origins, chains, mistakes } = resolution;
+  // By origin, not by value: what was given and is wrong has its own line already.
+  const isMissing = (...keys: readonly SettingKey[]) => keys.every((key) => origins[key] === "default");
+  if (command !== "start" && command !== "migrate") return;
+  if (isMissing("databaseUrl")) {
+    const hint = "postgres://user:password@host:5432/database; `fencepost dev` brings its own";
+    mistakes.add(SETTINGS.databaseUrl.variable, `is required by ${command} (${hint})`);
+  }
+  if (command === "migrate") return;
+  if (chains.length === 0 && isMissing("rpcUrl")) {
+    mistakes.add(SETTINGS.rpcUrl.variable, "is required by start (an http(s) URL, or `chains` in the file)");
+  }
+  if (isMissing("privateKeys", "mnemonic", "keystoreDir")) {
+    const others = `${SETTINGS.mnemonic.variable} or ${SETTINGS.keystoreDir.variable}`;
+    mistakes.add(SETTINGS.privateKeys.variable, `a signer is required by start (set this, ${others})`);
+  }
+  if (isMissing("apiKeys", "auth")) {
+    const open = `${SETTINGS.auth.variable}=none to run open`;
+    mistakes.add(SETTINGS.apiKeys.variable, `is required by start (name:secret, comma-separated; or ${open})`);
+  }
+}

@@ -1,0 +1,67 @@
+/** Parsers of what is secret, or may carry a secret. None of their phrases repeats any part of the value. */
+import { asText, type Parser } from "./parsers.ts";
+
+/** Order of secp256k1: a private key lies strictly between zero and this. */
+const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const MNEMONIC_LENGTHS = [12, 15, 18, 21, 24];
+
+export type PrivateKey = `0x${string}`;
+
+export const privateKey: Parser<PrivateKey> = (raw) => {
+  const digits = /^(?:0x)?([0-9a-f]{64})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
+  if (digits === undefined) return { mistake: "a private key is 64 hex digits" };
+  const value = BigInt(`0x${digits}`);
+  if (value === 0n || value >= CURVE_ORDER) return { mistake: "not a key of secp256k1 (zero, or above its order)" };
+  return { value: `0x${digits}` };
+};
+
+/** Words and checksum are judged where the keys are derived; here, only what a slip of the shell breaks. */
+export const mnemonic: Parser<string> = (raw) => {
+  const words = (asText(raw) ?? "").toLowerCase().split(/\s+/);
+  const fits = MNEMONIC_LENGTHS.includes(words.length) && words.every((word) => /^[a-z]{3,8}$/.test(word));
+  return fits ? { value: words.join(" ") } : { mistake: "is not a mnemonic (12, 15, 18, 21 or 24 English words)" };
+};
+
+export interface ApiKey {
+  readonly name: string;
+  readonly secret: string;
+}
+
+/** `name:secret`. A scope narrows what a key may do, so one that is not enforced yet must not be taken silently. */
+export const apiKey: Parser<ApiKey> = (raw) => {
+  const [name = "", secret = "", scopes, ...rest] = (asText(raw) ?? "").split(":");
+  if (!/^[\w.-]{1,64}$/.test(name) || !/^[\x21-\x7e]{1,256}$/.test(secret) || rest.length > 0) {
+    return { mistake: "an API key is name:secret" };
+  }
+  if (scopes !== undefined) return { mistake: "scopes are not supported yet; use name:secret" };
+  return { value: { name, secret } };
+};
+
+export const databaseUrl: Parser<string> = (raw) => {
+  const value = asText(raw) ?? "";
+  const url = parseUrl(value);
+  if (url?.protocol === "postgres:" || url?.protocol === "postgresql:") return { value };
+  return { mistake: "is not a PostgreSQL URL (use postgres://user:password@host:5432/database)" };
+};
+
+export const rpcUrl: Parser<string> = (raw) => {
+  const value = asText(raw) ?? "";
+  const protocol = parseUrl(value)?.protocol;
+  if (protocol === "http:" || protocol === "https:") return { value };
+  if (protocol === "ws:" || protocol === "wss:") return { mistake: "WebSocket endpoints are not supported yet" };
+  return { mistake: "an endpoint begins with http:// or https://" };
+};
+
+/** Where other nodes and callers reach this one: an origin, without path or credentials. */
+export const originUrl: Parser<string> = (raw) => {
+  const url = parseUrl(asText(raw) ?? "");
+  const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "";
+  if (!isOrigin || url.username !== "" || url.password !== "") {
+    return { mistake: "is not the URL of a node (use http://host:3000)" };
+  }
+  return { value: url.origin };
+};
+
+export function parseUrl(value: string): URL | null {
+  return URL.canParse(value) ? new URL(value) : null;
+}

@@ -1,0 +1,79 @@
+/**
+ * What a configuration file may say. Imported by the files of users (`import { defineConfig } from "fencepost/config"`),
+ * so it loads nothing. Every key has an environment variable that overrides it; docs/configuration.md lists both.
+ */
+
+/** A number and a unit: `250ms`, `10s`, `5m`, `1h`. */
+export type Duration = `${number}${"ms" | "s" | "m" | "h"}`;
+
+/** May be said for all chains at the top, and again for one chain in its entry. */
+export interface ChainOptions {
+  /** Blocks on top before an outcome is final; 0 is as soon as it is mined. */
+  readonly confirmations?: number;
+  /** Count confirmations, or trust the chain's own tag. */
+  readonly finality?: "confirmations" | "safe" | "finalized";
+  /** How often the head is asked for. */
+  readonly pollInterval?: Duration;
+  /** Which count of the chain takes part in nonce allocation. */
+  readonly nonceChainQuery?: "latest" | "pending" | "off";
+  /** How long a lane trusts its cached nonce; 0 asks the chain before every batch. */
+  readonly nonceStateTimeout?: Duration | 0;
+  /** After how long without a receipt the chain is asked directly. */
+  readonly staleReceiptTimeout?: Duration;
+  /** Receipt look-ups at the same time. */
+  readonly receiptWorkers?: number;
+  /** Look for a receipt as soon as a transaction is tracked. */
+  readonly fetchReceiptUponEntry?: boolean;
+  /** After how long without a receipt stored bytes are sent again. */
+  readonly resubmitInterval?: Duration | "off";
+  /** Transactions of a lane at the node beyond the mined nonce. */
+  readonly inFlightWindow?: number;
+  /** Blocks that may wait for a slow consumer. */
+  readonly blockQueueLength?: number;
+  /** Ceiling of the fee per gas; without it, five times the first attempt's. */
+  readonly maxFeeGwei?: number | string;
+}
+
+export interface ChainEntry extends ChainOptions {
+  /** Checked against what the endpoints say; without it, theirs is taken. */
+  readonly id?: number;
+  /** One URL, or several to fail over between. */
+  readonly rpc: string | readonly string[];
+}
+
+export interface FencepostConfig extends ChainOptions {
+  readonly databaseUrl?: string;
+  /** One chain. For several, use `chains`. */
+  readonly rpcUrl?: string | readonly string[];
+  readonly chains?: readonly ChainEntry[];
+
+  readonly privateKeys?: string | readonly string[];
+  readonly mnemonic?: string;
+  readonly keystoreDir?: string;
+  readonly keystorePasswordFile?: string;
+
+  readonly host?: string;
+  readonly port?: number;
+  readonly nodeId?: string;
+  readonly advertiseUrl?: string;
+  /** Each as `name:secret`. */
+  readonly apiKeys?: string | readonly string[];
+  readonly auth?: "keys" | "none";
+  readonly mode?: "basic" | "worker-queue";
+
+  readonly leaseDuration?: Duration;
+  readonly leaseRenewInterval?: Duration;
+  readonly clockSkewAllowance?: Duration;
+
+  readonly batchSize?: number;
+  readonly batchTimeout?: Duration;
+  readonly writerWorkers?: number;
+  readonly queueLimit?: number;
+  readonly drainTimeout?: Duration;
+  readonly logLevel?: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+}
+
+/** Gives a configuration file its types; returns what it is given. */
+export function defineConfig(config: FencepostConfig): FencepostConfig {
+  return config;
+}

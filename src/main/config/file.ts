@@ -1,0 +1,63 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename, extname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ConfigurationError } from "./config.ts";
+import type { ConfigFile } from "./sources.ts";
+
+export const CONFIG_FILES = ["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"] as const;
+
+/** The file named, else the one in the directory, else null. */
+export async function readConfigFile(directory: string, named: string | undefined): Promise<ConfigFile | null> {
+  const path = named === undefined ? findIn(directory) : resolve(directory, named);
+  if (path === null) return null;
+  const name = named ?? basename(path);
+  if (!existsSync(path)) throw new ConfigurationError([`${name}: there is no such file`]);
+  try {
+    return { name, content: extname(path) === ".json" ? await readJson(path) : await importModule(path) };
+  } catch (error) {
+    throw new ConfigurationError([`${name}: cannot be read: ${firstLine(error)}`]);
+  }
+}
+
+function findIn(directory: string): string | null {
+  const found = CONFIG_FILES.filter((name) => existsSync(resolve(directory, name)));
+  const [first, second] = found;
+  if (second !== undefined) {
+    throw new ConfigurationError([`${first}: there is ${second} beside it; keep one, or name one with --config`]);
+  }
+  return first === undefined ? null : resolve(directory, first);
+}
+
+/** The parser's own message quotes the text around the slip, which may well be a key: only the place is told. */
+async function readJson(path: string): Promise<unknown> {
+  const text = await readFile(path, "utf8");
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const position = /position (\d+)/.exec(String(error))?.[1];
+    if (position === undefined) throw new Error("it is not JSON");
+    const before = text.slice(0, Number(position)).split("\n");
+    throw new Error(`it is not JSON (line ${before.length}, column ${(before.at(-1) ?? "").length + 1})`);
+  }
+}
+
+/**
+ * Node loads TypeScript by itself from 22.18 on; before, jiti does. `fencepost/config` is pointed at this very copy, so
+ * that a file outside any project (a global install, a container) may import it too.
+ */
+async function importModule(path: string): Promise<unknown> {
+  const { createJiti } = await import("jiti");
+  const define = fileURLToPath(new URL(`./define${extname(import.meta.url)}`, import.meta.url));
+  const jiti = createJiti(import.meta.url, {
+    fsCache: false,
+    moduleCache: false,
+    alias: { "fencepost/config": define },
+  });
+  return jiti.import(path, { default: true });
+}
+
+function firstLine(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.split("\n", 1)[0] ?? "";
+}

@@ -1,0 +1,104 @@
+import { formatDuration, parseDuration } from "./duration.ts";
+
+/**
+ * A parser takes what an environment variable (always text) or a file (any value) says. A mistake is a phrase that
+ * follows the value in a sentence: `"10" is not a duration`. It never quotes the value itself, which may be a secret.
+ */
+export type Parsed<T> = { readonly value: T } | { readonly mistake: string };
+export type Parser<T> = (raw: unknown) => Parsed<T>;
+
+export const text: Parser<string> = (raw) => {
+  const value = asText(raw);
+  return value === null || value === "" ? { mistake: "is not a text" } : { value };
+};
+
+export function matching(pattern: RegExp, rule: string): Parser<string> {
+  return (raw) => {
+    const value = asText(raw);
+    return value !== null && pattern.test(value) ? { value } : { mistake: rule };
+  };
+}
+
+export function choice<const T extends string>(...values: readonly T[]): Parser<T> {
+  return (raw) => {
+    const value = values.find((one) => one === asText(raw));
+    return value === undefined ? { mistake: `is not one of ${values.join(", ")}` } : { value };
+  };
+}
+
+export const flag: Parser<boolean> = (raw) => {
+  const value = asText(raw);
+  if (value === "true") return { value: true };
+  if (value === "false") return { value: false };
+  return { mistake: "is neither true nor false" };
+};
+
+export function integer(least: number, most: number): Parser<number> {
+  return (raw) => {
+    const digits = asText(raw) ?? "";
+    const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
+    if (value >= least && value <= most) return { value };
+    return { mistake: `is not a whole number from ${least} to ${most}` };
+  };
+}
+
+const NOT_A_DURATION = { mistake: "is not a duration (use 10s, 250ms, 5m)" };
+
+/** In milliseconds. */
+export function duration(leastMs: number): Parser<number> {
+  return (raw) => {
+    const value = parseDuration(asText(raw) ?? "");
+    if (value === null) return NOT_A_DURATION;
+    return value < leastMs ? { mistake: `is too short (at least ${formatDuration(leastMs)})` } : { value };
+  };
+}
+
+/** `off` is null. */
+export function durationOrOff(leastMs: number): Parser<number | null> {
+  const parse = duration(leastMs);
+  return (raw) => {
+    if (asText(raw) === "off" || raw === false) return { value: null };
+    const parsed = parse(raw);
+    return parsed === NOT_A_DURATION ? { mistake: "is not a duration (use 10s, 250ms, 5m, or off)" } : parsed;
+  };
+}
+
+const GWEI_DECIMALS = 9;
+
+/** Gwei, up to nine decimals; the value is in wei. */
+export const gwei: Parser<bigint> = (raw) => {
+  const match = /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(asText(raw) ?? "");
+  if (match === null) return { mistake: "is not an amount of gwei (use 50 or 1.5)" };
+  const value = BigInt((match[1] ?? "") + (match[2] ?? "").padEnd(GWEI_DECIMALS, "0"));
+  return value > 0n ? { value } : { mistake: "is not more than zero" };
+};
+
+export function formatGwei(wei: bigint): string {
+  const digits = wei.toString().padStart(GWEI_DECIMALS + 1, "0");
+  const fraction = digits.slice(-GWEI_DECIMALS).replace(/0+$/, "");
+  return digits.slice(0, -GWEI_DECIMALS) + (fraction === "" ? "" : `.${fraction}`);
+}
+
+/** A list in a file, or comma-separated text; every item goes through `item`, and none may be given twice. */
+export function list<T>(item: Parser<T>, identity: (value: T) => unknown = (value) => value): Parser<readonly T[]> {
+  return (raw) => {
+    const items = typeof raw === "string" ? raw.split(",") : raw;
+    if (!Array.isArray(items) || items.length === 0) return { mistake: "is not a list (comma-separated)" };
+    const values: T[] = [];
+    const seen = new Set<unknown>();
+    for (const [index, one] of items.entries()) {
+      const parsed = item(one);
+      if ("mistake" in parsed) return { mistake: `is wrong at place ${index + 1}: ${parsed.mistake}` };
+      if (seen.has(identity(parsed.value))) return { mistake: `is wrong at place ${index + 1}: given before` };
+      seen.add(identity(parsed.value));
+      values.push(parsed.value);
+    }
+    return { value: values };
+  };
+}
+
+/** Text as people write it in a shell or a file; null for what has no such form. */
+export function asText(raw: unknown): string | null {
+  if (typeof raw === "string") return raw.trim();
+  return typeof raw === "number" || typeof raw === "boolean" ? String(raw) : null;
+}

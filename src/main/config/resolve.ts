@@ -1,0 +1,60 @@
+/**
+ * Who said what. A flag wins over the environment, the environment over a chain's entry in the file, that over the top
+ * of the file, that over the default. Every value that was given is judged, also one that another overrides.
+ */
+import { type ResolvedChain, resolveChains } from "./chains.ts";
+import { SETTING_KEYS, SETTINGS, type SettingKey, type Values } from "./schema.ts";
+import type { Setting } from "./setting.ts";
+import { type Entry, type Given, Mistakes, type Origin, quote, type Sources } from "./sources.ts";
+import { refuseUnknownKeys, refuseUnknownVariables } from "./unknown-names.ts";
+
+export interface Resolution {
+  readonly values: Values;
+  readonly origins: Readonly<Record<SettingKey, Origin>>;
+  readonly chains: readonly ResolvedChain[];
+  readonly mistakes: Mistakes;
+}
+
+export function resolve(sources: Sources): Resolution {
+  const mistakes = new Mistakes();
+  const content = contentOf(sources, mistakes);
+  refuseUnknownVariables(sources.variables, mistakes);
+  const values: Record<string, unknown> = {};
+  const origins: Record<string, Origin> = {};
+  for (const key of SETTING_KEYS) {
+    const setting: Setting<unknown> = SETTINGS[key];
+    values[key] = sources.command === "dev" ? (setting.devFallback ?? setting.fallback) : setting.fallback;
+    origins[key] = "default";
+    for (const given of givenFor(key, sources, content)) {
+      const parsed = mistakes.judge(setting, given);
+      values[key] = parsed === null ? values[key] : parsed.value;
+      origins[key] = given.origin;
+    }
+  }
+  const common = { values: values as Values, origins: origins as Record<SettingKey, Origin> };
+  const chains = resolveChains(common, { name: sources.file?.name ?? "", entries: content.chains }, mistakes);
+  return { ...common, chains, mistakes };
+}
+
+function contentOf({ file }: Sources, mistakes: Mistakes): Entry {
+  if (file === null) return {};
+  const { name, content } = file;
+  if (typeof content !== "object" || content === null || Array.isArray(content)) {
+    mistakes.add(name, `must give an object (export default defineConfig({ … })), not ${quote(content)}`);
+    return {};
+  }
+  refuseUnknownKeys({ name, entry: content as Entry, known: [...SETTING_KEYS, "chains"] }, mistakes);
+  return content as Entry;
+}
+
+/** Weakest first. An empty variable is an unset one: that is how shells and compose files unset. */
+function givenFor(key: SettingKey, sources: Sources, content: Entry): readonly Given[] {
+  const { variable } = SETTINGS[key];
+  const fromFile = Object.hasOwn(content, key) ? content[key] : undefined;
+  const all: readonly Given[] = [
+    { origin: "file", name: `${sources.file?.name}: ${key}`, raw: fromFile },
+    { origin: "environment", name: variable, raw: sources.variables[variable]?.trim() || undefined },
+    { origin: "flag", name: `--${key}`, raw: sources.flags[key] },
+  ];
+  return all.filter((given) => given.raw !== undefined);
+}

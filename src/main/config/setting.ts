@@ -1,0 +1,45 @@
+import { formatDuration } from "./duration.ts";
+import { choice, duration, integer, type Parser } from "./parsers.ts";
+
+export type Variable = `FENCEPOST_${string}`;
+
+export interface Setting<T> {
+  readonly variable: Variable;
+  readonly parse: Parser<T>;
+  readonly fallback: NoInfer<T>;
+  /** Where `dev` differs. */
+  readonly devFallback?: NoInfer<T>;
+  /** For `fencepost config` and the documentation; without secrets. */
+  show(value: NoInfer<T>): string;
+  /** The value is never quoted in a message. */
+  readonly secret?: boolean;
+}
+
+export function setting<T>(variable: Variable, rest: Omit<Setting<T>, "variable">): Setting<T> {
+  return { variable, ...rest };
+}
+
+interface Optional<T> {
+  readonly parse: Parser<T>;
+  readonly secret?: boolean;
+  show(value: NoInfer<T>): string;
+}
+
+/** A setting without a default: null until somebody sets it. */
+export function optional<T>(variable: Variable, { show, ...rest }: Optional<T>): Setting<T | null> {
+  return { variable, ...rest, fallback: null, show: (value) => (value === null ? "none" : show(value)) };
+}
+
+export function whole(variable: Variable, fallback: number, limits: readonly [number, number]): Setting<number> {
+  return { variable, parse: integer(...limits), fallback, show: String };
+}
+
+/** Durations, in milliseconds. */
+export function time(variable: Variable, fallbackMs: number, leastMs: number): Setting<number> {
+  return { variable, parse: duration(leastMs), fallback: fallbackMs, show: formatDuration };
+}
+
+/** The first value is the default. */
+export function oneOf<const T extends string>(variable: Variable, ...values: readonly [T, ...T[]]): Setting<T> {
+  return { variable, parse: choice(...values), fallback: values[0], show: String };
+}

@@ -1,0 +1,57 @@
+import type { Command } from "./config.ts";
+import type { SettingKey } from "./schema.ts";
+import type { Setting } from "./setting.ts";
+
+/** Who said it. Each wins over those before it. */
+export type Origin = "default" | "file" | "chain" | "environment" | "flag";
+
+export interface Sources {
+  readonly command: Command;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly file: ConfigFile | null;
+  readonly flags: Flags;
+}
+
+export interface ConfigFile {
+  /** As a message calls it. */
+  readonly name: string;
+  readonly content: unknown;
+}
+
+export type Flags = Readonly<Partial<Record<SettingKey, unknown>>>;
+
+/** An object of the file, whatever is in it. */
+export type Entry = Readonly<Record<string, unknown>>;
+
+export interface Given {
+  readonly origin: Origin;
+  readonly name: string;
+  readonly raw: unknown;
+}
+
+/** Collects everything that is wrong, so that people repair it in one go. */
+export class Mistakes {
+  readonly lines: string[] = [];
+
+  add(name: string, phrase: string): void {
+    this.lines.push(`${name}: ${phrase}`);
+  }
+
+  /** The value, or null after adding a line. */
+  judge<T>(setting: Pick<Setting<T>, "parse" | "secret">, given: Pick<Given, "name" | "raw">): { value: T } | null {
+    const parsed = setting.parse(given.raw);
+    if ("value" in parsed) return { value: parsed.value };
+    this.add(given.name, `${setting.secret === true ? "the value" : quote(given.raw)} ${parsed.mistake}`);
+    return null;
+  }
+}
+
+const LONGEST_QUOTE = 40;
+
+/** One short line, whatever the value is. */
+export function quote(raw: unknown): string {
+  if (typeof raw === "object" && raw !== null) return Array.isArray(raw) ? "a list" : "an object";
+  if (typeof raw !== "string") return String(raw);
+  const line = raw.replace(/\p{Cc}+/gu, " ");
+  return `"${line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)}…` : line}"`;
+}

@@ -1,0 +1,386 @@
+import { describe, expect, it } from "vitest";
+import type { Command } from "../../../src/main/config/config.ts";
+import { ConfigurationError } from "../../../src/main/config/config.ts";
+import { effectiveValues } from "../../../src/main/config/effective.ts";
+import { configFrom } from "../../../src/main/config/load.ts";
+import { NOT_YET_SUPPORTED, SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
+import type { Flags } from "../../../src/main/config/sources.ts";
+
+const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+const START = {
+  FENCEPOST_DATABASE_URL: "postgres://app:hunter2@db/app",
+  FENCEPOST_RPC_URL: "http://localhost:8545",
+  FENCEPOST_PRIVATE_KEYS: KEY,
+  FENCEPOST_API_KEYS: "ci:s3cret",
+};
+
+interface Given {
+  readonly command?: Command;
+  readonly env?: Record<string, string>;
+  readonly file?: unknown;
+  readonly flags?: Flags;
+}
+
+function load({ command = "config", env = {}, file, flags = {} }: Given) {
+  const content = file === undefined ? null : { name: "fencepost.config.ts", content: file };
+  return configFrom({ command, variables: { PATH: "/bin", ...env }, file: content, flags }, "host-1-abc");
+}
+
+function mistakes(given: Given): readonly string[] {
+  try {
+    load(given);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigurationError);
+    return (error as ConfigurationError).mistakes;
+  }
+  return [];
+}
+
+describe("defaults", () => {
+  it("are those of the documentation", () => {
+    const { config } = load({});
+    expect(config).toEqual({
+      databaseUrl: null,
+      chains: [],
+      chainDefaults: {
+        confirmations: 20,
+        finality: "confirmations",
+        pollIntervalMs: 1000,
+        nonceChainQuery: "latest",
+        nonceStateTimeoutMs: 30_000,
+        staleReceiptTimeoutMs: 60_000,
+        receiptWorkers: 10,
+        fetchReceiptUponEntry: false,
+        resubmitIntervalMs: 60_000,
+        inFlightWindow: 64,
+        blockQueueLength: 1000,
+        maxFeeWei: null,
+      },
+      signers: { privateKeys: [], mnemonic: null, keystore: null },
+      host: "127.0.0.1",
+      port: 3000,
+      nodeId: "host-1-abc",
+      advertiseUrl: null,
+      apiKeys: "none",
+      mode: "worker-queue",
+      lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
+      writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 },
+      queueLimit: 10_000,
+      drainTimeoutMs: 5000,
+      logLevel: "info",
+    });
+  });
+
+  it("of dev wait for two confirmations, unless told otherwise", () => {
+    expect(load({ command: "dev" }).config.chainDefaults.confirmations).toBe(2);
+    const env = { FENCEPOST_CONFIRMATIONS: "5" };
+    expect(load({ command: "dev", env }).config.chainDefaults.confirmations).toBe(5);
+  });
+});
+
+describe("who wins", () => {
+  it("flag over environment over file over default", () => {
+    const file = { port: 1, batchSize: 7 };
+    const env = { FENCEPOST_PORT: "2" };
+    expect(load({ file }).config).toMatchObject({ port: 1, writer: { batchSize: 7 } });
+    expect(load({ file, env }).config.port).toBe(2);
+    expect(load({ file, env, flags: { port: "3" } }).config.port).toBe(3);
+  });
+
+  it("takes an empty variable for an unset one", () => {
+    expect(load({ file: { port: 1 }, env: { FENCEPOST_PORT: " " } }).config.port).toBe(1);
+  });
+
+  it("judges what is overridden all the same", () => {
+    expect(mistakes({ file: { port: "x" }, env: { FENCEPOST_PORT: "2" } })).toHaveLength(1);
+  });
+
+  it("says who said it", () => {
+    const { resolution } = load({ file: { port: 1, host: "::1" }, env: { FENCEPOST_PORT: "2" } });
+    expect(resolution.origins).toMatchObject({ port: "environment", host: "file", mode: "default" });
+  });
+});
+
+describe("chains", () => {
+  it("is one chain where only an RPC URL is given, id read from it", () => {
+    const { config } = load({ env: { FENCEPOST_RPC_URL: "http://a, http://b" } });
+    expect(config.chains).toMatchObject([{ chainId: null, rpcUrls: ["http://a", "http://b"] }]);
+  });
+
+  it("may each differ from what holds for all", () => {
+    const chains = [
+      { id: 1, rpc: "https://one", finality: "finalized" },
+      { id: 10, rpc: ["https://ten", "https://ten-too"], confirmations: 3, resubmitInterval: "off", maxFeeGwei: 2 },
+    ];
+    const { config } = load({ file: { confirmations: 8, chains } });
+    expect(config.chains).toMatchObject([
+      { chainId: 1, rpcUrls: ["https://one"], settings: { finality: "finalized", resubmitIntervalMs: 60_000 } },
+      { chainId: 10, settings: { confirmations: 3, resubmitIntervalMs: null, maxFeeWei: 2_000_000_000n } },
+    ]);
+  });
+
+  it("bow to the environment, also in a chain's own setting", () => {
+    const file = { chains: [{ id: 1, rpc: "https://one", confirmations: 3 }] };
+    const env = { FENCEPOST_CONFIRMATIONS: "9", FENCEPOST_RPC_URL: "http://localhost:1" };
+    expect(load({ file, env }).config.chains).toMatchObject([
+      { chainId: 1, rpcUrls: ["http://localhost:1"], settings: { confirmations: 9 } },
+    ]);
+  });
+
+  it.each<[string, unknown, Record<string, string>, string[]]>([
+    ["not a list", "x", {}, ['fencepost.config.ts: chains: must be a list of at least one { id, rpc }, not "x"']],
+    ["empty", [], {}, ["fencepost.config.ts: chains: must be a list of at least one { id, rpc }, not a list"]],
+    ["not objects", [5], {}, ["fencepost.config.ts: chains[0]: must be an object with rpc, not 5"]],
+    [
+      "without rpc",
+      [{ id: 1 }],
+      {},
+      ["fencepost.config.ts: chains[0].rpc: is required (an http(s) URL, or a list of them)"],
+    ],
+    [
+      "with a bad id",
+      [{ id: 0, rpc: "http://a" }],
+      {},
+      ["fencepost.config.ts: chains[0].id: 0 is not a whole number from 1 to 9007199254740991"],
+    ],
+    [
+      "with a slip",
+      [{ id: 1, rpc: "http://a", confirmation: 3 }],
+      {},
+      ["fencepost.config.ts: chains[0]: confirmation: is not a setting (did you mean confirmations?)"],
+    ],
+    [
+      "twice",
+      [
+        { id: 1, rpc: "http://a" },
+        { id: 1, rpc: "http://b" },
+      ],
+      {},
+      ["fencepost.config.ts: chains[1]: chain 1 is in chains[0] already"],
+    ],
+    [
+      "behind one endpoint",
+      [
+        { id: 1, rpc: "http://a" },
+        { id: 2, rpc: "http://a" },
+      ],
+      {},
+      ["fencepost.config.ts: chains[1]: one of its endpoints is in chains[0] already"],
+    ],
+    [
+      "several and overridden",
+      [
+        { id: 1, rpc: "http://a" },
+        { id: 2, rpc: "http://b" },
+      ],
+      { FENCEPOST_RPC_URL: "http://c" },
+      ["FENCEPOST_RPC_URL: cannot override the 2 chains of fencepost.config.ts; change their rpc there"],
+    ],
+  ])("are refused: %s", (_, chains, env, expected) => {
+    expect(mistakes({ file: { chains }, env })).toEqual(expected);
+  });
+
+  it("refuse a second place for the endpoint", () => {
+    const file = { rpcUrl: "http://a", chains: [{ rpc: "http://b" }] };
+    expect(mistakes({ file })).toEqual([
+      "fencepost.config.ts: rpcUrl: cannot stand beside chains; move it into the chain's rpc",
+    ]);
+  });
+});
+
+describe("one clear line for", () => {
+  it.each<[string, Given, string]>([
+    [
+      "a number for a duration",
+      { env: { FENCEPOST_LEASE_DURATION: "10" } },
+      'FENCEPOST_LEASE_DURATION: "10" is not a duration (use 10s, 250ms, 5m)',
+    ],
+    [
+      "the same in the file",
+      { file: { leaseDuration: 10 } },
+      "fencepost.config.ts: leaseDuration: 10 is not a duration (use 10s, 250ms, 5m)",
+    ],
+    [
+      "a value that is no choice",
+      { env: { FENCEPOST_MODE: "fast" } },
+      'FENCEPOST_MODE: "fast" is not one of worker-queue, basic',
+    ],
+    ["a port out of range", { flags: { port: "70000" } }, '--port: "70000" is not a whole number from 0 to 65535'],
+    [
+      "a misspelt variable",
+      { env: { FENCEPOST_LEASE_DURATON: "10s" } },
+      "FENCEPOST_LEASE_DURATON: is not a setting (did you mean FENCEPOST_LEASE_DURATION?)",
+    ],
+    [
+      "a variable in lower case",
+      { env: { fencepost_port: "1" } },
+      "fencepost_port: is not a setting (did you mean FENCEPOST_PORT?)",
+    ],
+    ["a variable like nothing", { env: { FENCEPOST_ZZZZZZZZZZZZ: "1" } }, "FENCEPOST_ZZZZZZZZZZZZ: is not a setting"],
+    [
+      "a misspelt key",
+      { file: { databseUrl: "x" } },
+      "fencepost.config.ts: databseUrl: is not a setting (did you mean databaseUrl?)",
+    ],
+    [
+      "a key spelt as elsewhere",
+      { file: { DATABASE_URL: "x" } },
+      "fencepost.config.ts: DATABASE_URL: is not a setting (did you mean databaseUrl?)",
+    ],
+    [
+      "a file of another shape",
+      { file: [] },
+      "fencepost.config.ts: must give an object (export default defineConfig({ … })), not a list",
+    ],
+    [
+      "a renewal too rare",
+      { env: { FENCEPOST_LEASE_RENEW_INTERVAL: "5s" } },
+      "FENCEPOST_LEASE_RENEW_INTERVAL: 5s is too long for a lease of 10s (must be under half of it)",
+    ],
+    [
+      "a skew that eats the lease",
+      { env: { FENCEPOST_CLOCK_SKEW_ALLOWANCE: "10s" } },
+      "FENCEPOST_CLOCK_SKEW_ALLOWANCE: 10s leaves no time to renew a lease of 10s (skew and renew interval together must be shorter)",
+    ],
+    [
+      "a skew that leaves less than a renewal",
+      { env: { FENCEPOST_CLOCK_SKEW_ALLOWANCE: "7s" } },
+      "FENCEPOST_CLOCK_SKEW_ALLOWANCE: 7s leaves no time to renew a lease of 10s (skew and renew interval together must be shorter)",
+    ],
+    [
+      "half a keystore",
+      { env: { FENCEPOST_KEYSTORE_DIR: "keys" } },
+      "FENCEPOST_KEYSTORE_PASSWORD_FILE: is required with FENCEPOST_KEYSTORE_DIR",
+    ],
+    [
+      "the other half",
+      { file: { keystorePasswordFile: "p" } },
+      "FENCEPOST_KEYSTORE_DIR: is required with FENCEPOST_KEYSTORE_PASSWORD_FILE",
+    ],
+    [
+      "keys and no keys",
+      { env: { FENCEPOST_AUTH: "none", FENCEPOST_API_KEYS: "a:b" } },
+      'FENCEPOST_AUTH: "none" contradicts FENCEPOST_API_KEYS; set one of them',
+    ],
+    [
+      "keys demanded and none given",
+      { env: { FENCEPOST_AUTH: "keys" } },
+      "FENCEPOST_API_KEYS: is required with FENCEPOST_AUTH=keys",
+    ],
+    [
+      "a count beside a tag",
+      { env: { FENCEPOST_RPC_URL: "http://a", FENCEPOST_FINALITY: "safe", FENCEPOST_CONFIRMATIONS: "3" } },
+      'FENCEPOST_CONFIRMATIONS: has no effect with finality "safe"; remove one of them',
+    ],
+    [
+      "a count beside a tag in one chain",
+      { file: { chains: [{ rpc: "http://a", finality: "finalized", confirmations: 3 }] } },
+      'fencepost.config.ts: chains[0].confirmations: has no effect with finality "finalized"; remove one of them',
+    ],
+    [
+      "scopes",
+      { env: { FENCEPOST_API_KEYS: "ci:s3cret:read" } },
+      "FENCEPOST_API_KEYS: the value is wrong at place 1: scopes are not supported yet; use name:secret",
+    ],
+  ])("%s", (_, given, line) => {
+    expect(mistakes(given)).toEqual([line]);
+  });
+
+  it("each of several mistakes, all at once", () => {
+    const env = { FENCEPOST_PORT: "x", FENCEPOST_MODE: "y", FENCEPOST_NOPE_NOPE_NOPE: "1" };
+    expect(mistakes({ env, file: { host: {} } })).toHaveLength(4);
+  });
+
+  it("each setting that is still to come, wherever it is set", () => {
+    for (const [key, variable] of NOT_YET_SUPPORTED) {
+      expect(mistakes({ env: { [variable]: "1" } })).toEqual([`${variable}: is not supported yet; remove it`]);
+      expect(mistakes({ file: { [key]: 1 } })).toEqual([
+        `fencepost.config.ts: ${key}: is not supported yet; remove it`,
+      ]);
+    }
+  });
+
+  it("a value of any length, without line breaks", () => {
+    const [line = ""] = mistakes({ env: { FENCEPOST_MODE: `evil\n\u001b[2J${"x".repeat(10_000)}` } });
+    expect(line).toMatch(/^\P{Cc}{1,200}$/u);
+  });
+
+  it("keys that JavaScript treats specially", () => {
+    const file = JSON.parse('{ "__proto__": { "port": 1 }, "constructor": 1, "toString": 2 }');
+    expect(mistakes({ file })).toHaveLength(3);
+    expect(load({ file: Object.create({ port: 1 }) }).config.port).toBe(3000);
+  });
+});
+
+describe("an inherited count", () => {
+  it("is fine beside a chain's own tag", () => {
+    const file = { confirmations: 5, chains: [{ rpc: "http://a", finality: "finalized" }, { rpc: "http://b" }] };
+    expect(load({ file }).config.chains.map((chain) => chain.settings.finality)).toEqual([
+      "finalized",
+      "confirmations",
+    ]);
+  });
+});
+
+describe("what a command cannot do without", () => {
+  it("start: database, chain, signer, and a word about who may call", () => {
+    expect(mistakes({ command: "start" }).map((line) => line.split(":")[0])).toEqual([
+      "FENCEPOST_DATABASE_URL",
+      "FENCEPOST_RPC_URL",
+      "FENCEPOST_PRIVATE_KEYS",
+      "FENCEPOST_API_KEYS",
+    ]);
+    expect(mistakes({ command: "start", env: START })).toEqual([]);
+  });
+
+  it("start runs open only when told so", () => {
+    const { FENCEPOST_API_KEYS: _, ...rest } = START;
+    const { config } = load({ command: "start", env: { ...rest, FENCEPOST_AUTH: "none" } });
+    expect(config.apiKeys).toBe("none");
+    expect(load({ command: "start", env: START }).config.apiKeys).toEqual([{ name: "ci", secret: "s3cret" }]);
+  });
+
+  it("start takes any kind of signer, and chains of a file", () => {
+    const { FENCEPOST_PRIVATE_KEYS: _, FENCEPOST_RPC_URL: __, ...rest } = START;
+    const file = { chains: [{ rpc: "http://a" }] };
+    const mnemonic = "test test test test test test test test test test test junk";
+    expect(mistakes({ command: "start", file, env: { ...rest, FENCEPOST_MNEMONIC: mnemonic } })).toEqual([]);
+    const keystore = { FENCEPOST_KEYSTORE_DIR: "keys", FENCEPOST_KEYSTORE_PASSWORD_FILE: "pw" };
+    expect(load({ command: "start", file, env: { ...rest, ...keystore } }).config.signers).toEqual({
+      privateKeys: [],
+      mnemonic: null,
+      keystore: { directory: "keys", passwordFile: "pw" },
+    });
+  });
+
+  it("says once that a value is wrong, not also that it is missing", () => {
+    const env = { ...START, FENCEPOST_DATABASE_URL: "mysql://x", FENCEPOST_PRIVATE_KEYS: "0x12" };
+    expect(mistakes({ command: "start", env })).toHaveLength(2);
+  });
+
+  it("migrate: the database alone", () => {
+    expect(mistakes({ command: "migrate" })).toHaveLength(1);
+    expect(mistakes({ command: "migrate", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
+  });
+
+  it("dev: nothing", () => {
+    expect(mistakes({ command: "dev" })).toEqual([]);
+  });
+});
+
+describe("the table", () => {
+  it("spells each variable as its key", () => {
+    const variable = (key: string) => `FENCEPOST_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+    for (const key of SETTING_KEYS) expect(SETTINGS[key].variable).toBe(variable(key));
+    for (const [key, name] of NOT_YET_SUPPORTED) expect(name).toBe(variable(key));
+  });
+
+  it("reads back every default that it shows", () => {
+    const { resolution } = load({});
+    for (const { key, variable, value } of effectiveValues(resolution)) {
+      if (value === "none" || variable === null) continue;
+      const again = load({ env: { [variable]: value } }).resolution.values;
+      expect(again[key as keyof typeof again]).toEqual(resolution.values[key as keyof typeof again]);
+    }
+  });
+});

@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatDuration, parseDuration } from "../../../src/main/config/duration.ts";
+
+describe("durations", () => {
+  it.each([
+    ["10s", 10_000],
+    ["250ms", 250],
+    ["5m", 300_000],
+    ["1h", 3_600_000],
+    ["1.5s", 1500],
+    ["0.1s", 100],
+    ["2.005s", 2005],
+    ["0", 0],
+    ["0s", 0],
+    ["8760h", 31_536_000_000],
+  ])("reads %s", (text, ms) => {
+    expect(parseDuration(text)).toBe(ms);
+  });
+
+  it.each([
+    "",
+    "10",
+    "s",
+    "-1s",
+    "+1s",
+    "1 s",
+    "1S",
+    "10sec",
+    "1d",
+    "1e3ms",
+    "0x10s",
+    "1.5ms",
+    "1..5s",
+    "1m30s",
+    "8761h",
+    "∞",
+    "٣s",
+  ])("refuses %j", (text) => {
+    expect(parseDuration(text)).toBeNull();
+  });
+
+  it("reads back whatever it writes", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 31_536_000_000 }), (ms) => {
+        expect(parseDuration(formatDuration(ms))).toBe(ms);
+      }),
+    );
+  });
+
+  it("writes the largest unit that fits", () => {
+    expect([0, 250, 10_000, 90_000, 300_000, 7_200_000].map(formatDuration)).toEqual([
+      "0ms",
+      "250ms",
+      "10s",
+      "90s",
+      "5m",
+      "2h",
+    ]);
+  });
+
+  it("answers any text with whole milliseconds or null", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[0-9.]{0,20}(ms|s|m|h)?$/)), (text) => {
+        const ms = parseDuration(text);
+        expect(ms === null || (Number.isSafeInteger(ms) && ms >= 0)).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,112 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigurationError } from "../../../src/main/config/config.ts";
+import { defineConfig } from "../../../src/main/config/define.ts";
+import { loadConfig } from "../../../src/main/config/load.ts";
+
+let directory = "";
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "fencepost-config-"));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const write = (name: string, text: string) => writeFile(join(directory, name), text);
+const load = (configPath?: string) =>
+  loadConfig({ command: "config", variables: {}, workingDirectory: directory, nodeId: "n", configPath });
+const mistakes = async (configPath?: string) => {
+  const error = await load(configPath).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ConfigurationError);
+  return (error as ConfigurationError).mistakes;
+};
+
+const TYPED = `
+import { defineConfig } from "fencepost/config";
+const port: number = 4321;
+export default defineConfig({ port, chains: [{ id: 1, rpc: "https://one" }] });
+`;
+
+describe("configuration file", () => {
+  it("is optional", async () => {
+    expect((await load()).config.port).toBe(3000);
+  });
+
+  it("may be TypeScript that imports fencepost/config, outside any project", async () => {
+    await write("fencepost.config.ts", TYPED);
+    const { config } = await load();
+    expect(config.port).toBe(4321);
+    expect(config.chains[0]?.chainId).toBe(1);
+  });
+
+  it("may be JavaScript, as module or CommonJS", async () => {
+    await write("fencepost.config.js", "export default { port: 4001 };");
+    expect((await load()).config.port).toBe(4001);
+    await write("fencepost.config.js", "module.exports = { port: 4002 };");
+    expect((await load()).config.port).toBe(4002);
+  });
+
+  it("may be JSON", async () => {
+    await write("fencepost.config.json", '{ "port": 4003 }');
+    expect((await load()).config.port).toBe(4003);
+  });
+
+  it("may be named, also from elsewhere", async () => {
+    await write("fencepost.config.json", '{ "port": 1 }');
+    await write("other.json", '{ "port": 2 }');
+    expect((await load("other.json")).config.port).toBe(2);
+    expect((await load(join(directory, "other.json"))).config.port).toBe(2);
+  });
+
+  it("must exist where it is named", async () => {
+    expect(await mistakes("nope.ts")).toEqual(["nope.ts: there is no such file"]);
+  });
+
+  it("must be the only one", async () => {
+    await write("fencepost.config.json", "{}");
+    await write("fencepost.config.ts", "export default {};");
+    expect(await mistakes()).toEqual([
+      "fencepost.config.ts: there is fencepost.config.json beside it; keep one, or name one with --config",
+    ]);
+  });
+
+  it("says where JSON breaks, and quotes nothing of it", async () => {
+    await write("fencepost.config.json", '{\n  "privateKeys": "5ecre7"\n  "port": 1 }');
+    const [line = "", ...rest] = await mistakes();
+    expect(rest).toEqual([]);
+    expect(line).toMatch(/^fencepost\.config\.json: cannot be read: it is not JSON( \(line 3, column \d\))?$/);
+    await write("fencepost.config.json", "");
+    expect(await mistakes()).toHaveLength(1);
+  });
+
+  it.each([
+    ["a syntax error", "export default {{", /^fencepost\.config\.ts: cannot be read: .+$/],
+    ["an exception", 'throw new Error("first\\nsecond");', /^fencepost\.config\.ts: cannot be read: first$/],
+    [
+      "a missing import",
+      'import "./nowhere.ts"; export default {};',
+      /^fencepost\.config\.ts: cannot be read: .*nowhere.*$/,
+    ],
+    ["another kind of export", "export default () => ({});", /^fencepost\.config\.ts: must give an object .*$/],
+    [
+      "an unknown key",
+      "export default { prot: 1 };",
+      /^fencepost\.config\.ts: prot: is not a setting \(did you mean port\?\)$/,
+    ],
+  ])("is refused in one line for %s", async (_, text, expected) => {
+    await write("fencepost.config.ts", text);
+    const lines = await mistakes();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(expected);
+  });
+});
+
+describe("defineConfig", () => {
+  it("returns what it is given", () => {
+    const config = { leaseDuration: "10s", chains: [{ rpc: ["http://a"] }] } as const;
+    expect(defineConfig(config)).toBe(config);
+  });
+});

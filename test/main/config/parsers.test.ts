@@ -1,0 +1,166 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { apiKey, databaseUrl, mnemonic, originUrl, privateKey, rpcUrl } from "../../../src/main/config/credentials.ts";
+import {
+  choice,
+  duration,
+  durationOrOff,
+  flag,
+  formatGwei,
+  gwei,
+  integer,
+  list,
+  type Parser,
+  text,
+} from "../../../src/main/config/parsers.ts";
+import { SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
+
+const value = <T>(parser: Parser<T>, raw: unknown): T | string => {
+  const parsed = parser(raw);
+  return "value" in parsed ? parsed.value : `! ${parsed.mistake}`;
+};
+const refused = (parser: Parser<unknown>, raw: unknown) => "mistake" in parser(raw);
+
+describe("every parser", () => {
+  it("answers anything at all with a value or a one-line phrase, and never throws", () => {
+    const raw = fc.oneof(fc.anything(), fc.string({ unit: "binary" }), fc.webUrl(), fc.double(), fc.bigInt());
+    fc.assert(
+      fc.property(fc.constantFrom(...SETTING_KEYS), raw, (key, anything) => {
+        const parsed = SETTINGS[key].parse(anything);
+        if ("mistake" in parsed) expect(parsed.mistake).toMatch(/^\P{Cc}+$/u);
+        else expect(parsed.value).not.toBeUndefined();
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("reads a file's value and a variable's text alike", () => {
+    expect([value(integer(0, 9), 7), value(integer(0, 9), "7")]).toEqual([7, 7]);
+    expect([value(flag, true), value(flag, "true"), value(flag, "false")]).toEqual([true, true, false]);
+    expect(value(list(text), ["a", "b"])).toEqual(value(list(text), "a, b"));
+  });
+});
+
+describe("numbers", () => {
+  it.each([
+    "-1",
+    "1.5",
+    "1e3",
+    "0x10",
+    "",
+    " ",
+    "NaN",
+    "1_000",
+    "99999999999999999999",
+    null,
+    undefined,
+    [],
+    {},
+    1.5,
+    -1,
+    Number.NaN,
+  ])("refuses %j as a whole number", (raw) => {
+    expect(refused(integer(0, Number.MAX_SAFE_INTEGER), raw)).toBe(true);
+  });
+
+  it("keeps to its limits", () => {
+    expect(value(integer(1, 10), "0")).toBe("! is not a whole number from 1 to 10");
+    expect(value(integer(1, 10), "10")).toBe(10);
+  });
+
+  it("reads gwei exactly", () => {
+    expect(value(gwei, "1.5")).toBe(1_500_000_000n);
+    expect(value(gwei, "0.000000001")).toBe(1n);
+    expect(value(gwei, 50)).toBe(50_000_000_000n);
+    for (const raw of ["0", "0.0000000001", "-1", "1,5", "", "1.", ".5", "1e9"]) expect(refused(gwei, raw)).toBe(true);
+  });
+
+  it("writes gwei as it reads them", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 1n, max: 10n ** 23n }), (wei) => {
+        expect(value(gwei, formatGwei(wei))).toBe(wei);
+      }),
+    );
+  });
+});
+
+describe("durations and choices", () => {
+  it("say how it is written, or how long it must be", () => {
+    expect(value(duration(500), "10")).toBe("! is not a duration (use 10s, 250ms, 5m)");
+    expect(value(duration(500), 10)).toBe("! is not a duration (use 10s, 250ms, 5m)");
+    expect(value(duration(500), "100ms")).toBe("! is too short (at least 500ms)");
+    expect(value(duration(0), 0)).toBe(0);
+  });
+
+  it("turn off only where that means something", () => {
+    expect(value(durationOrOff(100), "off")).toBeNull();
+    expect(value(durationOrOff(100), "50ms")).toBe("! is too short (at least 100ms)");
+    expect(value(durationOrOff(100), "of")).toBe("! is not a duration (use 10s, 250ms, 5m, or off)");
+    expect(refused(duration(100), "off")).toBe(true);
+  });
+
+  it("name what may be chosen", () => {
+    expect(value(choice("a", "b"), "c")).toBe("! is not one of a, b");
+  });
+});
+
+describe("lists", () => {
+  it("name the place of the mistake, counted from one", () => {
+    expect(value(list(integer(0, 9)), "1,2,x")).toBe("! is wrong at place 3: is not a whole number from 0 to 9");
+    expect(value(list(integer(0, 9)), [1, 1])).toBe("! is wrong at place 2: given before");
+    expect(value(list(text), [])).toBe("! is not a list (comma-separated)");
+    expect(refused(list(text), "a,,b")).toBe(true);
+  });
+});
+
+describe("credentials", () => {
+  const key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+
+  it("take a private key with or without prefix, in any casing", () => {
+    expect(value(privateKey, key)).toBe(`0x${key}`);
+    expect(value(privateKey, ` 0x${key.toUpperCase()} `)).toBe(`0x${key}`);
+  });
+
+  it.each([
+    ["", "empty"],
+    [key.slice(1), "63 digits"],
+    [`${key}0`, "65 digits"],
+    [key.replace("a", "g"), "no hex"],
+    ["0".repeat(64), "zero"],
+    ["fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", "the order itself"],
+    ["f".repeat(64), "above the order"],
+  ])("refuse %j (%s)", (raw) => {
+    expect(refused(privateKey, raw)).toBe(true);
+  });
+
+  it("see two spellings of one key as given twice", () => {
+    expect(value(list(privateKey), `${key},0x${key.toUpperCase()}`)).toBe("! is wrong at place 2: given before");
+  });
+
+  it("count a mnemonic's words", () => {
+    const words = "test test test test test test test test test test test junk";
+    expect(value(mnemonic, `  ${words.replaceAll(" ", "  ").toUpperCase()}`)).toBe(words);
+    for (const raw of ["", "test", `${words} test`, words.replace("junk", "ju-nk")])
+      expect(refused(mnemonic, raw)).toBe(true);
+  });
+
+  it("read an API key, and take no scope that nobody would enforce", () => {
+    expect(value(apiKey, "ci:s3cret")).toEqual({ name: "ci", secret: "s3cret" });
+    expect(value(apiKey, "ci:s3cret:read+write")).toBe("! scopes are not supported yet; use name:secret");
+    for (const raw of ["", "ci", "ci:", ":secret", "c i:secret", "ci:sec ret", "a:b:c:d"])
+      expect(refused(apiKey, raw)).toBe(true);
+  });
+
+  it("tell database, endpoint and node URLs apart", () => {
+    expect(refused(databaseUrl, "postgres://u:p@h:5432/d")).toBe(false);
+    expect(refused(databaseUrl, "postgresql:///d?host=/var/run/postgresql")).toBe(false);
+    for (const raw of ["", "mysql://h/d", "localhost:5432", "http://h"]) expect(refused(databaseUrl, raw)).toBe(true);
+    expect(refused(rpcUrl, "https://rpc.example/v3/token")).toBe(false);
+    expect(value(rpcUrl, "wss://rpc.example")).toBe("! WebSocket endpoints are not supported yet");
+    for (const raw of ["", "rpc.example", "ftp://rpc.example"]) expect(refused(rpcUrl, raw)).toBe(true);
+    expect(value(originUrl, "http://node-1:3000/")).toBe("http://node-1:3000");
+    for (const raw of ["node-1:3000", "http://u:p@node", "http://node/path", "http://node?x=1", ""]) {
+      expect(refused(originUrl, raw)).toBe(true);
+    }
+  });
+});
