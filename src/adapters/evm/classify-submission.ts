@@ -44,7 +44,7 @@ function clausesOf(text: string): readonly string[] {
     .filter((clause) => clause !== "");
 }
 
-const CLAUSE_ENDS = /[:;,"()[\]{}|\\<>\n\r]|\.(?=\s|$)|(?<!\w)'|'(?!\w)/;
+const CLAUSE_ENDS = /[:;,="()[\]{}|\\<>\n\r]|\.(?=\s|$)|(?<!\w)'|'(?!\w)/;
 
 const MATCHERS = SUBMISSION_WORDINGS.map((wording) => ({ wording, pattern: toPattern(wording.says) }));
 
