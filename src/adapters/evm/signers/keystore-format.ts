@@ -72,6 +72,8 @@ function readDerivation(crypto: Fields, source: string): KeyDerivation {
   if (crypto.kdf === "scrypt") {
     const [n, r, p] = [read.count(params, "n"), read.count(params, "r"), read.count(params, "p")];
     if (128 * r * (n + p) > MAX_SCRYPT_BYTES) throw new BadKey(`${source}: scrypt would need more than 1 GiB`);
+    // RFC 7914 section 2 demands it, and OpenSSL refuses anything else.
+    if (Math.log2(n) >= 16 * r) throw new BadKey(`${source}: scrypt's n must be below 2^${16 * r} where r is ${r}`);
     if (!Number.isInteger(Math.log2(n)) || n < 2) throw new BadKey(`${source}: scrypt's n must be a power of two`);
     return { kdf: "scrypt", n, r, p, salt, keyLength };
   }

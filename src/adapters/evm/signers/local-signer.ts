@@ -7,12 +7,13 @@ import { deriveMnemonicKeys, type MnemonicSource } from "./mnemonic.ts";
 import { parsePrivateKeys, type SigningKey } from "./private-keys.ts";
 import { type CurveKind, SigningThread, type StartWorker, startSignWorker } from "./signing-thread.ts";
 
-/** Where keys come from; any combination. */
+/** Where keys come from; any combination, in the shape the configuration has. */
 export interface KeySources {
   /** Hex, with or without prefix. */
   readonly privateKeys?: readonly string[];
-  readonly mnemonic?: MnemonicSource;
-  readonly keystore?: KeystoreSource;
+  /** The phrase alone: its first account. */
+  readonly mnemonic?: MnemonicSource | string | null;
+  readonly keystore?: KeystoreSource | null;
 }
 
 export interface LocalSignerOptions {
@@ -43,11 +44,12 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   return new ThreadedSigner({ addresses: keys.map(({ address }) => address), threads, curve: kind ?? "javascript" });
 }
 
-async function loadKeys(sources: KeySources): Promise<readonly SigningKey[]> {
+async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promise<readonly SigningKey[]> {
+  const phrase = typeof mnemonic === "string" ? { phrase: mnemonic } : mnemonic;
   const keys = [
-    ...parsePrivateKeys(sources.privateKeys ?? []),
-    ...(sources.mnemonic === undefined ? [] : await deriveMnemonicKeys(sources.mnemonic)),
-    ...(sources.keystore === undefined ? [] : await loadKeystoreDirectory(sources.keystore)),
+    ...parsePrivateKeys(privateKeys ?? []),
+    ...(phrase ? await deriveMnemonicKeys(phrase) : []),
+    ...(keystore ? await loadKeystoreDirectory(keystore) : []),
   ];
   return [...new Map(keys.map((key) => [key.address, key])).values()];
 }

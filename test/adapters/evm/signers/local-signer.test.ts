@@ -130,7 +130,7 @@ describe("key sources", () => {
 
   it("composes sources, and a key given twice is one signer", async () => {
     const first = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
-    const signer = await start({ keys: { privateKeys: [key, first], mnemonic: { phrase } } });
+    const signer = await start({ keys: { privateKeys: [key, first], mnemonic: phrase, keystore: null } });
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
