@@ -1,0 +1,14 @@
+export type { Created, CreateRequest, Include, TransactionView } from "./application/api.ts";
+export { ERROR_CATALOGUE, type ErrorCode, FencepostError } from "./domain/errors.ts";
+export type { State, SubState } from "./domain/transitions.ts";
+export { defineConfig, type FencepostConfig } from "./main/config/define.ts";
+export {
+  createFencepost,
+  type Fencepost,
+  type FencepostOptions,
+  type FollowOptions,
+  type SendOptions,
+  type WaitOptions,
+} from "./main/library.ts";
+export type { CompletionRecord } from "./ports/query-store.ts";
+export type { TelemetryEvent } from "./ports/telemetry.ts";

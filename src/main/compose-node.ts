@@ -1,0 +1,77 @@
+import { createEvmChain } from "../adapters/evm/chain.ts";
+import { createCodec } from "../adapters/evm/codec.ts";
+import { createLocalSigner, type KeySources } from "../adapters/evm/signers/local-signer.ts";
+import { migrate } from "../adapters/postgres/migrate.ts";
+import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import { createEntropy } from "../adapters/system/entropy.ts";
+import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
+import { FencepostNode } from "../application/node.ts";
+import type { NodeSettings } from "../application/settings.ts";
+import type { Chain } from "../ports/chain.ts";
+import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
+import type { Signer } from "../ports/signer.ts";
+import type { ChainConfig } from "./config/config.ts";
+
+export interface NodeParts {
+  readonly databaseUrl: string;
+  readonly chains: readonly ChainConfig[];
+  readonly signers: KeySources;
+  readonly settings: NodeSettings;
+  readonly sinks: readonly TelemetrySink[];
+  readonly failpoint?: Failpoints;
+}
+
+export interface ComposedNode {
+  readonly node: FencepostNode;
+  readonly store: PostgresStore;
+  readonly chains: readonly Chain[];
+  /** The node first, then what it stood on. */
+  close(): Promise<void>;
+}
+
+/** Opens the adapters and builds a node on them. Whatever was opened is closed again where a later one fails. */
+export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
+  const opened: { close(): Promise<void> }[] = [];
+  const keep = <T extends { close(): Promise<void> }>(resource: T): T => {
+    opened.unshift(resource);
+    return resource;
+  };
+  try {
+    const telemetry = createTelemetry(parts.sinks);
+    const entropy = createEntropy(systemClock);
+    const signer: Signer = keep(await createLocalSigner({ keys: parts.signers }));
+    const chains = await Promise.all(
+      parts.chains.map(async ({ chainId, rpcUrls, settings }) => {
+        const id = chainId === null ? {} : { chainId };
+        const options = {
+          urls: rpcUrls,
+          telemetry,
+          clock: systemClock,
+          entropy,
+          feeMarketMaxAgeMs: settings.pollIntervalMs,
+        };
+        return { chain: keep(await createEvmChain({ ...options, ...id })), settings };
+      }),
+    );
+    await migrate({ databaseUrl: parts.databaseUrl });
+    const leaseDurationMs = parts.settings.lease.durationMs;
+    const store = keep(
+      await openPostgresStore({ databaseUrl: parts.databaseUrl, clock: systemClock, leaseDurationMs }),
+    );
+    const failpoint = parts.failpoint ?? noFailpoints;
+    const ports = { store, chains, signer, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
+    const node = new FencepostNode(ports, parts.settings);
+    await node.start();
+    opened.unshift({ close: () => node.close() });
+    return { node, store, chains: chains.map(({ chain }) => chain), close: () => closeAll(opened) };
+  } catch (error) {
+    await closeAll(opened);
+    throw error;
+  }
+}
+
+/** In order; one that fails to close does not keep the others open. */
+async function closeAll(resources: readonly { close(): Promise<void> }[]): Promise<void> {
+  for (const resource of resources) await resource.close().catch(() => undefined);
+}

@@ -1,0 +1,132 @@
+import { createCodec } from "../adapters/evm/codec.ts";
+import { type IntakeClient, insertIntake } from "../adapters/postgres/intake.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import { createEntropy } from "../adapters/system/entropy.ts";
+import type { TelemetrySink } from "../adapters/system/telemetry.ts";
+import type { Created, CreateRequest, Include, TransactionView } from "../application/api.ts";
+import { normalise } from "../application/stages/1-create/normalise.ts";
+import { FencepostError } from "../domain/errors.ts";
+import { isSettled } from "../domain/transitions.ts";
+import type { CompletionRecord } from "../ports/query-store.ts";
+import { type ComposedNode, composeNode } from "./compose-node.ts";
+import type { ChainEntry, FencepostConfig } from "./config/define.ts";
+import { configFrom } from "./config/load.ts";
+import { partsOf } from "./service.ts";
+
+export interface FencepostOptions
+  extends Omit<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile"> {
+  readonly databaseUrl: string;
+  readonly chains: readonly ChainEntry[];
+  /** Private keys, or where keys come from. */
+  readonly signers:
+    | readonly string[]
+    | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile">;
+  /** Every event the node reports, for one's own logs and metrics. */
+  readonly onEvent?: TelemetrySink;
+}
+
+export interface SendOptions {
+  /** The caller's own open client: the intent commits or rolls back with the caller's rows. */
+  readonly client?: IntakeClient;
+}
+
+export interface WaitOptions {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface FollowOptions {
+  /** The last sequence number that was dealt with; 0 begins at the beginning. */
+  readonly after?: number;
+  readonly epoch?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Fencepost {
+  /** Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. */
+  send(intent: CreateRequest, options?: SendOptions): Promise<Created>;
+  get(txId: string, include?: readonly Include[]): Promise<TransactionView>;
+  /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. */
+  waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
+  /** The ordered feed, without end. */
+  completions(options?: FollowOptions): AsyncGenerator<CompletionRecord, void, undefined>;
+  close(): Promise<void>;
+}
+
+const LOOK_EVERY_MS = 100;
+const POLL_MS = 20_000;
+
+/** The same node that `fencepost start` runs, inside this process and without HTTP. */
+export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
+  const { signers, onEvent, ...settings } = options;
+  const keys = Array.isArray(signers) ? { privateKeys: signers as readonly string[] } : signers;
+  const entropy = createEntropy(systemClock);
+  const file = { name: "createFencepost", content: { auth: "none", ...settings, ...keys } };
+  const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
+  const composed = await composeNode({
+    ...partsOf(config, config.advertiseUrl ?? "embedded:"),
+    sinks: onEvent === undefined ? [] : [onEvent],
+  });
+  return new EmbeddedFencepost(composed);
+}
+
+class EmbeddedFencepost implements Fencepost {
+  private readonly composed: ComposedNode;
+  private readonly closing = new AbortController();
+
+  constructor(composed: ComposedNode) {
+    this.composed = composed;
+  }
+
+  async send(intent: CreateRequest, { client }: SendOptions = {}): Promise<Created> {
+    if (client === undefined) return this.composed.node.api.create(intent);
+    const chainIds = this.composed.chains.map(({ chainId }) => chainId);
+    const entropy = createEntropy(systemClock);
+    const normalised = normalise({ codec: createCodec(), entropy, chainIds }, intent);
+    await insertIntake(client, normalised);
+    const { txId, lane, requestId } = normalised;
+    return { outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" };
+  }
+
+  get(txId: string, include?: readonly Include[]): Promise<TransactionView> {
+    return this.composed.node.api.transaction(txId, include);
+  }
+
+  async waitFor(txId: string, { timeoutMs, signal }: WaitOptions = {}): Promise<TransactionView> {
+    const untilMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : systemClock.monotonicMs() + timeoutMs;
+    const stop = AbortSignal.any([this.closing.signal, ...(signal === undefined ? [] : [signal])]);
+    for (;;) {
+      stop.throwIfAborted();
+      const found = await this.get(txId);
+      if (isSettled(found.state)) return found;
+      if (systemClock.monotonicMs() >= untilMs) {
+        throw new FencepostError(
+          "UNAVAILABLE",
+          `${txId} is ${found.state} after ${timeoutMs} ms; it goes on all the same`,
+          { txId },
+        );
+      }
+      await systemClock.sleep(LOOK_EVERY_MS, stop);
+    }
+  }
+
+  async *completions({
+    after = 0,
+    epoch,
+    signal,
+  }: FollowOptions = {}): AsyncGenerator<CompletionRecord, void, undefined> {
+    const stop = AbortSignal.any([this.closing.signal, ...(signal === undefined ? [] : [signal])]);
+    let from = after;
+    while (!stop.aborted) {
+      const query = { after: from, waitMs: POLL_MS, signal: stop, ...(epoch === undefined ? {} : { epoch }) };
+      const page = await this.composed.node.api.completions(query);
+      for (const item of page.items) yield item;
+      from = page.next;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort(new Error("Fencepost was closed"));
+    await this.composed.close();
+  }
+}

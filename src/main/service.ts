@@ -1,0 +1,122 @@
+import { dashboardFiles } from "../adapters/dashboard/files.ts";
+import { createCodec } from "../adapters/evm/codec.ts";
+import type { KeySources } from "../adapters/evm/signers/local-signer.ts";
+import { createHttpServer } from "../adapters/http/server.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import { createLogSink } from "../adapters/system/log-sink.ts";
+import type { Logger } from "../adapters/system/logger.ts";
+import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
+import type { FencepostApi } from "../application/api.ts";
+import { unavailable } from "../domain/errors.ts";
+import type { Failpoints } from "../ports/failpoints.ts";
+import { type ComposedNode, composeNode } from "./compose-node.ts";
+import type { Config, SignerConfig } from "./config/config.ts";
+import { version } from "./version.ts";
+
+export interface Service {
+  readonly url: string;
+  readonly nodeId: string;
+  /** Drains, releases the lanes, closes. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+export interface ServiceOptions {
+  readonly config: Config & { readonly databaseUrl: string };
+  readonly logger: Logger;
+  readonly failpoint?: Failpoints;
+}
+
+/** One node behind HTTP. The port is taken first: a mistake there should show before anything else has been touched. */
+export async function startService({ config, logger, failpoint }: ServiceOptions): Promise<Service> {
+  const codec = createCodec();
+  const checksum = codec.checksum.bind(codec);
+  const metrics = createMetrics({ checksum });
+  const api = deferredApi();
+  const http = createHttpServer({
+    api: api.face,
+    apiKeys: config.apiKeys,
+    metrics: () => metrics.expose(),
+    checksum,
+    version,
+    clock: systemClock,
+    files: await dashboardFiles(),
+    logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
+    onResponse: metrics.httpRequest,
+  });
+  const { url } = await http.listen(config.host, config.port);
+  try {
+    const composed = await composeNode({
+      ...partsOf(config, config.advertiseUrl ?? url),
+      sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
+      ...(failpoint === undefined ? {} : { failpoint }),
+    });
+    api.resolve(composed.node.api);
+    connectGauges(metrics, composed);
+    return { url, nodeId: config.nodeId, stop: once(() => stop(http, composed)) };
+  } catch (error) {
+    await http.close(0);
+    throw error;
+  }
+}
+
+export function partsOf(config: Config & { readonly databaseUrl: string }, url: string) {
+  const { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs } = config;
+  return {
+    databaseUrl: config.databaseUrl,
+    chains: config.chains,
+    signers: keySources(config.signers),
+    settings: { nodeId, url, version, mode, lease, writer, queueLimit, drainTimeoutMs },
+  };
+}
+
+function keySources({ privateKeys, mnemonic, keystore }: SignerConfig): KeySources {
+  return {
+    privateKeys,
+    ...(mnemonic === null ? {} : { mnemonic: { phrase: mnemonic } }),
+    ...(keystore === null ? {} : { keystore }),
+  };
+}
+
+/** Requests that come before the node is up are told so, instead of being refused a connection. */
+function deferredApi(): { readonly face: FencepostApi; resolve(api: FencepostApi): void } {
+  let current: FencepostApi | null = null;
+  const face = new Proxy({} as FencepostApi, {
+    get: (_, method: keyof FencepostApi) => {
+      if (current !== null) return current[method];
+      if (method === "readiness") return async () => ({ ready: false, database: false, chains: [], draining: false });
+      return () => Promise.reject(unavailable("this node is starting"));
+    },
+  });
+  return {
+    face,
+    resolve: (api) => {
+      current = api;
+    },
+  };
+}
+
+function connectGauges(metrics: Metrics, { node, store }: ComposedNode): void {
+  metrics.connect({
+    leasesHeld: () => node.gauges().lanesHeld,
+    writerQueueDepth: () => node.gauges().writerQueueDepth,
+    receiptBacklog: () => node.gauges().receiptBacklog,
+    pendingDepth: () => node.gauges().pendingDepth,
+    pendingOldestAgeMs: () => node.gauges().oldestPendingAgeSeconds * 1_000,
+    transactionStates: () => store.liveStates(),
+  });
+}
+
+async function stop(http: ReturnType<typeof createHttpServer>, composed: ComposedNode): Promise<void> {
+  composed.node.drain();
+  http.drain();
+  await composed.close();
+  await http.close();
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  return () => {
+    running ??= work();
+    return running;
+  };
+}
