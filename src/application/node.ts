@@ -190,7 +190,7 @@ export class FencepostNode {
 
   /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
   private async beat(): Promise<void> {
-    for (let count = 0; !this.stopping.signal.aborted; count++) {
+    while (!this.stopping.signal.aborted) {
       await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
       if (this.halted !== null) continue;
       const nowMs = this.ports.clock.monotonicMs();

@@ -32,6 +32,7 @@ export interface LeaseEvents {
 }
 
 const RETRY_MS = 250;
+const SWEEP_MS = 500;
 
 export class Lease {
   private readonly ports: LeasePorts;
@@ -40,7 +41,7 @@ export class Lease {
   private readonly stopping = new AbortController();
   private current: string | null = null;
   private deadlineMs = Number.NEGATIVE_INFINITY;
-  private loop: Promise<void> | null = null;
+  private loop: Promise<unknown> | null = null;
   /** Counters of other instances as last seen change, and when, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
 
@@ -63,7 +64,7 @@ export class Lease {
 
   async start(): Promise<void> {
     await this.register();
-    this.loop = this.run();
+    this.loop = Promise.all([this.renewing(), this.sweeping()]);
   }
 
   /** Graceful end: lanes released and the instance retired, so that nobody has to wait for an expiry. */
@@ -102,12 +103,18 @@ export class Lease {
     this.deadlineMs = startedMs + this.settings.lease.durationMs - this.settings.lease.clockSkewMs;
   }
 
-  private async run(): Promise<void> {
-    let waitMs = this.settings.lease.renewIntervalMs;
+  private async renewing(): Promise<void> {
+    const { renewIntervalMs } = this.settings.lease;
+    let waitMs = renewIntervalMs;
     while (await this.pause(waitMs)) {
-      const alive = await this.renew();
-      waitMs = alive ? this.settings.lease.renewIntervalMs : Math.min(RETRY_MS, this.settings.lease.renewIntervalMs);
-      if (alive) await this.sweep();
+      waitMs = (await this.renew()) ? renewIntervalMs : Math.min(RETRY_MS, renewIntervalMs);
+    }
+  }
+
+  /** Often enough that a dead node's lanes are free half a second after its lease has run out. */
+  private async sweeping(): Promise<void> {
+    while (await this.pause(Math.min(SWEEP_MS, this.settings.lease.renewIntervalMs))) {
+      if (this.mayAct()) await this.sweep();
     }
   }
 
@@ -145,7 +152,7 @@ export class Lease {
       const freed = await this.declareDead();
       if (freed) this.events.onFreed();
     } catch {
-      // The next renewal tries again; a database that does not answer frees nobody.
+      // The next sweep tries again; a database that does not answer frees nobody.
     }
   }
 

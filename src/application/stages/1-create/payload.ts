@@ -7,7 +7,7 @@ import { asObject, join, optionalQuantity, parseHex, refuseUnknownKeys } from ".
 
 const MAX_DATA_BYTES = 96 * 1024;
 const MAX_ACCESS_LIST = 1_000;
-const MAX_UINT64 = (1n << 64n) - 1n;
+const MAX_GAS = (1n << 63n) - 1n;
 
 const SHARED_KEYS = ["value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "accessList", "type"];
 const FORMS = {
@@ -42,7 +42,7 @@ export function normalisePayload(codec: Codec, input: unknown): Payload {
     throw invalid(form === "deploy" ? "payload.bytecode" : "payload.data", `must be at most ${MAX_DATA_BYTES} bytes`);
   }
   const value = optionalQuantity(fields.value, "payload.value") ?? 0n;
-  const gas = optionalQuantity(fields.gas, "payload.gas", MAX_UINT64);
+  const gas = optionalQuantity(fields.gas, "payload.gas", MAX_GAS);
   const accessList = parseAccessList(codec, fields.accessList);
   return {
     to: target,
