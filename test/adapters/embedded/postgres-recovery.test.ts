@@ -11,6 +11,7 @@ import {
 } from "../../../src/adapters/embedded/postgres.ts";
 import { findProcess, run, sendSignal } from "../../../src/adapters/embedded/processes.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { everyCommand } from "../../support/every-command.ts";
 import { query } from "../../support/query.ts";
 import { type PostgresProcess, spawnEmbeddedPostgres } from "../../support/spawn-embedded-postgres.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -219,12 +220,6 @@ async function findDraft(): Promise<string | null> {
 async function processesHere(): Promise<string[]> {
   const commands = (await everyCommand()).filter((command) => command.includes(temporary.path));
   return commands.filter((command) => /postgres|initdb/.test(command.split(" ")[0] ?? ""));
-}
-
-async function everyCommand(): Promise<string[]> {
-  if (process.platform !== "linux") return (await run("ps", ["-A", "-ww", "-o", "command="])).stdout.split("\n");
-  const pids = (await readdir("/proc")).map(Number).filter((pid) => pid > 0);
-  return (await Promise.all(pids.map(findProcess))).map((live) => live?.command ?? "");
 }
 
 /** A server that nobody supervises. */

@@ -9,8 +9,10 @@ import {
   startEmbeddedPostgres,
 } from "../../../src/adapters/embedded/postgres.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { everyCommand } from "../../support/every-command.ts";
 import { query } from "../../support/query.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/temporary-directory.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 let temporary: TemporaryDirectory;
 const started: EmbeddedPostgres[] = [];
@@ -79,6 +81,14 @@ describe("a server of one's own", () => {
     const server = await start({ directory: join(temporary.path, `it's "here" ${"x".repeat(120)}`, "päth") });
     expect(await query(server.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
+});
+
+test("stop leaves neither the server nor its guard running", async () => {
+  const server = await start();
+  const pattern = new RegExp(`guard ${server.pid} INT|${temporary.path}`);
+  expect((await everyCommand()).filter((command) => pattern.test(command)).length).toBeGreaterThanOrEqual(2);
+  await server.stop();
+  await waitUntil(async () => !(await everyCommand()).some((command) => pattern.test(command)), "all of it has ended");
 });
 
 describe("restart", () => {

@@ -8,13 +8,21 @@ export interface DevAccount {
   readonly privateKey: `0x${string}`;
 }
 
-/** m/44'/60'/0'/0/i. viem is loaded here and not above, because importing it takes longer than starting the chain. */
+/** Where wallets look first (BIP-44); the accounts are its children 0, 1, 2, … */
+const DERIVATION_PATH = "m/44'/60'/0'/0";
+
+/** viem is loaded here and not above, because importing it takes longer than starting the chain. */
 export async function deriveAccounts(mnemonic: string, count: number): Promise<readonly DevAccount[]> {
-  const [{ mnemonicToAccount }, { bytesToHex }] = await Promise.all([import("viem/accounts"), import("viem")]);
-  return Array.from({ length: count }, (_, addressIndex) => {
-    const account = mnemonicToAccount(mnemonic, { addressIndex });
-    const key = account.getHdKey().privateKey;
+  const [{ mnemonicToAccount, privateKeyToAddress }, { bytesToHex }] = await Promise.all([
+    import("viem/accounts"),
+    import("viem"),
+  ]);
+  // Stretching the phrase into a seed is the slow part: done once, not per account.
+  const parent = mnemonicToAccount(mnemonic, { path: DERIVATION_PATH }).getHdKey();
+  return Array.from({ length: count }, (_, index) => {
+    const key = parent.deriveChild(index).privateKey;
     if (key === null) throw new EmbeddedError("START_FAILED", "the mnemonic yields no private key");
-    return { address: account.address, privateKey: bytesToHex(key) };
+    const privateKey = bytesToHex(key);
+    return { address: privateKeyToAddress(privateKey), privateKey };
   });
 }

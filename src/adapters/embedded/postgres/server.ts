@@ -55,7 +55,7 @@ export async function startServer(request: ServerRequest): Promise<RunningServer
   if (outcome === "ready") return server;
   await server.stop("fast");
   request.signal?.throwIfAborted();
-  throw explain(await logSince(request.cluster.logFile, logFrom), request);
+  throw explain((await logSince(request.cluster.logFile, logFrom)) || (await exited), request);
 }
 
 /**
@@ -115,10 +115,7 @@ function explain(log: string, { port, cluster }: ServerRequest): Error {
   if (/could not bind .*address already in use/i.test(log)) return portTaken(port);
   if (/pre-existing shared memory block/.test(log)) return new PredecessorAlive();
   const line = /^.*?(?:FATAL|PANIC|ERROR): +(.*)$/m.exec(log)?.[1] ?? log.trim().split("\n").at(-1);
-  return new EmbeddedError(
-    "START_FAILED",
-    `PostgreSQL did not start: ${line || "no reason given"} (${cluster.logFile})`,
-  );
+  return new EmbeddedError("START_FAILED", `PostgreSQL did not start: ${line} (${cluster.logFile})`);
 }
 
 /** Logs of earlier runs are kept until they are too many. */
