@@ -157,15 +157,19 @@ export class Lease {
   }
 
   private async declareDead(): Promise<boolean> {
-    const nowMs = this.ports.clock.monotonicMs();
+    // A counter has stood still from the end of the read that first showed it to the start of this one. Counted any
+    // wider, a pause of our own between asking and hearing would look like the death of everybody else.
+    const askedMs = this.ports.clock.monotonicMs();
+    const instances = await this.ports.store.instances();
+    const heardMs = this.ports.clock.monotonicMs();
     const patienceMs = this.settings.lease.durationMs + this.settings.lease.clockSkewMs;
     let freed = false;
-    for (const instance of await this.ports.store.instances()) {
+    for (const instance of instances) {
       if (instance.dead || instance.instanceId === this.current) continue;
       const seen = this.watched.get(instance.instanceId);
-      const stoodStill = seen?.counter === instance.counter && nowMs - seen.sinceMs >= patienceMs;
+      const stoodStill = seen?.counter === instance.counter && askedMs - seen.sinceMs >= patienceMs;
       if (seen?.counter !== instance.counter) {
-        this.watched.set(instance.instanceId, { counter: instance.counter, sinceMs: nowMs });
+        this.watched.set(instance.instanceId, { counter: instance.counter, sinceMs: heardMs });
       }
       if (!instance.expired && !stoodStill) continue;
       const evidence = instance.expired ? "expired" : "stood-still";
