@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { Client } from "pg";
 import type { TestProject } from "vitest/node";
 import { startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
@@ -64,6 +65,8 @@ async function startServer(): Promise<Server> {
     stop: async () => {
       await server.stop();
       await directory.remove();
+      // Elsewhere, where root's server may not enter a private temporary directory.
+      await rm(server.home, { recursive: true, force: true });
     },
   };
 }

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
@@ -26,6 +27,7 @@ export async function startPostgres15(): Promise<EmbeddedPostgres | null> {
     stop: async () => {
       await server.stop();
       await directory.remove();
+      await rm(server.home, { recursive: true, force: true });
     },
   };
 }
