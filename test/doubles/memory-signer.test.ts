@@ -1,12 +1,13 @@
 import { expect, it } from "vitest";
 import type { Address } from "../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
-import { describeSignerContract } from "../contracts/signer.contract.ts";
+import { addressOf, describeSignerContract } from "../contracts/signer.contract.ts";
 import { FakeSigner, MemorySigner } from "./memory-signer.ts";
 import { SimulatedChain } from "./simulated-chain/core.ts";
 import { senderFromFakeSignature } from "./simulated-chain/sender.ts";
 
 describeSignerContract("in memory", async (keys) => new MemorySigner(keys));
+describeSignerContract("forged", async (keys) => new FakeSigner(keys.map(addressOf)), { signatures: false });
 
 const sender: Address = `0x00${"ab".repeat(19)}`;
 const transfer: UnsignedTransaction = {

@@ -13,12 +13,12 @@ describeSignerContract("worker thread, WebAssembly", (privateKeys) => createLoca
 describeSignerContract(
   "three worker threads",
   (privateKeys) => createLocalSigner({ keys: { privateKeys }, workers: 3 }),
-  50,
+  { runs: 50 },
 );
 describeSignerContract(
   "worker thread, pure JavaScript",
   (privateKeys) => createLocalSigner({ keys: { privateKeys }, curve: "javascript" }),
-  50,
+  { runs: 50 },
 );
 
 const key: Hex = `0x${"11".repeat(32)}`;

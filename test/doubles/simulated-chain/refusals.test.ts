@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { classifySubmission } from "../../../src/adapters/evm/classify-submission.ts";
+import { type Refusal, refusals } from "./refusals.ts";
+
+const address = `0x${"ab".repeat(20)}` as const;
+
+const all: Record<keyof typeof refusals, Refusal> = {
+  alreadyKnown: refusals.alreadyKnown(),
+  nonceTooLow: refusals.nonceTooLow(6, 5),
+  nonceTooHigh: refusals.nonceTooHigh(address, 9, 5),
+  replacementUnderpriced: refusals.replacementUnderpriced(),
+  underpriced: refusals.underpriced(2n, 1n),
+  feeCapUnderBaseFee: refusals.feeCapUnderBaseFee(address, 1n, 2n),
+  insufficientFunds: refusals.insufficientFunds(1n, 2n),
+  insufficientFundsBehindQueue: refusals.insufficientFundsBehindQueue(3n, 2n, 2n),
+  intrinsicGasTooLow: refusals.intrinsicGasTooLow(1n, 21_000n),
+  exceedsBlockGasLimit: refusals.exceedsBlockGasLimit(),
+  oversized: refusals.oversized(140_000, 131_072),
+  tipAboveFeeCap: refusals.tipAboveFeeCap(),
+  invalidSender: refusals.invalidSender(),
+  notReplayProtected: refusals.notReplayProtected(),
+  malformed: refusals.malformed("rlp: expected List"),
+  poolFull: refusals.poolFull(),
+};
+
+describe("both faces mean the same", () => {
+  it.each(Object.entries(all))("%s: the adapter reads from the words what the direct face answers", (_, refusal) => {
+    expect(classifySubmission({ code: -32000, message: refusal.message, data: undefined })).toBe(refusal.answer);
+  });
+});
