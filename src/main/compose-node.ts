@@ -26,6 +26,7 @@ export interface ComposedNode {
   readonly node: FencepostNode;
   readonly store: PostgresStore;
   readonly chains: readonly Chain[];
+  readonly signer: Signer;
   /** The node first, then what it stood on. */
   close(): Promise<void>;
 }
@@ -64,7 +65,7 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const node = new FencepostNode(ports, parts.settings);
     await node.start();
     opened.unshift({ close: () => node.close() });
-    return { node, store, chains: chains.map(({ chain }) => chain), close: () => closeAll(opened) };
+    return { node, store, signer, chains: chains.map(({ chain }) => chain), close: () => closeAll(opened) };
   } catch (error) {
     await closeAll(opened);
     throw error;

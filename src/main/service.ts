@@ -16,6 +16,9 @@ import { version } from "./version.ts";
 export interface Service {
   readonly url: string;
   readonly nodeId: string;
+  readonly chainIds: readonly number[];
+  /** As people write them, EIP-55. */
+  readonly signers: readonly string[];
   /** Drains, releases the lanes, closes. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -52,7 +55,13 @@ export async function startService({ config, logger, failpoint }: ServiceOptions
     });
     api.resolve(composed.node.api);
     connectGauges(metrics, composed);
-    return { url, nodeId: config.nodeId, stop: once(() => stop(http, composed)) };
+    return {
+      url,
+      nodeId: config.nodeId,
+      chainIds: composed.chains.map(({ chainId }) => chainId),
+      signers: composed.signer.addresses().map(checksum),
+      stop: once(() => stop(http, composed)),
+    };
   } catch (error) {
     await http.close(0);
     throw error;
