@@ -1,0 +1,262 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type Ask, Endpoints } from "../../../../src/adapters/evm/rpc/endpoints.ts";
+import { RpcErrorAnswer } from "../../../../src/adapters/evm/rpc/errors.ts";
+import { ChainUnavailable } from "../../../../src/ports/chain.ts";
+import { createManualClock, type ManualClock } from "../../../doubles/manual-clock.ts";
+import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
+import { type FaultyRpc, Refusal, startFaultyRpc } from "../../../support/faulty-rpc.ts";
+import { type RecordedTelemetry, recordTelemetry } from "../../../support/recorded-telemetry.ts";
+
+const CHAIN = 31_337;
+const who: Ask<unknown> = (rpc) => rpc.request("who", []);
+
+interface Bench {
+  readonly servers: readonly FaultyRpc[];
+  readonly endpoints: Endpoints;
+  readonly clock: ManualClock;
+  readonly telemetry: RecordedTelemetry;
+}
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** One server per chain id given; each answers `who` with its number. */
+async function bench(...chainIds: readonly number[]): Promise<Bench> {
+  const servers = await Promise.all(chainIds.map((chainId) => startFaultyRpc(chainId)));
+  for (const [index, server] of servers.entries()) server.on("who", () => index);
+  const clock = createManualClock();
+  const telemetry = recordTelemetry();
+  const urls = servers.map((server) => server.url);
+  const endpoints = new Endpoints({ urls, chainId: CHAIN, telemetry, clock, entropy: createSeededEntropy(1) });
+  closers.push(() => endpoints.close(), ...servers.map((server) => () => server.close()));
+  return { servers, endpoints, clock, telemetry };
+}
+
+function server(bench: Bench, index: number): FaultyRpc {
+  const found = bench.servers[index];
+  if (found === undefined) throw new Error(`no server ${index}`);
+  return found;
+}
+
+const DOWN = { kind: "status", status: 502, body: "<html>" } as const;
+const alerts = (telemetry: RecordedTelemetry) =>
+  telemetry.of("alert").map(({ severity, code }) => `${severity} ${code}`);
+
+describe("reading", () => {
+  it("asks the preferred one, and it alone", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    expect([await b.endpoints.read(who), await b.endpoints.read(who)]).toEqual([0, 0]);
+    expect(server(b, 1).requests).toHaveLength(0);
+  });
+
+  it("goes on to the next where there is no answer", async () => {
+    const b = await bench(CHAIN, CHAIN, CHAIN);
+    server(b, 0).failAlways(DOWN);
+    server(b, 1).failAlways({ kind: "raw", body: "<html>" });
+    expect(await b.endpoints.read(who)).toBe(2);
+  });
+
+  it("goes on to the next where the answer is an error, without a mark on the first one's health", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).on("who", () => {
+      throw new Refusal(-32000, "header not found");
+    });
+    for (let times = 0; times < 10; times++) expect(await b.endpoints.read(who)).toBe(1);
+    expect(server(b, 0).calls("who")).toHaveLength(10);
+    expect(alerts(b.telemetry)).toEqual([]);
+  });
+
+  it("says ChainUnavailable with every reason where nobody answers", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).failAlways(DOWN);
+    server(b, 1).on("who", () => {
+      throw new Refusal(-32000, "missing trie node");
+    });
+    const read = b.endpoints.read(who);
+    await expect(read).rejects.toBeInstanceOf(ChainUnavailable);
+    await expect(read).rejects.toThrow(/502.*missing trie node/);
+  });
+
+  it("lets a mistake of ours through instead of blaming the endpoints", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    const mistake = b.endpoints.read(async () => {
+      throw new TypeError("ours");
+    });
+    await expect(mistake).rejects.toThrow("ours");
+    expect(server(b, 1).requests).toHaveLength(0);
+  });
+
+  it("reports each request with chain and endpoint", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).failAlways(DOWN);
+    await b.endpoints.read(who);
+    expect(
+      b.telemetry.of("rpc.request").map(({ chainId, endpoint, method, result }) => [chainId, endpoint, method, result]),
+    ).toEqual([
+      [CHAIN, 0, "eth_chainId", "unreachable"],
+      [CHAIN, 1, "eth_chainId", "ok"],
+      [CHAIN, 1, "who", "ok"],
+    ]);
+  });
+});
+
+describe("health", () => {
+  it("skips an endpoint after three failures, alerts once, and takes it back after a probe", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).failAlways(DOWN);
+    for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
+    expect(server(b, 0).requests).toHaveLength(3);
+    expect(alerts(b.telemetry)).toEqual(["WARNING RPC_ENDPOINT_DOWN"]);
+    server(b, 0).failAlways(null);
+    await b.clock.advance(1_000);
+    expect(await b.endpoints.read(who)).toBe(1);
+    await server(b, 0).arrived(4);
+    await expect.poll(() => b.endpoints.read(who)).toBe(0);
+    expect(alerts(b.telemetry)).toEqual(["WARNING RPC_ENDPOINT_DOWN"]);
+  });
+
+  it("probes in the background: nobody waits for an endpoint that hangs", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).failAlways(DOWN);
+    for (let times = 0; times < 3; times++) await b.endpoints.read(who);
+    server(b, 0).failAlways({ kind: "hang" });
+    await b.clock.advance(1_000);
+    expect(await b.endpoints.read(who)).toBe(1);
+    await server(b, 0).arrived(4);
+    expect(await b.endpoints.read(who)).toBe(1);
+    expect(server(b, 0).requests).toHaveLength(4);
+  });
+
+  it("backs off from probe to probe", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).failAlways(DOWN);
+    for (let times = 0; times < 3; times++) await b.endpoints.read(who);
+    for (let seconds = 0; seconds < 120; seconds++) {
+      await b.clock.advance(1_000);
+      await b.endpoints.read(who);
+    }
+    const probes = server(b, 0).requests.length - 3;
+    expect(probes).toBeGreaterThanOrEqual(5);
+    expect(probes).toBeLessThanOrEqual(14);
+  });
+
+  it("tries all where none is known to be up: being wrong about health never costs reachability", async () => {
+    const b = await bench(CHAIN);
+    server(b, 0).failAlways(DOWN);
+    for (let times = 0; times < 20; times++) await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
+    server(b, 0).failAlways(null);
+    expect(await b.endpoints.read(who)).toBe(0);
+  });
+
+  it("counts many calls that fail together as one failure of the probe, not as years of absence", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    await b.endpoints.read(who);
+    server(b, 0).failAlways(DOWN);
+    await Promise.all(Array.from({ length: 50 }, () => b.endpoints.read(who)));
+    server(b, 0).failAlways(null);
+    await b.clock.advance(1_000);
+    await b.endpoints.read(who);
+    await expect.poll(() => b.endpoints.read(who)).toBe(0);
+  });
+
+  it("treats a provider's limit inside a 200 as being down", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).on("who", () => {
+      throw new Refusal(-32005, "daily request count exceeded, request rate limited");
+    });
+    for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
+    expect(server(b, 0).calls("who")).toHaveLength(3);
+  });
+});
+
+describe("an endpoint of another chain", () => {
+  it("is never used, and alerted", async () => {
+    const b = await bench(1, CHAIN);
+    expect([await b.endpoints.read(who), await b.endpoints.read(who)]).toEqual([1, 1]);
+    expect(server(b, 0).calls("who")).toEqual([]);
+    expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
+    expect(b.telemetry.of("alert")[0]?.message).toMatch(/chain 1, not 31337/);
+  });
+
+  it("is not used even where it is the only one", async () => {
+    const b = await bench(1);
+    for (let times = 0; times < 3; times++) await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
+    expect(server(b, 0).calls("who")).toEqual([]);
+    expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
+  });
+
+  it("is noticed when another machine answers after a loss of contact", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    expect(await b.endpoints.read(who)).toBe(0);
+    server(b, 0).failNext({ kind: "cut" });
+    expect(await b.endpoints.read(who)).toBe(1);
+    server(b, 0).on("eth_chainId", () => "0x1");
+    expect(await b.endpoints.read(who)).toBe(1);
+    expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
+  });
+
+  it("comes back when it serves the right chain", async () => {
+    const b = await bench(1, CHAIN);
+    await b.endpoints.read(who);
+    server(b, 0).on("eth_chainId", () => "0x7a69");
+    await b.clock.advance(1_000);
+    await b.endpoints.read(who);
+    await expect.poll(() => b.endpoints.read(who)).toBe(0);
+  });
+
+  it.each(["0x", "31337", 31_337, null, {}, "0xzz"])(
+    "is anything but a chain id that can be read: %j",
+    async (value) => {
+      const b = await bench(CHAIN);
+      server(b, 0).on("eth_chainId", () => value);
+      await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
+      expect(server(b, 0).calls("who")).toEqual([]);
+    },
+  );
+});
+
+describe("a second opinion", () => {
+  it("comes from another endpoint than the one that is read", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    expect(await b.endpoints.readElsewhere(who)).toBe(1);
+    const down = await bench(1, CHAIN, CHAIN);
+    await down.endpoints.read(who);
+    expect(await down.endpoints.readElsewhere(who)).toBe(2);
+  });
+
+  it("is null where there is no other endpoint, or none of this chain", async () => {
+    expect(await (await bench(CHAIN)).endpoints.readElsewhere(who)).toBeNull();
+    const b = await bench(CHAIN, 1);
+    await expect(b.endpoints.readElsewhere(who)).rejects.toThrow(ChainUnavailable);
+    expect(await b.endpoints.readElsewhere(who)).toBeNull();
+  });
+
+  it("passes over those that have none", async () => {
+    const b = await bench(CHAIN, CHAIN, CHAIN, CHAIN);
+    server(b, 1).on("who", () => null);
+    server(b, 2).failAlways(DOWN);
+    expect(await b.endpoints.readElsewhere(who)).toBe(3);
+    server(b, 3).on("who", () => null);
+    expect(await b.endpoints.readElsewhere(who)).toBeNull();
+  });
+
+  it("is an error, not an absence, while the other has only just stopped answering", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 1).failAlways(DOWN);
+    for (let times = 0; times < 3; times++) {
+      await expect(b.endpoints.readElsewhere(who)).rejects.toThrow(ChainUnavailable);
+    }
+    expect(await b.endpoints.readElsewhere(who)).toBeNull();
+  });
+});
+
+it("asks one endpoint by name and keeps its error", async () => {
+  const b = await bench(CHAIN);
+  const [endpoint] = b.endpoints.usable();
+  if (endpoint === undefined) throw new Error("no endpoint");
+  await expect(b.endpoints.askOne(endpoint, (rpc) => rpc.request("nothing", []))).rejects.toBeInstanceOf(
+    RpcErrorAnswer,
+  );
+});
