@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -78,6 +78,22 @@ describe("a directory that cannot be used is refused in one line", () => {
   });
 });
 
+test("an initdb that fails is quoted, and leaves nothing behind", async () => {
+  const native = join(temporary.path, "native");
+  await mkdir(join(native, "bin"), { recursive: true });
+  await writeFile(join(native, "bin", "postgres"), "#!/bin/sh\necho 'postgres (PostgreSQL) 18.4'\n", { mode: 0o755 });
+  await writeFile(
+    join(native, "bin", "initdb"),
+    "#!/bin/sh\necho 'a warning' >&2\necho 'initdb: error: no space left on device' >&2\nexit 1\n",
+    { mode: 0o755 },
+  );
+  await expect(start({ native })).rejects.toMatchObject({
+    code: "START_FAILED",
+    message: "initdb failed: initdb: error: no space left on device",
+  });
+  expect((await readdir(temporary.path)).sort()).toEqual(["native", "supervisor.1"]);
+});
+
 test("Debian's PostgreSQL 15 is supervised the same way, where it is installed", async () => {
   const server = await startPostgres15();
   const installed = await stat(POSTGRES_15).catch(() => null);
@@ -90,7 +106,7 @@ test("Debian's PostgreSQL 15 is supervised the same way, where it is installed",
   await server.stop();
 });
 
-if (isRoot()) {
+if (isRoot() && process.platform === "linux") {
   describe("as root, whom PostgreSQL refuses", () => {
     test("the server runs as nobody", async () => {
       const server = await start();

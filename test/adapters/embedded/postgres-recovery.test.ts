@@ -100,6 +100,19 @@ describe("what an earlier run left behind", () => {
     expect(await readLog(server)).not.toContain("was not properly shut down");
   });
 
+  test("an orphan that does not stop is named, and left alone", async () => {
+    const before = await start();
+    await before.stop();
+    const orphan = await startOrphan(before);
+    process.kill(orphan, "SIGSTOP");
+    await expect(start({ clock: hastyClock() })).rejects.toMatchObject({
+      code: "ALREADY_RUNNING",
+      message: `a PostgreSQL server (pid ${orphan}) holds this directory and does not stop`,
+    });
+    process.kill(orphan, "SIGCONT");
+    await waitUntil(async () => (await findProcess(orphan)) === null, "the orphan heard us at last");
+  });
+
   test("a pid file whose number now belongs to somebody else does not stop us, and we do not stop him", async () => {
     const before = await start();
     await before.stop();
@@ -203,6 +216,18 @@ async function start(options: Partial<EmbeddedPostgresOptions> = {}): Promise<Em
   });
   started.push(server);
   return server;
+}
+
+/** Every look at it finds ten seconds gone. */
+function hastyClock(): EmbeddedPostgresOptions["clock"] {
+  let nowMs = 0;
+  return {
+    ...systemClock,
+    monotonicMs: () => {
+      nowMs += 10_000;
+      return nowMs;
+    },
+  };
 }
 
 function spawnPostgres(): PostgresProcess {
