@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { startAnvil } from "../adapters/embedded/anvil.ts";
 import { type DevChain, startEmbeddedChain } from "../adapters/embedded/chain.ts";
 import { startEmbeddedPostgres } from "../adapters/embedded/postgres.ts";
@@ -73,7 +72,7 @@ async function run(
 
 async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Undo[]): Promise<string> {
   const postgres = await startEmbeddedPostgres({
-    directory: join(request.directory, "postgres"),
+    directory: request.directory,
     clock: systemClock,
     log: request.say,
     signal: stop.signal,
