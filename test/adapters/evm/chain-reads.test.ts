@@ -1,0 +1,317 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { createEvmChain, WrongChain } from "../../../src/adapters/evm/chain.ts";
+import { ChainUnavailable } from "../../../src/ports/chain.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import {
+  block,
+  blockJson,
+  type EvmBench,
+  type EvmBenchOptions,
+  hashOf,
+  receiptJson,
+  startEvmBench,
+} from "../../support/evm-bench.ts";
+import { Refusal, startFaultyRpc } from "../../support/faulty-rpc.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
+  const started = await startEvmBench(options);
+  closers.push(started.close);
+  return started;
+}
+
+const refuse = (code: number, message: string) => () => {
+  throw new Refusal(code, message);
+};
+const ADDRESS = `0x${"11".repeat(20)}` as const;
+const DOWN = { kind: "status", status: 502 } as const;
+
+describe("opening a chain", () => {
+  const ports = () => ({ telemetry: recordTelemetry(), clock: createManualClock(), entropy: createSeededEntropy(1) });
+
+  async function servers(...chainIds: readonly number[]) {
+    const started = await Promise.all(chainIds.map((chainId) => startFaultyRpc(chainId)));
+    closers.push(...started.map((server) => () => server.close()));
+    return started;
+  }
+
+  async function open(urls: readonly string[], chainId?: number) {
+    const chain = await createEvmChain({ urls, ...ports(), ...(chainId === undefined ? {} : { chainId }) });
+    closers.push(() => chain.close());
+    return chain;
+  }
+
+  it("reads the chain id where none is configured, from whichever endpoint is up", async () => {
+    const [dead, alive] = await servers(10, 10);
+    dead?.failAlways(DOWN);
+    const chain = await open([dead?.url ?? "", alive?.url ?? ""]);
+    expect([chain.chainId, chain.endpoints]).toEqual([10, 2]);
+  });
+
+  it("refuses endpoints of different chains, naming them", async () => {
+    const urls = (await servers(1, 10)).map((server) => server.url);
+    await expect(open(urls)).rejects.toThrow(WrongChain);
+    await expect(open(urls)).rejects.toThrow(/serves chain 1, .* serves chain 10/);
+    await expect(open(urls, 10)).rejects.toThrow(/chain 10 is configured/);
+  });
+
+  it("opens with a configured chain id while nothing is up, and not without one", async () => {
+    const [dead] = await servers(10);
+    dead?.failAlways(DOWN);
+    const urls = [dead?.url ?? ""];
+    await expect(open(urls)).rejects.toThrow(ChainUnavailable);
+    const chain = await open(urls, 10);
+    await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
+    dead?.failAlways(null);
+    dead?.on("eth_getBlockByNumber", () => blockJson(7));
+    expect((await chain.head("latest"))?.number).toBe(7);
+  });
+
+  it("needs a URL", async () => {
+    await expect(open([])).rejects.toThrow(TypeError);
+  });
+});
+
+describe("blocks", () => {
+  it("are read with every field, in lower case", async () => {
+    const { server, chain } = await bench();
+    const shouting = `0x${hashOf(0xabc).slice(2).toUpperCase()}`;
+    server.on("eth_getBlockByNumber", () => blockJson(7, { transactions: [shouting] }));
+    expect(await chain.head("latest")).toEqual({ ...block(7), transactionHashes: [hashOf(0xabc)] });
+  });
+
+  it.each([
+    ["number", "7"],
+    ["number", "0x"],
+    ["number", "0x20000000000000"],
+    ["number", null],
+    ["number", -1],
+    ["hash", "0x12"],
+    ["hash", null],
+    ["parentHash", `0x${"g".repeat(64)}`],
+    ["transactions", null],
+    ["transactions", {}],
+    ["transactions", [{ hash: hashOf(1) }]],
+    ["transactions", ["0x1"]],
+    ["baseFeePerGas", "nan"],
+    ["baseFeePerGas", 7],
+    ["gasLimit", undefined],
+    ["gasLimit", `0x1${"0".repeat(64)}`],
+  ])("with %s = %j are no answer", async (field, value) => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByNumber", () => blockJson(7, { [field]: value }));
+    await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
+  });
+
+  it.each([[], "text", 7, true])("that are %j are no answer", async (value) => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByNumber", () => value);
+    await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("cannot be missing at the head", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByNumber", () => null);
+    await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
+  });
+
+  it.each([
+    ["geth", -32000, "finalized block not found"],
+    ["Besu and others", -39001, "Unknown block"],
+    ["Reth", -32001, "block not found: finalized"],
+    ["an old node", -32602, "invalid argument 0: hex string without 0x prefix"],
+    ["a chain without tags", -32601, "the method is not available for this tag"],
+  ])("of a tag that %s does not know are null", async (_, code, message) => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByNumber", refuse(code, message));
+    expect(await chain.head("finalized")).toBeNull();
+    await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("of a tag are no absence where the node is in trouble", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByNumber", refuse(-32603, "database is closed"));
+    await expect(chain.head("finalized")).rejects.toThrow(ChainUnavailable);
+    server.failAlways(DOWN);
+    await expect(chain.head("safe")).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("by number come in one request, and must be those asked for", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByNumber", ([tag]) => (tag === "0x9" ? null : blockJson(Number(tag))));
+    const before = server.requests.length;
+    expect(await chain.blocksByNumber([8, 9, 7])).toEqual([block(8), null, block(7)]);
+    expect(server.requests.length - before).toBeLessThanOrEqual(2);
+    server.on("eth_getBlockByNumber", () => blockJson(8));
+    await expect(chain.blocksByNumber([7])).rejects.toThrow(/another block/);
+  });
+
+  it("by number are not missing because one reply is", async () => {
+    const { server, chain } = await bench();
+    await chain.head("latest");
+    server.on("eth_getBlockByNumber", ([tag]) => blockJson(Number(tag)));
+    server.failNext({ kind: "omit", at: 1 });
+    await expect(chain.blocksByNumber([7, 8, 9])).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("by hash must have that hash", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByHash", () => blockJson(7));
+    expect(await chain.blockByHash(hashOf(1_007))).toEqual(block(7));
+    await expect(chain.blockByHash(hashOf(1_008))).rejects.toThrow(/another block/);
+    server.on("eth_getBlockByHash", refuse(-32000, "unknown block"));
+    expect(await chain.blockByHash(hashOf(1_008))).toBeNull();
+  });
+});
+
+describe("receipts", () => {
+  it("come by block in one call, and only of that block", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockReceipts", () => [
+      receiptJson(1),
+      receiptJson(2, { status: "0x0", contractAddress: `0x${"AB".repeat(20)}`, effectiveGasPrice: undefined }),
+      receiptJson(3, { blockHash: hashOf(5) }),
+    ]);
+    const found = await chain.receiptsInBlock(block(7), [hashOf(2), hashOf(3)]);
+    expect(found).toEqual([
+      {
+        txHash: hashOf(2),
+        blockNumber: 7,
+        blockHash: hashOf(1_007),
+        transactionIndex: 0,
+        status: "reverted",
+        gasUsed: 21_000n,
+        effectiveGasPrice: null,
+        contractAddress: `0x${"ab".repeat(20)}`,
+      },
+    ]);
+    expect(server.calls("eth_getBlockReceipts").map((call) => call.params)).toEqual([[hashOf(1_007)]]);
+  });
+
+  it("are not asked for where the block holds none of them", async () => {
+    const { server, chain } = await bench();
+    expect(await chain.receiptsInBlock(block(7), [hashOf(99)])).toEqual([]);
+    expect(server.calls("eth_getBlockReceipts")).toEqual([]);
+  });
+
+  it.each([
+    [-32601, "the method eth_getBlockReceipts does not exist/is not available"],
+    [-32004, "Method eth_getBlockReceipts is not supported"],
+    [-32604, "Method not enabled"],
+    [-32000, "Method not found"],
+  ])(
+    "come one by one, in a batch, where the node has no such call (%i %s), which is asked once",
+    async (code, message) => {
+      const { server, chain } = await bench();
+      server.on("eth_getBlockReceipts", refuse(code, message));
+      server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(1) ? receiptJson(1) : null));
+      for (let times = 0; times < 2; times++) {
+        const found = await chain.receiptsInBlock(block(7), [hashOf(1), hashOf(2)]);
+        expect(found.map((each) => each.txHash)).toEqual([hashOf(1)]);
+      }
+      expect(server.calls("eth_getBlockReceipts")).toHaveLength(1);
+      expect(server.calls("eth_getTransactionReceipt")).toHaveLength(4);
+    },
+  );
+
+  it("come by the EIP-1898 form where the node takes only that", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockReceipts", ([parameter]) => {
+      if (typeof parameter === "string") throw new Refusal(-32602, "invalid argument 0");
+      return [receiptJson(1)];
+    });
+    expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toHaveLength(1);
+    expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toHaveLength(1);
+    expect(server.calls("eth_getBlockReceipts").map((call) => call.params[0])).toEqual([
+      hashOf(1_007),
+      { blockHash: hashOf(1_007) },
+      { blockHash: hashOf(1_007) },
+    ]);
+  });
+
+  it("of a block that the node no longer has are none", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockReceipts", () => null);
+    expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toEqual([]);
+    server.on("eth_getBlockReceipts", refuse(-32001, `block not found: hash ${hashOf(1_007)}`));
+    expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toEqual([]);
+  });
+
+  it("are not absent because the node is in trouble: nothing is remembered, nothing is empty", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockReceipts", refuse(-32000, "transaction indexing is in progress"));
+    await expect(chain.receiptsInBlock(block(7), [hashOf(1)])).rejects.toThrow(ChainUnavailable);
+    server.on("eth_getTransactionReceipt", refuse(-32000, "transaction indexing is in progress"));
+    await expect(chain.receipts([hashOf(1)])).rejects.toThrow(ChainUnavailable);
+    server.on("eth_getBlockReceipts", () => [receiptJson(1)]);
+    expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toHaveLength(1);
+  });
+
+  it("of a transaction that is in no block yet are null", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getTransactionReceipt", () => receiptJson(1, { blockHash: null, blockNumber: null }));
+    expect(await chain.receipts([hashOf(1)])).toEqual([null]);
+  });
+
+  it("of another transaction are no answer", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getTransactionReceipt", () => receiptJson(2));
+    await expect(chain.receipts([hashOf(1)])).rejects.toThrow(/another receipt/);
+  });
+
+  it.each([
+    ["status", "0x2"],
+    ["status", undefined],
+    ["status", true],
+    ["gasUsed", "many"],
+    ["transactionIndex", null],
+    ["blockNumber", "0xffffffffffffffff"],
+    ["blockHash", "0x1"],
+    ["contractAddress", "0x12"],
+    ["effectiveGasPrice", "cheap"],
+  ])("with %s = %j are no answer", async (field, value) => {
+    const { server, chain } = await bench();
+    server.on("eth_getTransactionReceipt", () => receiptJson(1, { [field]: value }));
+    await expect(chain.receipts([hashOf(1)])).rejects.toThrow(ChainUnavailable);
+  });
+});
+
+describe("counts and balances", () => {
+  it.each(["0x", "5", 5, null, "0x20000000000000", "-0x1"])("that read %j are no answer", async (value) => {
+    const { server, chain } = await bench();
+    server.on("eth_getTransactionCount", () => value);
+    await expect(chain.transactionCount(ADDRESS, "latest")).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("are asked with their tag", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getTransactionCount", ([, tag]) => (tag === "pending" ? "0x7" : "0x5"));
+    expect(await chain.transactionCount(ADDRESS, "latest")).toBe(5);
+    expect(await chain.transactionCount(ADDRESS, "pending")).toBe(7);
+    expect(await chain.balance(ADDRESS)).toBe(10n ** 18n);
+  });
+
+  it("come from elsewhere only where the other one has seen that block", async () => {
+    const { server, other, chain } = await bench({ endpoints: 2 });
+    for (const each of [server, other]) each.on("eth_getTransactionCount", () => "0x5");
+    other.on("eth_blockNumber", () => "0x63");
+    expect(await chain.transactionCountElsewhere(ADDRESS, 99)).toBe(5);
+    expect(await chain.transactionCountElsewhere(ADDRESS, 100)).toBeNull();
+    expect(server.calls("eth_getTransactionCount")).toEqual([]);
+    other.failAlways(DOWN);
+    await expect(chain.transactionCountElsewhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("and so does a second opinion on a block", async () => {
+    const { other, chain } = await bench({ endpoints: 2 });
+    other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
+    expect(await chain.secondOpinion(7)).toBe(hashOf(0xbad));
+    expect(await chain.secondOpinion(8)).toBeNull();
+  });
+});

@@ -1,0 +1,84 @@
+import { createEvmChain, type EvmChainOptions } from "../../src/adapters/evm/chain.ts";
+import type { Hash } from "../../src/domain/lane.ts";
+import type { Block, Chain } from "../../src/ports/chain.ts";
+import { createManualClock, type ManualClock } from "../doubles/manual-clock.ts";
+import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
+import { type FaultyRpc, startFaultyRpc } from "./faulty-rpc.ts";
+import { type RecordedTelemetry, recordTelemetry } from "./recorded-telemetry.ts";
+
+/** The real adapter on scripted endpoints and a clock that stands still. */
+export interface EvmBench {
+  readonly server: FaultyRpc;
+  readonly other: FaultyRpc;
+  readonly chain: Chain;
+  readonly clock: ManualClock;
+  readonly telemetry: RecordedTelemetry;
+  close(): Promise<void>;
+}
+
+export interface EvmBenchOptions extends Partial<EvmChainOptions> {
+  /** One or two; with one, `other` exists but is not configured. */
+  readonly endpoints?: 1 | 2;
+}
+
+export async function startEvmBench({ endpoints = 1, ...options }: EvmBenchOptions = {}): Promise<EvmBench> {
+  const [server, other] = [await startFaultyRpc(), await startFaultyRpc()];
+  for (const each of [server, other]) {
+    each.on("eth_getBlockByNumber", () => blockJson(7));
+    each.on("eth_getBalance", () => "0xde0b6b3a7640000");
+  }
+  const clock = createManualClock();
+  const telemetry = recordTelemetry();
+  const urls = [server.url, other.url].slice(0, endpoints);
+  const chain = await createEvmChain({ urls, telemetry, clock, entropy: createSeededEntropy(1), ...options });
+  return {
+    server,
+    other,
+    chain,
+    clock,
+    telemetry,
+    close: async () => {
+      await chain.close();
+      await Promise.all([server.close(), other.close()]);
+    },
+  };
+}
+
+export const hashOf = (seed: number): Hash => `0x${seed.toString(16).padStart(64, "0")}`;
+
+/** A block as nodes write it. */
+export function blockJson(number: number, overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    number: `0x${number.toString(16)}`,
+    hash: hashOf(1_000 + number),
+    parentHash: hashOf(999 + number),
+    transactions: [hashOf(1), hashOf(2)],
+    baseFeePerGas: "0x3b9aca00",
+    gasLimit: "0x1c9c380",
+    ...overrides,
+  };
+}
+
+export const block = (number: number): Block => ({
+  number,
+  hash: hashOf(1_000 + number),
+  parentHash: hashOf(999 + number),
+  transactionHashes: [hashOf(1), hashOf(2)],
+  baseFeePerGas: 1_000_000_000n,
+  gasLimit: 30_000_000n,
+});
+
+export function receiptJson(seed: number, overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    transactionHash: hashOf(seed),
+    blockNumber: "0x7",
+    blockHash: hashOf(1_007),
+    transactionIndex: "0x0",
+    status: "0x1",
+    gasUsed: "0x5208",
+    effectiveGasPrice: "0x3b9aca00",
+    contractAddress: null,
+    logs: [],
+    ...overrides,
+  };
+}
