@@ -1,0 +1,89 @@
+import type { BatchResults } from "../contract/batch.ts";
+import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
+import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+import type { SignerLane, SignerLanes } from "../contract/signers.ts";
+import type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+import { followCompletions } from "./completions.ts";
+import { type CallOptions, type ClientOptions, createTransport, type Transport } from "./transport.ts";
+import { type WaitOptions, waitForSettled } from "./wait.ts";
+
+export type { BatchResults } from "../contract/batch.ts";
+export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
+export type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+export type { Problem } from "../contract/problem.ts";
+export type { SignerLane } from "../contract/signers.ts";
+export type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+export { type ClientErrorCode, FencepostApiError } from "./errors.ts";
+export type { CallOptions, ClientOptions } from "./transport.ts";
+export type { WaitOptions } from "./wait.ts";
+
+export type Include = "history" | "confirmations";
+export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
+
+/** A node over HTTP. Nothing is retried and nothing is kept: every call is one request. Failures are FencepostApiErrors. */
+export interface FencepostClient {
+  /** Resolves once the intent is durable. Give a requestId: then a repeat after any failure is safe. */
+  send(transaction: CreateTransaction, options?: CallOptions): Promise<CreatedTransaction>;
+  /** One result per transaction, in order; look at each `status`. */
+  sendBatch(transactions: readonly CreateTransaction[], options?: CallOptions): Promise<BatchResults["results"]>;
+  get(txId: string, options?: ReadOptions): Promise<Transaction>;
+  getByRequest(request: RequestName, options?: ReadOptions): Promise<Transaction>;
+  list(query?: TransactionListQuery, options?: CallOptions): Promise<TransactionPage>;
+  /** One page of the feed. */
+  completionsPage(query?: CompletionsQuery, options?: CallOptions): Promise<CompletionsPage>;
+  /**
+   * The feed from `after` on, for ever, one item at a time. Keep `seq` and `epoch` of what you have dealt with; after a
+   * failure begin again from there. EPOCH_CHANGED tells the new epoch and `resumeAfter` in its problem.
+   */
+  completions(query?: CompletionsQuery, options?: CallOptions): AsyncGenerator<Completion & { readonly epoch: number }>;
+  /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still move, and is waited for. */
+  waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
+  signers(options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** One item per chain. */
+  signer(address: string, options?: CallOptions): Promise<readonly SignerLane[]>;
+}
+
+export interface RequestName {
+  readonly signer: string;
+  readonly requestId: string;
+  readonly chainId?: number;
+}
+
+export function createClient(options: ClientOptions): FencepostClient {
+  const transport = createTransport(options);
+  const get: FencepostClient["get"] = (txId, { include, ...call } = {}) =>
+    transport({ path: `/tx/${encodeURIComponent(txId)}`, query: includes(include), ...call });
+  const completionsPage: FencepostClient["completionsPage"] = (query = {}, call) =>
+    transport({ path: "/tx/completions", query, ...call });
+  return {
+    ...senders(transport),
+    get,
+    getByRequest: ({ signer, requestId, chainId }, { include, ...call } = {}) =>
+      transport({ path: "/tx/by-request", query: { signer, requestId, chainId, ...includes(include) }, ...call }),
+    list: (query = {}, call) => transport({ path: "/tx", query, ...call }),
+    completionsPage,
+    completions: (query = {}, call = {}) => followCompletions(completionsPage, query, call),
+    waitFor: (txId, wait = {}) => waitForSettled(get, txId, wait),
+    signers: (call) => lanes(transport, "/signers", call),
+    signer: (address, call) => lanes(transport, `/signers/${encodeURIComponent(address)}`, call),
+  };
+}
+
+function senders(transport: Transport): Pick<FencepostClient, "send" | "sendBatch"> {
+  return {
+    send: (transaction, call) => transport({ path: "/tx", body: transaction, ...call }),
+    sendBatch: async (transactions, call) => {
+      const { results } = await transport<BatchResults>({ path: "/tx/batch", body: { transactions }, ...call });
+      return results;
+    },
+  };
+}
+
+function includes(include: readonly Include[] | undefined): { readonly include?: string } {
+  return include === undefined || include.length === 0 ? {} : { include: include.join(",") };
+}
+
+async function lanes(transport: Transport, path: string, call: CallOptions | undefined) {
+  const { items } = await transport<SignerLanes>({ path, ...call });
+  return items;
+}

@@ -1,0 +1,257 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createHttpServer, type HttpServer } from "../../src/adapters/http/server.ts";
+import type { CompletionsQuery, CreateRequest, FencepostApi, TransactionView } from "../../src/application/api.ts";
+import { type ClientErrorCode, createClient, FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
+import { FencepostError, invalid } from "../../src/domain/errors.ts";
+import { httpOptions } from "../support/http-app.ts";
+import {
+  RECIPIENT_EIP55,
+  SIGNER_EIP55,
+  sampleCompletion,
+  sampleCreated,
+  sampleSigner,
+  sampleTransaction,
+  sampleTxId,
+} from "../support/scripted-api.ts";
+
+/** The client against a real listening server; what the node behind it does is scripted test by test. */
+
+const script: { -readonly [Method in keyof FencepostApi]?: FencepostApi[Method] } = {};
+const secret = "correct-horse";
+let server: HttpServer;
+let url: string;
+let client: FencepostClient;
+
+beforeAll(async () => {
+  const api = new Proxy({} as FencepostApi, {
+    get: (_, method) => (script as Record<string | symbol, unknown>)[method],
+  });
+  server = createHttpServer(httpOptions({}, { api, apiKeys: [{ name: "test", secret }] }));
+  ({ url } = await server.listen("127.0.0.1", 0));
+  client = createClient({ url: `${url}/`, apiKey: secret });
+});
+
+afterAll(() => server.close());
+
+async function failureOf(call: Promise<unknown>): Promise<FencepostApiError> {
+  const error = await call.then(
+    () => expect.fail("it should have failed"),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(FencepostApiError);
+  return error as FencepostApiError;
+}
+
+const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 10n ** 20n } };
+
+describe("send", () => {
+  it("writes bigints as digits and reads the transaction", async () => {
+    const seen: CreateRequest[] = [];
+    script.create = async (request) => {
+      seen.push(request);
+      return sampleCreated();
+    };
+    const created = await client.send(intent);
+    expect(created).toMatchObject({ txId: sampleTxId(1), nonce: 7, signer: SIGNER_EIP55, state: "ALLOCATED" });
+    expect(seen).toEqual([{ ...intent, payload: { to: RECIPIENT_EIP55, value: "100000000000000000000" } }]);
+  });
+
+  it("throws the problem, typed", async () => {
+    script.create = () => Promise.reject(invalid("payload.to", "is not an address"));
+    const error = await failureOf(client.send(intent));
+    expect(error).toMatchObject({
+      name: "FencepostApiError",
+      code: "INVALID_REQUEST" satisfies ClientErrorCode,
+      status: 400,
+      detail: "payload.to: is not an address",
+      message: "INVALID_REQUEST: payload.to: is not an address",
+    });
+    expect(error.problem).toMatchObject({ path: "payload.to" });
+  });
+
+  it("sends a batch and returns each fate", async () => {
+    script.createBatch = async (requests) =>
+      requests.map((_, n) => (n === 1 ? new FencepostError("UNKNOWN_SIGNER", "nobody") : sampleCreated()));
+    const results = await client.sendBatch([intent, intent, intent]);
+    expect(results.map(({ status }) => status)).toEqual([202, 422, 202]);
+    expect(await client.sendBatch([])).toEqual([]);
+  });
+});
+
+describe("reads", () => {
+  it("reads one, with what is asked for", async () => {
+    const asked: unknown[] = [];
+    script.transaction = async (...call) => {
+      asked.push(call);
+      return sampleTransaction();
+    };
+    expect(await client.get(sampleTxId(1), { include: ["history"] })).toMatchObject({ state: "TRACKING" });
+    await client.get(sampleTxId(2), { include: [] });
+    expect(asked).toEqual([
+      [sampleTxId(1), ["history"]],
+      [sampleTxId(2), []],
+    ]);
+  });
+
+  it("reads by request id, whatever characters it is made of", async () => {
+    const asked: unknown[] = [];
+    script.transactionByRequest = async (query) => {
+      asked.push(query);
+      return sampleTransaction();
+    };
+    const requestId = "a&b=c+d/é ?#%";
+    await client.getByRequest({ signer: SIGNER_EIP55, requestId });
+    expect(asked).toEqual([{ signer: SIGNER_EIP55, requestId }]);
+  });
+
+  it("cannot be led to another route by an id", async () => {
+    expect(await failureOf(client.get("completions?after=1"))).toMatchObject({ code: "NOT_FOUND" });
+    expect(await failureOf(client.get("../signers"))).toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  it("lists pages", async () => {
+    script.transactions = async ({ after }) => ({
+      items: [sampleTransaction()],
+      next: after === undefined ? "more" : null,
+    });
+    const first = await client.list({ limit: 1 });
+    expect(first.next).toBe("more");
+    expect((await client.list({ limit: 1, after: "more" })).next).toBeNull();
+  });
+
+  it("reads signers", async () => {
+    script.signers = async () => [sampleSigner(), sampleSigner()];
+    script.signer = async () => [sampleSigner()];
+    expect(await client.signers()).toHaveLength(2);
+    expect(await client.signer(SIGNER_EIP55)).toMatchObject([{ signer: SIGNER_EIP55, cursor: 8 }]);
+  });
+});
+
+describe("completions", () => {
+  it("follows next and stays in its epoch", async () => {
+    const asked: CompletionsQuery[] = [];
+    let calls = 0;
+    script.completions = async (query) => {
+      asked.push(query);
+      // The second page is what a wait in silence ends with: the feed goes on from where it was.
+      const page = [[1, 2], [], [3]][calls++] ?? [];
+      return { epoch: 5, items: page.map((seq) => sampleCompletion({ seq })), next: page.at(-1) ?? query.after };
+    };
+    const seen: number[] = [];
+    for await (const { seq, epoch } of client.completions({ after: 0, limit: 2 })) {
+      expect(epoch).toBe(5);
+      seen.push(seq);
+      if (seq === 3) break;
+    }
+    expect(seen).toEqual([1, 2, 3]);
+    expect(asked.map(({ after, epoch, limit, waitMs }) => [after, epoch, limit, waitMs])).toEqual([
+      [0, undefined, 2, 20_000],
+      [2, 5, 2, 20_000],
+      [2, 5, 2, 20_000],
+    ]);
+  });
+
+  it("throws where the epoch changed, with the way on", async () => {
+    script.completions = () =>
+      Promise.reject(new FencepostError("EPOCH_CHANGED", "new", { epoch: 6, resumeAfter: 90 }));
+    const error = await failureOf(client.completions({ epoch: 5 }).next());
+    expect(error.code).toBe("EPOCH_CHANGED");
+    expect(error.problem).toMatchObject({ epoch: 6, resumeAfter: 90 });
+  });
+
+  it("ends with the caller's own reason when aborted in mid-wait", async () => {
+    const controller = new AbortController();
+    script.completions = ({ signal }) => {
+      queueMicrotask(() => controller.abort(new Error("enough")));
+      return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    };
+    await expect(client.completions({}, { signal: controller.signal }).next()).rejects.toThrow("enough");
+  });
+});
+
+describe("waitFor", () => {
+  const states = (...views: readonly Partial<TransactionView>[]) => {
+    let looks = 0;
+    script.transaction = async () => sampleTransaction(views[Math.min(looks++, views.length - 1)]);
+    return () => looks;
+  };
+
+  it("looks until the transaction is settled; STUCK is not", async () => {
+    const looks = states(
+      { state: "ALLOCATED", subState: null },
+      { state: "STUCK", subState: null },
+      { state: "CONFIRMED", subState: null },
+    );
+    const transaction = await client.waitFor(sampleTxId(1), { pollIntervalMs: 1 });
+    expect(transaction.state).toBe("CONFIRMED");
+    expect(looks()).toBe(3);
+  });
+
+  it("resolves also for a failure: that is an outcome, not an error", async () => {
+    states({ state: "FAILED_FINAL", subState: "REVERTED" });
+    expect(await client.waitFor(sampleTxId(1))).toMatchObject({ state: "FAILED_FINAL", subState: "REVERTED" });
+  });
+
+  it("gives up when told to", async () => {
+    states({ state: "TRACKING", subState: "PENDING" });
+    await expect(client.waitFor(sampleTxId(1), { timeoutMs: 30, pollIntervalMs: 5 })).rejects.toMatchObject({
+      name: "TimeoutError",
+    });
+    const controller = new AbortController();
+    const waiting = client.waitFor(sampleTxId(1), {
+      signal: controller.signal,
+      timeoutMs: 60_000,
+      pollIntervalMs: 60_000,
+    });
+    controller.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+    await expect(client.waitFor(sampleTxId(1), { signal: controller.signal })).rejects.toThrow("enough");
+  });
+
+  it("fails where the transaction does not exist", async () => {
+    script.transaction = () => Promise.reject(new FencepostError("NOT_FOUND", "no"));
+    expect(await failureOf(client.waitFor(sampleTxId(1)))).toMatchObject({ code: "NOT_FOUND", status: 404 });
+  });
+});
+
+describe("what is not Fencepost", () => {
+  it("a wrong key", async () => {
+    expect(await failureOf(createClient({ url, apiKey: "wrong" }).signers())).toMatchObject({
+      code: "UNAUTHENTICATED",
+    });
+    expect(await failureOf(createClient({ url }).signers())).toMatchObject({ status: 401 });
+  });
+
+  it("nobody there", async () => {
+    const error = await failureOf(createClient({ url: "http://127.0.0.1:9" }).send(intent));
+    expect(error).toMatchObject({ code: "UNREACHABLE", status: 0, problem: null });
+    expect(error.cause).toBeDefined();
+  });
+
+  it.each([
+    [502, "<html>Bad Gateway</html>"],
+    [200, "<html>Sign in</html>"],
+    [200, ""],
+    [500, '{"error":"x"}'],
+    [404, "null"],
+  ])("a proxy that answers %i %s", async (status, body) => {
+    const proxy = createServer((_, response) => response.writeHead(status).end(body));
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    const { port } = proxy.address() as AddressInfo;
+    const error = await failureOf(createClient({ url: `http://127.0.0.1:${port}` }).signers());
+    expect(error).toMatchObject({ code: "UNEXPECTED_ANSWER", status });
+    proxy.close();
+  });
+
+  it("takes another fetch", async () => {
+    const seen: string[] = [];
+    const fetch: typeof globalThis.fetch = async (input) => {
+      seen.push(String(input));
+      return new Response('{"items":[]}');
+    };
+    await createClient({ url: "http://node/fencepost/", fetch }).signers();
+    expect(seen).toEqual(["http://node/fencepost/api/v1/signers"]);
+  });
+});

@@ -1,0 +1,14 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+
+const directory = new URL("../../src/client/", import.meta.url);
+
+it("the SDK needs nothing at run time but itself and fetch: all it takes from the contract are types", () => {
+  const foreign = readdirSync(directory).flatMap((file) => {
+    const text = readFileSync(new URL(file, directory), "utf8");
+    const statements = text.match(/^(?:import|export)[^;]*?from\s+"[^"]+"/gms) ?? [];
+    return statements.filter((statement) => !/from\s+"\.\/[a-z-]+\.ts"$/.test(statement));
+  });
+  expect(foreign.length).toBeGreaterThan(0);
+  expect(foreign.filter((statement) => !/^(?:import|export) type /.test(statement))).toEqual([]);
+});
