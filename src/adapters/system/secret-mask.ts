@@ -7,7 +7,16 @@ const SHORTEST_SECRET = 6;
  * library may quote a connection string; this is what keeps its password out of the log.
  */
 export function createSecretMask(secrets: readonly string[]): (text: string) => string {
-  const usable = [...new Set(secrets.map(insideJson))].filter((form) => form.length >= SHORTEST_SECRET);
+  return maskOf(secrets.map(insideJson));
+}
+
+/** The same for text that is no JSON. */
+export function createTextMask(secrets: readonly string[]): (text: string) => string {
+  return maskOf(secrets);
+}
+
+function maskOf(forms: readonly string[]): (text: string) => string {
+  const usable = [...new Set(forms)].filter((form) => form.length >= SHORTEST_SECRET);
   if (usable.length === 0) return (text) => text;
   // Longest first: a secret that contains another one is masked whole.
   const pattern = usable

@@ -25,9 +25,12 @@ interface Optional<T> {
   show(value: NoInfer<T>): string;
 }
 
+/** Not "none": that is a value which `auth` may have. */
+export const NOT_SET = "not set";
+
 /** A setting without a default: null until somebody sets it. */
 export function optional<T>(variable: Variable, { show, ...rest }: Optional<T>): Setting<T | null> {
-  return { variable, ...rest, fallback: null, show: (value) => (value === null ? "none" : show(value)) };
+  return { variable, ...rest, fallback: null, show: (value) => (value === null ? NOT_SET : show(value)) };
 }
 
 export function whole(variable: Variable, fallback: number, limits: readonly [number, number]): Setting<number> {

@@ -21,7 +21,7 @@ describe("effective values", () => {
     });
     expect(rows.get("port")).toMatchObject({ value: "4000", origin: "environment" });
     expect(rows.get("maxFeeGwei")?.value).toBe("1.25");
-    expect(rows.get("databaseUrl")).toMatchObject({ value: "none", origin: "default" });
+    expect(rows.get("databaseUrl")).toMatchObject({ value: "not set", origin: "default" });
   });
 
   it("show how many keys there are, never which", () => {

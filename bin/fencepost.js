@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+// Starts the compiled command line. Plain JavaScript of an old dialect, so that an old Node reads far enough to be told.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const OLDEST_NODE = [20, 19];
+const entry = new URL("../dist/main/cli.js", import.meta.url);
+const build = new URL("../scripts/build.mjs", import.meta.url);
+
+function fail(line) {
+  process.stderr.write(`fencepost: ${line}\n`);
+  process.exit(1);
+}
+
+function isTooOld(version) {
+  const [major, minor] = version.split(".").map(Number);
+  return major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1]);
+}
+
+// A checkout whose install ran no scripts (npm 12, pnpm, --ignore-scripts) has sources only. Standard output stays free:
+// `start` promises exactly one line on it.
+function ensureBuilt() {
+  if (existsSync(entry)) return;
+  if (!existsSync(build)) fail("dist/ is missing from this package; install it again");
+  process.stderr.write("fencepost: dist/ is missing; building it once (npm run build)\n");
+  const { status } = spawnSync(process.execPath, [fileURLToPath(build)], { stdio: ["ignore", 2, 2] });
+  if (status !== 0 || !existsSync(entry)) fail("the build failed; run npm install, then npm run build");
+}
+
+if (isTooOld(process.versions.node)) {
+  fail(`Node ${OLDEST_NODE.join(".")} or newer is needed, this is ${process.versions.node}`);
+}
+ensureBuilt();
+import(entry.href)
+  .then(({ main }) => main(process.argv.slice(2)))
+  .then((code) => process.stdout.write("", () => process.exit(code)));

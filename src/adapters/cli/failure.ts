@@ -1,0 +1,58 @@
+import { inspect } from "node:util";
+import { EXIT_CODES } from "./exit-codes.ts";
+
+/** A command that ends for a reason which is already in words: one line each. */
+export class CommandFailed extends Error {
+  readonly lines: readonly string[];
+  readonly exitCode: number;
+
+  constructor(lines: readonly string[], exitCode: number = EXIT_CODES.failed, options?: ErrorOptions) {
+    super(lines.join("\n"), options);
+    this.name = "CommandFailed";
+    this.lines = lines;
+    this.exitCode = exitCode;
+  }
+}
+
+/** What to do about the errors that everybody meets once; by Node's or PostgreSQL's own code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there: is it running, and is the URL right?",
+  ECONNRESET: "the other side hung up: is it running, and does it speak this protocol?",
+  ENOTFOUND: "there is no such host: is the URL right?",
+  ETIMEDOUT: "no answer: is a firewall between?",
+  EADDRINUSE: "stop what listens there, or choose another with --port or FENCEPOST_PORT",
+  EADDRNOTAVAIL: "that is no address of this machine: see FENCEPOST_HOST",
+  EACCES: "the user who runs this may not do that",
+  "28P01": "user or password in FENCEPOST_DATABASE_URL is wrong",
+  "28000": "the server does not let this user in: see FENCEPOST_DATABASE_URL and its pg_hba.conf",
+  "3D000": "create it first, or correct the name in FENCEPOST_DATABASE_URL",
+  "42501":
+    "the database user lacks a right: let it create the schema fencepost, or run `fencepost migrate` as its owner",
+};
+
+/** One readable line. */
+export function describeFailure(error: unknown): string {
+  const cause = tellingError(error);
+  const message = oneLine(cause instanceof Error ? cause.message || cause.name : String(cause));
+  const advice = ADVICE[codeOf(cause) ?? ""];
+  return advice === undefined ? message : `${message} (${advice})`;
+}
+
+/** Everything there is, for `--verbose`. */
+export function describeWhole(error: unknown): string {
+  return error instanceof Error ? inspect(error) : String(error);
+}
+
+/** A connection that tried several addresses fails with an AggregateError whose own message is empty. */
+function tellingError(error: unknown): unknown {
+  if (error instanceof AggregateError && error.message === "" && error.errors.length > 0) return error.errors[0];
+  return error;
+}
+
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\p{Cc}+/gu, " ").trim();
+}

@@ -1,0 +1,136 @@
+import { Command, CommanderError, Option } from "commander";
+import { EXIT_CODES } from "./exit-codes.ts";
+import { CommandFailed, describeFailure, describeWhole } from "./failure.ts";
+import {
+  type ConfigRow,
+  configTable,
+  devWelcome,
+  migrationReport,
+  type ReadyDevNode,
+  type ReadyNode,
+  readyLine,
+} from "./present.ts";
+
+export interface CommonOptions {
+  /** Instead of the file in the working directory. */
+  readonly config?: string;
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+}
+
+export interface ServeOptions extends CommonOptions {
+  readonly port?: string;
+}
+
+export interface DevOptions extends ServeOptions {
+  readonly chain: "embedded" | "anvil";
+  /** Where the embedded PostgreSQL keeps its data. */
+  readonly dataDir: string;
+}
+
+/** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
+export interface CliActions {
+  dev(options: DevOptions, ready: (node: ReadyDevNode) => void): Promise<void>;
+  start(options: ServeOptions, ready: (node: ReadyNode) => void): Promise<void>;
+  migrate(options: CommonOptions): Promise<{ readonly applied: readonly string[] }>;
+  config(options: CommonOptions): Promise<readonly ConfigRow[]>;
+}
+
+export interface CliIo {
+  readonly version: string;
+  stdout(text: string): void;
+  stderr(text: string): void;
+}
+
+/** Runs one command; resolves with the exit code and never rejects. */
+export async function runCli(argv: readonly string[], actions: CliActions, io: CliIo): Promise<number> {
+  const program = createProgram(actions, io);
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return EXIT_CODES.ok;
+  } catch (error) {
+    return report(error, io, program.opts<CommonOptions>().verbose === true);
+  }
+}
+
+function createProgram(actions: CliActions, io: CliIo): Command {
+  const program = new Command("fencepost")
+    .description(
+      "Sends EVM transactions from many nodes at once, each exactly once, and follows every one to finality.",
+    )
+    .version(io.version, "--version", "print the version")
+    .option("--config <file>", "configuration file, instead of fencepost.config.ts in this directory")
+    .option("--json", "print JSON")
+    .option("--verbose", "print the stack with an error")
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: io.stdout, writeErr: io.stderr, outputError: () => undefined })
+    .exitOverride();
+  addServing(program, actions, io);
+  addOneShot(program, actions, io);
+  return program;
+}
+
+const port = () => new Option("--port <number>", "port to listen on");
+
+function addServing(program: Command, actions: CliActions, io: CliIo): void {
+  program
+    .command("dev")
+    .description("run a node with its own PostgreSQL, chain and test accounts; nothing to install or configure")
+    .addOption(port())
+    .addOption(new Option("--chain <kind>", "which chain").choices(["embedded", "anvil"]).default("embedded"))
+    .addOption(new Option("--data-dir <path>", "where its database lives").default(".fencepost"))
+    .action(async (_, command: Command) => {
+      const options = command.optsWithGlobals<DevOptions>();
+      await actions.dev(options, (node) => io.stdout(options.json === true ? readyLine(node) : devWelcome(node)));
+    });
+  program
+    .command("start")
+    .description("run a node on a given database, chain and signer; prints one JSON line when it is ready")
+    .addOption(port())
+    .action(async (_, command: Command) => {
+      await actions.start(command.optsWithGlobals<ServeOptions>(), (node) => io.stdout(readyLine(node)));
+    });
+}
+
+function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
+  const json = (value: unknown) => io.stdout(`${JSON.stringify(value, null, 2)}\n`);
+  program
+    .command("migrate")
+    .description("bring the database's schema up to this version")
+    .action(async (_, command: Command) => {
+      const options = command.optsWithGlobals<CommonOptions>();
+      const { applied } = await actions.migrate(options);
+      if (options.json === true) json({ applied });
+      else io.stdout(migrationReport(applied));
+    });
+  program
+    .command("config")
+    .description("print the effective configuration and where each value comes from; secrets are masked")
+    .action(async (_, command: Command) => {
+      const options = command.optsWithGlobals<CommonOptions>();
+      const rows = await actions.config(options);
+      if (options.json === true) json(rows);
+      else io.stdout(configTable(rows));
+    });
+}
+
+function report(error: unknown, io: CliIo, verbose: boolean): number {
+  if (error instanceof CommanderError) return reportUsage(error, io);
+  if (error instanceof CommandFailed) {
+    for (const line of error.lines) io.stderr(`fencepost: ${line}\n`);
+    if (verbose && error.cause !== undefined) io.stderr(`${describeWhole(error.cause)}\n`);
+    return error.exitCode;
+  }
+  io.stderr(`fencepost: ${verbose ? describeWhole(error) : describeFailure(error)}\n`);
+  return EXIT_CODES.failed;
+}
+
+/** Commander ends `--help` and `--version` by throwing, too; and its complaints come in up to two lines. */
+function reportUsage(error: CommanderError, io: CliIo): number {
+  if (error.exitCode === 0) return EXIT_CODES.ok;
+  // Without a command it has printed the help already.
+  if (error.code !== "commander.help") {
+    io.stderr(`fencepost: ${error.message.replace(/^error: /, "").replace(/\s*\n\s*/g, " ")}; see fencepost --help\n`);
+  }
+  return EXIT_CODES.misused;
+}

@@ -1,0 +1,112 @@
+/**
+ * The command line put together: environment in, exit code out. Each command loads what it needs when it runs, so that
+ * `--help` and `config` import neither database driver nor chain library.
+ */
+import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
+import { EXIT_CODES } from "../adapters/cli/exit-codes.ts";
+import { CommandFailed } from "../adapters/cli/failure.ts";
+import { type CliActions, type CliIo, runCli, type ServeOptions } from "../adapters/cli/run-cli.ts";
+import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
+import type { Logger } from "../adapters/system/logger.ts";
+import { createTextMask } from "../adapters/system/secret-mask.ts";
+import { type Command, type Config, ConfigurationError } from "./config/config.ts";
+import { type LoadedConfig, loadConfig } from "./config/load.ts";
+import { secretsOf } from "./config/secrets.ts";
+import { version } from "./version.ts";
+
+const STANDARD_ERROR = 2;
+
+export async function main(argv: readonly string[]): Promise<number> {
+  const output = createOutput();
+  return runCli(argv, createActions(readEnvironment(), output), output);
+}
+
+function createActions(environment: Environment, output: Output): CliActions {
+  const load = async <C extends Command>(command: C, options: ServeOptions) => {
+    const loaded = await loadOrExplain(command, options, environment);
+    output.hide(secretsOf(loaded.config));
+    return loaded;
+  };
+  return {
+    async dev(options, ready) {
+      const { config } = await load("dev", options);
+      const logger = await createNodeLogger(config, process.stderr.isTTY && options.json !== true);
+      const { dev } = await import("./dev.ts");
+      const directory = resolve(environment.workingDirectory, options.dataDir);
+      const say = (line: string) => output.stderr(`${line}\n`);
+      const needsKey = config.apiKeys !== "none";
+      const request = { config, logger, chain: options.chain, directory, say };
+      await dev(request, (node) => ready({ ...node, needsKey })).finally(logger.flush);
+    },
+    async start(options, ready) {
+      const { config } = await load("start", options);
+      const logger = await createNodeLogger(config, false);
+      const { start } = await import("./start.ts");
+      await start(config, logger, ready).finally(logger.flush);
+    },
+    async migrate(options) {
+      const { config } = await load("migrate", options);
+      const { migrate } = await import("../adapters/postgres/migrate.ts");
+      return migrate({ databaseUrl: config.databaseUrl });
+    },
+    async config(options) {
+      const { resolution } = await load("config", options);
+      const { effectiveValues } = await import("./config/effective.ts");
+      return effectiveValues(resolution);
+    },
+  };
+}
+
+/** Logs go to standard error: standard output carries the ready line and nothing else. */
+async function createNodeLogger(config: Config, isReadable: boolean): Promise<Logger> {
+  const { createLogger } = await import("../adapters/system/logger.ts");
+  const format = isReadable ? "readable" : "json";
+  return createLogger({ level: config.logLevel, format, destination: STANDARD_ERROR, secrets: secretsOf(config) });
+}
+
+async function loadOrExplain<C extends Command>(
+  command: C,
+  options: ServeOptions,
+  environment: Environment,
+): Promise<LoadedConfig<C>> {
+  try {
+    return await loadConfig({
+      command,
+      variables: environment.variables,
+      workingDirectory: environment.workingDirectory,
+      configPath: options.config,
+      flags: options.port === undefined ? {} : { port: options.port },
+      nodeId: defaultNodeId(environment),
+    });
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    throw new CommandFailed(error.mistakes, EXIT_CODES.misused, { cause: error });
+  }
+}
+
+const LONGEST_HOST_NAME = 64;
+
+function defaultNodeId({ hostname, pid }: Environment): string {
+  const host = hostname.replace(/[^\w.-]+/g, "-").slice(0, LONGEST_HOST_NAME);
+  return `${host}-${pid}-${randomBytes(3).toString("hex")}`;
+}
+
+interface Output extends CliIo {
+  /** From here on these texts are masked: an error may quote what it was given. */
+  hide(secrets: readonly string[]): void;
+}
+
+function createOutput(): Output {
+  let mask = createTextMask([]);
+  // A reader that went away (`fencepost config | head -1`) is no error of ours.
+  process.stdout.on("error", () => undefined);
+  return {
+    version,
+    stdout: (text) => void process.stdout.write(text),
+    stderr: (text) => void process.stderr.write(mask(text)),
+    hide: (secrets) => {
+      mask = createTextMask(secrets);
+    },
+  };
+}

@@ -1,0 +1,209 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { EXIT_CODES } from "../../../src/adapters/cli/exit-codes.ts";
+import { CommandFailed } from "../../../src/adapters/cli/failure.ts";
+import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
+
+const node = { url: "http://127.0.0.1:3000", nodeId: "n-1" };
+const devNode = { ...node, chainId: 31337, signers: ["0xAaaa", "0xBbbb"], needsKey: false };
+const refuse = async () => {
+  throw new Error("this command should not have run");
+};
+
+async function run(argv: string[], actions: Partial<CliActions> = {}) {
+  let stdout = "";
+  let stderr = "";
+  const io = {
+    version: "1.2.3",
+    stdout: (text: string) => {
+      stdout += text;
+    },
+    stderr: (text: string) => {
+      stderr += text;
+    },
+  };
+  const all = { dev: refuse, start: refuse, migrate: refuse, config: refuse, ...actions };
+  return { code: await runCli(argv, all, io), stdout, stderr };
+}
+
+const throwing = (error: unknown): Partial<CliActions> => ({
+  migrate: async () => {
+    throw error;
+  },
+});
+
+describe("serving", () => {
+  it("start prints exactly one JSON ready line on standard output, with or without --json", async () => {
+    const start: CliActions["start"] = async (_, ready) => ready({ ...node, secret: "x" } as typeof node);
+    for (const argv of [["start"], ["start", "--json"]]) {
+      expect(await run(argv, { start })).toEqual({
+        code: 0,
+        stdout: '{"ready":true,"url":"http://127.0.0.1:3000","nodeId":"n-1"}\n',
+        stderr: "",
+      });
+    }
+  });
+
+  it("dev prints a curl to paste that sends from the first account, and a ready line with --json", async () => {
+    const dev: CliActions["dev"] = async (_, ready) => ready(devNode);
+    const { stdout } = await run(["dev"], { dev });
+    const body = /^ {4}curl -s http:\/\/127\.0\.0\.1:3000\/api\/v1\/tx .*-d '(.+)'$/m.exec(stdout)?.[1] ?? "";
+    expect(JSON.parse(body)).toEqual({ signer: "0xAaaa", requestId: "hello-1", payload: { to: "0xBbbb", value: "1" } });
+    expect(JSON.parse((await run(["--json", "dev"], { dev })).stdout)).toEqual({ ready: true, ...node });
+  });
+
+  it("dev leaves a place for the key where one is needed", async () => {
+    const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
+    expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
+  });
+
+  it("hands options over, wherever they stand", async () => {
+    const seen: unknown[] = [];
+    const dev: CliActions["dev"] = async (options) => void seen.push(options);
+    await run(["dev"], { dev });
+    await run(["--verbose", "dev", "--port", "4000", "--chain", "anvil", "--data-dir", "d", "--config", "c.ts"], {
+      dev,
+    });
+    expect(seen).toEqual([
+      { chain: "embedded", dataDir: ".fencepost" },
+      { chain: "anvil", dataDir: "d", port: "4000", config: "c.ts", verbose: true },
+    ]);
+  });
+});
+
+describe("results", () => {
+  it("of migrate", async () => {
+    const applied = ["0001-schema.sql", "0002-more.sql"];
+    const migrate = async () => ({ applied });
+    expect((await run(["migrate"], { migrate })).stdout).toBe("applied 0001-schema.sql\napplied 0002-more.sql\n");
+    expect(JSON.parse((await run(["migrate", "--json"], { migrate })).stdout)).toEqual({ applied });
+    expect((await run(["migrate"], { migrate: async () => ({ applied: [] }) })).stdout).toBe(
+      "the schema is up to date\n",
+    );
+  });
+
+  it("of config: aligned, with the variable's name where it came from one", async () => {
+    const rows = [
+      { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
+      { key: "leaseDuration", variable: "FENCEPOST_LEASE_DURATION", value: "10s", origin: "default" },
+    ];
+    const config = async () => rows;
+    expect((await run(["config"], { config })).stdout).toBe(
+      "port           4000  FENCEPOST_PORT\nleaseDuration  10s   default\n",
+    );
+    expect(JSON.parse((await run(["config", "--json"], { config })).stdout)).toEqual(rows);
+  });
+
+  it("of --version and --help, on standard output", async () => {
+    expect(await run(["--version"])).toEqual({ code: 0, stdout: "1.2.3\n", stderr: "" });
+    const help = await run(["--help"]);
+    expect(help).toMatchObject({ code: 0, stderr: "" });
+    for (const command of ["dev", "start", "migrate", "config"]) expect(help.stdout).toContain(`  ${command} `);
+    expect((await run(["start", "--help"])).stdout).toContain("--verbose");
+  });
+});
+
+describe("usage", () => {
+  it.each([
+    [["stat"], "fencepost: unknown command 'stat' (Did you mean start?); see fencepost --help\n"],
+    [["start", "--prot", "1"], "fencepost: unknown option '--prot' (Did you mean --port?); see fencepost --help\n"],
+    [["start", "--port"], "fencepost: option '--port <number>' argument missing; see fencepost --help\n"],
+    [["migrate", "now"], /^fencepost: too many arguments.*; see fencepost --help\n$/],
+    [["dev", "--chain", "geth"], /^fencepost: option '--chain <kind>' argument 'geth' is invalid.*\n$/],
+  ])("%j is refused in one line, with code 2", async (argv, line) => {
+    const { code, stdout, stderr } = await run(argv);
+    expect(code).toBe(EXIT_CODES.misused);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(line);
+    expect(stderr.match(/\n/g)).toHaveLength(1);
+  });
+
+  it("shows the help where no command is given", async () => {
+    const { code, stderr } = await run([]);
+    expect(code).toBe(EXIT_CODES.misused);
+    expect(stderr).toContain("Usage: fencepost");
+  });
+});
+
+describe("failures", () => {
+  it("of any kind are one line with code 1, whatever is thrown", async () => {
+    const thrown = [
+      new Error("first\nsecond\u001b[2J"),
+      "text",
+      null,
+      undefined,
+      7,
+      {},
+      new Error(""),
+      new AggregateError([]),
+    ];
+    for (const error of thrown) {
+      const { code, stdout, stderr } = await run(["migrate"], throwing(error));
+      expect(code).toBe(EXIT_CODES.failed);
+      expect(stdout).toBe("");
+      expect(stderr).toMatch(/^fencepost: \P{Cc}+\n$/u);
+      expect(stderr).not.toContain("    at ");
+    }
+  });
+
+  it("say what to do where it is known", async () => {
+    const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED" });
+    expect((await run(["migrate"], throwing(refused))).stderr).toBe(
+      "fencepost: connect ECONNREFUSED 127.0.0.1:5432 (nothing listens there: is it running, and is the URL right?)\n",
+    );
+    const taken = Object.assign(new Error("listen EADDRINUSE"), { code: "EADDRINUSE" });
+    expect((await run(["migrate"], throwing(taken))).stderr).toContain("--port");
+    const password = Object.assign(new Error("password authentication failed"), { code: "28P01" });
+    expect((await run(["migrate"], throwing(password))).stderr).toContain("FENCEPOST_DATABASE_URL");
+  });
+
+  it("look into what failed on several addresses at once", async () => {
+    const one = Object.assign(new Error("connect ECONNREFUSED ::1:5432"), { code: "ECONNREFUSED" });
+    const { stderr } = await run(["migrate"], throwing(new AggregateError([one, new Error("other")])));
+    expect(stderr).toContain("connect ECONNREFUSED ::1:5432 (nothing listens there");
+  });
+
+  it("show the stack and the causes with --verbose alone", async () => {
+    const error = new Error("outer", { cause: new Error("inner") });
+    const quiet = await run(["migrate"], throwing(error));
+    expect(quiet.stderr).toBe("fencepost: outer\n");
+    const verbose = await run(["migrate", "--verbose"], throwing(error));
+    expect(verbose.stderr).toMatch(/outer[\s\S]+ {4}at [\s\S]+inner/);
+  });
+
+  it("that are already in words keep their lines and their code", async () => {
+    const error = new CommandFailed(["A: wrong", "B: wrong"], EXIT_CODES.misused, { cause: new Error("inner") });
+    expect(await run(["migrate"], throwing(error))).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "fencepost: A: wrong\nfencepost: B: wrong\n",
+    });
+    expect((await run(["--verbose", "migrate"], throwing(error))).stderr).toContain("    at ");
+    expect((await run(["migrate"], throwing(new CommandFailed(["x"])))).code).toBe(EXIT_CODES.failed);
+  });
+});
+
+describe("docs/cli.md", () => {
+  const text = readFileSync("docs/cli.md", "utf8");
+  const column = (pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? "").sort();
+
+  it("lists every command, and no other", async () => {
+    const { stdout } = await run(["--help"]);
+    const commands = stdout.slice(stdout.indexOf("Commands:")).matchAll(/^ {2}(\w+)/gm);
+    const actual = [...commands].map((match) => match[1] ?? "").filter((name) => name !== "help");
+    expect(column(/^\| `fencepost (\w+)` \|/gm)).toEqual(actual.sort());
+  });
+
+  it("lists every option, and no other", async () => {
+    const helps = await Promise.all([["--help"], ["dev", "--help"], ["start", "--help"]].map((argv) => run(argv)));
+    const actual = helps.flatMap(({ stdout }) =>
+      [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((match) => match[1]),
+    );
+    expect(column(/^\| `(--[\w-]+)[^`]*` \|/gm)).toEqual([...new Set(actual)].sort());
+  });
+
+  it("lists every exit code, and no other", () => {
+    const actual = Object.values(EXIT_CODES).map(String).sort();
+    expect(column(/^\| (\d+) \|/gm)).toEqual(actual);
+  });
+});

@@ -1,0 +1,114 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { main } from "../../src/main/cli.ts";
+import { version } from "../../src/main/version.ts";
+
+const PASSWORD = "correct-horse-battery";
+const savedVariables = { ...process.env };
+let directory = "";
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "fencepost-main-"));
+  for (const name of Object.keys(process.env)) if (name.startsWith("FENCEPOST_")) delete process.env[name];
+});
+afterEach(() => {
+  process.env = { ...savedVariables };
+  vi.restoreAllMocks();
+  rmSync(directory, { recursive: true });
+});
+
+/** `main` speaks to the process itself; what it writes is caught at the stream. */
+async function run(argv: string[], variables: Record<string, string> = {}) {
+  const written = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    vi.spyOn(process[name], "write").mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    });
+  }
+  vi.spyOn(process, "cwd").mockReturnValue(directory);
+  Object.assign(process.env, variables);
+  const code = await main(argv);
+  vi.restoreAllMocks();
+  return { code, ...written };
+}
+
+describe("main", () => {
+  it("knows its version", async () => {
+    expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  it("prints the effective configuration of file and environment, masked", async () => {
+    writeFileSync(join(directory, "fencepost.config.json"), '{ "host": "::1" }');
+    const { code, stdout } = await run(["config", "--json"], {
+      FENCEPOST_PORT: "4000",
+      FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@db/app`,
+    });
+    expect(code).toBe(0);
+    expect(stdout).not.toContain(PASSWORD);
+    const rows = new Map((JSON.parse(stdout) as { key: string }[]).map((row) => [row.key, row]));
+    expect(rows.get("host")).toMatchObject({ value: "::1", origin: "file" });
+    expect(rows.get("port")).toMatchObject({ value: "4000", origin: "environment" });
+    expect(rows.get("databaseUrl")).toMatchObject({ value: "postgres://app:***@db/app" });
+  });
+
+  it("refuses to start with one line for each thing that is missing or wrong", async () => {
+    const { code, stdout, stderr } = await run(["start", "--port", "x"]);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    const lines = stderr.trimEnd().split("\n");
+    expect(lines).toHaveLength(5);
+    for (const line of lines) expect(line).toMatch(/^fencepost: (FENCEPOST_\w+|--port): .+$/);
+  });
+
+  it("says in one line that the database does not answer, without its password", async () => {
+    const { code, stderr } = await run(["migrate"], {
+      FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:1/app`,
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^fencepost: .*ECONNREFUSED.*\(nothing listens there.*\)\n$/);
+    expect(stderr).not.toContain(PASSWORD);
+  });
+
+  it("masks secrets in a stack, too", async () => {
+    const { code, stderr } = await run(["--verbose", "migrate"], {
+      FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:1/app?application_name=${PASSWORD}`,
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain("    at ");
+    expect(stderr).not.toContain(PASSWORD);
+  });
+
+  it("reads the file that --config names", async () => {
+    writeFileSync(join(directory, "other.json"), '{ "prot": 1 }');
+    expect(await run(["config", "--config", "other.json"])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "fencepost: other.json: prot: is not a setting (did you mean port?)\n",
+    });
+  });
+});
+
+describe("what is loaded before a command runs", () => {
+  it("is the parser of arguments, and no other package", () => {
+    expect([...packagesBehind("src/main/cli.ts")].sort()).toEqual(["commander"]);
+  });
+
+  it("is nothing at all for defineConfig", () => {
+    expect([...packagesBehind("src/main/config/define.ts")]).toEqual([]);
+  });
+});
+
+/** Follows static imports that survive compilation; `import type` and `import()` do not count. */
+function packagesBehind(entry: string, seen = new Set<string>(), packages = new Set<string>()): Set<string> {
+  if (seen.has(entry)) return packages;
+  seen.add(entry);
+  const imports = readFileSync(entry, "utf8").matchAll(/^(?:import|export)\s(?!type\s)[^;]*?from "([^"]+)";/gm);
+  for (const [, target = ""] of imports) {
+    if (target.startsWith(".")) packagesBehind(join(dirname(entry), target), seen, packages);
+    else if (!target.startsWith("node:")) packages.add(target);
+  }
+  return packages;
+}

@@ -1,0 +1,158 @@
+import { execFile, spawn } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const launcher = resolve("bin/fencepost.js");
+const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+let directory = "";
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "fencepost-launcher-"));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Nothing of whoever runs the tests: neither settings nor the runner's own hooks. */
+function cleanEnvironment(): Record<string, string | undefined> {
+  const foreign = (name: string) => name.startsWith("FENCEPOST_") || name === "NODE_OPTIONS";
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));
+}
+
+function run(script: string, argv: readonly string[], variables: Record<string, string> = {}): Promise<Outcome> {
+  const env = { ...cleanEnvironment(), ...variables };
+  return new Promise((done) => {
+    execFile(process.execPath, [script, ...argv], { cwd: directory, env }, (error, stdout, stderr) => {
+      done({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+/** A package with this launcher and a command line of our own making. */
+function fakePackage(name: string, files: Record<string, string>): string {
+  const root = join(directory, name);
+  mkdirSync(join(root, "bin"), { recursive: true });
+  cpSync(launcher, join(root, "bin/fencepost.js"));
+  writeFileSync(join(root, "package.json"), '{ "type": "module" }');
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(root, path, ".."), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return join(root, "bin/fencepost.js");
+}
+
+const MAIN = "export const main = async (argv) => { process.stdout.write(argv.join()); return 7; };";
+const BUILD = `
+import { mkdirSync, writeFileSync } from "node:fs";
+console.log("noise of the compiler");
+const dist = new URL("../dist/main/", import.meta.url);
+mkdirSync(dist, { recursive: true });
+writeFileSync(new URL("cli.js", dist), ${JSON.stringify(MAIN)});
+`;
+
+describe("launcher", () => {
+  it("hands the arguments over and ends with the code it is given", async () => {
+    const script = fakePackage("plain", { "dist/main/cli.js": MAIN });
+    expect(await run(script, ["a", "--b"])).toEqual({ code: 7, stdout: "a,--b", stderr: "" });
+  });
+
+  it("builds a checkout that was installed without scripts, says so, and keeps standard output free", async () => {
+    const script = fakePackage("checkout", { "scripts/build.mjs": BUILD });
+    const first = await run(script, ["start"]);
+    expect(first).toMatchObject({ code: 7, stdout: "start" });
+    expect(first.stderr).toContain("fencepost: dist/ is missing; building it once");
+    expect(first.stderr).toContain("noise of the compiler");
+    expect(await run(script, ["start"])).toEqual({ code: 7, stdout: "start", stderr: "" });
+  });
+
+  it("says what to do where the build fails, or where there is nothing to build", async () => {
+    const broken = fakePackage("broken", { "scripts/build.mjs": "process.exit(1);" });
+    expect(await run(broken, [])).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("the build failed; run npm install"),
+    });
+    const hollow = fakePackage("hollow", {});
+    expect(await run(hollow, [])).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "fencepost: dist/ is missing from this package; install it again\n",
+    });
+  });
+
+  it.each(["18.20.4", "20.18.3", "8.0.0"])("tells Node %s that it is too old", async (old) => {
+    const pretend = join(directory, `node-${old}.mjs`);
+    writeFileSync(
+      pretend,
+      `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${old}" } });
+       await import(${JSON.stringify(launcher)});`,
+    );
+    expect(await run(pretend, ["--version"])).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `fencepost: Node 20.19 or newer is needed, this is ${old}\n`,
+    });
+  });
+
+  it("may be run as a program", () => {
+    expect(readFileSync(launcher, "utf8").startsWith("#!/usr/bin/env node\n")).toBe(true);
+    expect(statSync(launcher).mode & 0o111).not.toBe(0);
+  });
+});
+
+describe("the command line as a process", () => {
+  it("prints its version", async () => {
+    expect(await run(launcher, ["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
+  });
+
+  it("refuses a bad configuration with code 2 and one line each, nothing on standard output", async () => {
+    const { code, stdout, stderr } = await run(launcher, ["start"], { FENCEPOST_LEASE_DURATION: "10" });
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr.trimEnd().split("\n")).toHaveLength(5);
+    expect(stderr).toContain('fencepost: FENCEPOST_LEASE_DURATION: "10" is not a duration (use 10s, 250ms, 5m)\n');
+  });
+
+  it("reads a TypeScript file of the working directory", async () => {
+    writeFileSync(
+      join(directory, "fencepost.config.ts"),
+      `import { defineConfig } from "fencepost/config";
+       const host: string = "::1";
+       export default defineConfig({ host });`,
+    );
+    const { code, stdout } = await run(launcher, ["config", "--json"]);
+    rmSync(join(directory, "fencepost.config.ts"));
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toContainEqual({
+      key: "host",
+      variable: "FENCEPOST_HOST",
+      value: "::1",
+      origin: "file",
+    });
+  });
+
+  it("says in one line that the database does not answer", async () => {
+    const { code, stderr } = await run(launcher, ["migrate"], {
+      FENCEPOST_DATABASE_URL: "postgres://u:pw@127.0.0.1:1/d",
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^fencepost: .*ECONNREFUSED.*\n$/);
+  });
+
+  it("ends quietly when its reader goes away", async () => {
+    const child = spawn(process.execPath, [launcher, "config"], { cwd: directory, env: cleanEnvironment() });
+    child.stdout.destroy();
+    let stderr = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      stderr += chunk;
+    });
+    const code = await new Promise((done) => child.on("close", done));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+});
