@@ -75,7 +75,8 @@ const OUT_OF_GAS = /out ?of ?gas|gas required exceeds allowance/i;
 const REVERTED = /\brevert(ed)?\b/i;
 const REASON = /reverted(?: with reason string)?:? '?(.+?)'?$/is;
 /** Execution that ends without REVERT: old Solidity asserts, jumps into nowhere, code over the size limit. */
-const HALTED = /invalid ?(fe)?opcode|invalid ?jump|stack ?(under|over)flow|max code size exceeded|bad ?instruction/i;
+const HALTED =
+  /invalid ?(fe)?opcode|invalid ?jump|stack ?(under|over)flow|max (init)?code size exceeded|bad ?instruction/i;
 
 function revertOf(error: RpcErrorAnswer): Simulation | null {
   const data = revertDataOf(error.data);

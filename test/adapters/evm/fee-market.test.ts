@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { ChainUnavailable } from "../../../src/ports/chain.ts";
+import { blockJson, type EvmBench, startEvmBench } from "../../support/evm-bench.ts";
+import { Refusal } from "../../support/faulty-rpc.ts";
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function bench(): Promise<EvmBench> {
+  const started = await startEvmBench({ feeMarketMaxAgeMs: 1_000 });
+  started.server.on("eth_gasPrice", () => "0x77359400");
+  started.server.on("eth_feeHistory", () => history());
+  closers.push(started.close);
+  return started;
+}
+
+const history = (overrides: Record<string, unknown> = {}) => ({
+  oldestBlock: "0x5",
+  baseFeePerGas: ["0xa", "0xb", "0xc", "0xd"],
+  gasUsedRatio: [0.5, 0, 1],
+  reward: [["0x1"], ["0x0"], ["0x3"]],
+  ...overrides,
+});
+const refuse = (code: number, message: string) => () => {
+  throw new Refusal(code, message);
+};
+
+describe("the fee market", () => {
+  it("is the base fees with the next one, and the tips of blocks that held transactions, in one round trip", async () => {
+    const { server, chain } = await bench();
+    await chain.head("latest");
+    const before = server.requests.length;
+    expect(await chain.feeMarket()).toEqual({
+      baseFees: [10n, 11n, 12n, 13n],
+      priorityFees: [1n, 3n],
+      gasPrice: 2_000_000_000n,
+    });
+    expect(server.requests.length - before).toBe(1);
+    expect(server.calls("eth_feeHistory")[0]?.params).toEqual(["0x64", "latest", [25]]);
+  });
+
+  it("is asked once per poll, by however many", async () => {
+    const { server, chain, clock } = await bench();
+    await Promise.all(Array.from({ length: 20 }, () => chain.feeMarket()));
+    await clock.advance(999);
+    await chain.feeMarket();
+    expect(server.calls("eth_feeHistory")).toHaveLength(1);
+    await clock.advance(1);
+    await chain.feeMarket();
+    expect(server.calls("eth_feeHistory")).toHaveLength(2);
+  });
+
+  it("is not remembered as unavailable", async () => {
+    const { server, chain } = await bench();
+    server.failNext({ kind: "status", status: 502 });
+    await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);
+    expect((await chain.feeMarket()).baseFees).toHaveLength(4);
+  });
+
+  it("has no base fees before EIP-1559, even where the node makes up a history of zeros", async () => {
+    const { server, chain, clock } = await bench();
+    server.on("eth_getBlockByNumber", () => blockJson(7, { baseFeePerGas: undefined }));
+    server.on("eth_feeHistory", () => history({ baseFeePerGas: ["0x0", "0x0"] }));
+    expect(await chain.feeMarket()).toEqual({ baseFees: [], priorityFees: [], gasPrice: 2_000_000_000n });
+    await clock.advance(1_000);
+    server.on("eth_gasPrice", refuse(-32601, "no"));
+    await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("keeps a base fee of zero where the chain has one", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByNumber", () => blockJson(7, { baseFeePerGas: "0x0" }));
+    server.on("eth_feeHistory", () => history({ baseFeePerGas: ["0x0", "0x0"], reward: null }));
+    expect(await chain.feeMarket()).toMatchObject({ baseFees: [0n, 0n], priorityFees: [] });
+  });
+
+  it("makes do with the head where there is no history, and with the base fee where there is no price", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_feeHistory", refuse(-32601, "no history"));
+    server.on("eth_gasPrice", refuse(-32601, "no price"));
+    expect(await chain.feeMarket()).toEqual({ baseFees: [10n ** 9n], priorityFees: [], gasPrice: 1_100_000_000n });
+  });
+
+  it.each([
+    ["base fees that are no list", history({ baseFeePerGas: "0x1" })],
+    ["base fees that are no quantities", history({ baseFeePerGas: ["0x1", "lots"] })],
+    ["tips that are no quantities", history({ reward: [["free"], [], []] })],
+    ["tips that are no lists", history({ reward: ["0x1", "0x1", "0x1"] })],
+    ["no ratios", history({ gasUsedRatio: null })],
+    ["null", null],
+  ])("is no answer with %s", async (_, value) => {
+    const { server, chain } = await bench();
+    server.on("eth_feeHistory", () => value);
+    await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);
+  });
+
+  it.each([null, "0x", "cheap", 7])("is no answer with a gas price of %j", async (value) => {
+    const { server, chain } = await bench();
+    server.on("eth_gasPrice", () => value);
+    await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);
+  });
+});

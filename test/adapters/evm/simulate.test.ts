@@ -1,0 +1,202 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type Call, ChainUnavailable, type Simulation } from "../../../src/ports/chain.ts";
+import { type EvmBench, type EvmBenchOptions, startEvmBench } from "../../support/evm-bench.ts";
+import { Refusal } from "../../support/faulty-rpc.ts";
+import { REVERT_DATA } from "../../support/reverting-contracts.ts";
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
+  const started = await startEvmBench(options);
+  closers.push(started.close);
+  return started;
+}
+
+const CALL: Call = { from: `0x${"11".repeat(20)}`, to: `0x${"22".repeat(20)}`, data: "0x", value: 0n };
+const REASON = `0x${REVERT_DATA.withReason}`;
+
+type Refused = readonly [code: number, message: string, data?: unknown];
+
+/** What a simulation says where both forms of the call are refused like this. */
+async function outcomeOf([code, message, data]: Refused, gas?: bigint): Promise<Simulation> {
+  const { server, chain } = await bench();
+  for (const method of ["eth_estimateGas", "eth_call"]) {
+    server.on(method, () => {
+      throw new Refusal(code, message, data);
+    });
+  }
+  return chain.simulate(gas === undefined ? CALL : { ...CALL, gas });
+}
+
+describe("a simulation", () => {
+  it("estimates without gas, and calls with it", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_estimateGas", () => "0x5208");
+    server.on("eth_call", () => "0x");
+    expect(await chain.simulate(CALL)).toEqual({ outcome: "ok", gas: 21_000n });
+    expect(await chain.simulate({ ...CALL, gas: 50_000n })).toEqual({ outcome: "ok", gas: 50_000n });
+    const [estimate] = server.calls("eth_estimateGas");
+    expect(estimate?.params).toEqual([{ from: CALL.from, to: CALL.to, data: "0x", value: "0x0" }, "latest"]);
+    expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
+  });
+
+  it("leaves `to` out of a deployment, and takes an access list along", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_estimateGas", () => "0x5208");
+    const accessList = [{ address: CALL.from, storageKeys: [] }];
+    await chain.simulate({ ...CALL, to: null, data: "0x6000", accessList });
+    expect(server.calls("eth_estimateGas")[0]?.params[0]).toEqual({
+      from: CALL.from,
+      data: "0x6000",
+      value: "0x0",
+      accessList,
+    });
+  });
+
+  it("judges gas against the block and value against the balance itself: nodes cap and forgive silently", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_estimateGas", () => "0x5208");
+    server.on("eth_call", () => "0x");
+    expect((await chain.simulate({ ...CALL, gas: 30_000_001n })).outcome).toBe("gasOverBlock");
+    expect((await chain.simulate({ ...CALL, gas: 30_000_000n })).outcome).toBe("ok");
+    expect((await chain.simulate({ ...CALL, value: 10n ** 18n + 1n })).outcome).toBe("insufficientFunds");
+    expect((await chain.simulate({ ...CALL, value: 10n ** 18n })).outcome).toBe("ok");
+  });
+
+  it.each<[string, Refused]>([
+    ["geth, Reth, anvil", [3, "execution reverted: no lunch", REASON]],
+    ["Erigon", [3, "execution reverted", REASON]],
+    ["Besu", [-32000, "Execution reverted: no lunch", REASON]],
+    ["Nethermind", [-32015, "VM execution error.", REASON]],
+    ["OpenEthereum", [-32015, "VM execution error.", `Reverted ${REASON}`]],
+    [
+      "Hardhat",
+      [
+        -32603,
+        "Error: VM Exception while processing transaction: reverted with reason string 'no lunch'",
+        { message: "x", data: REASON },
+      ],
+    ],
+    ["zkSync", [3, "execution reverted: no lunch", REASON]],
+    ["a wallet's wrapper", [-32603, "Internal JSON-RPC error.", { originalError: { code: 3, data: REASON } }]],
+  ])("decodes a reason as %s tells it", async (_, refused) => {
+    expect(await outcomeOf(refused)).toEqual({
+      outcome: "revert",
+      revert: { name: "Error", message: "no lunch", data: REASON },
+    });
+  });
+
+  it.each<[string, Refused, string | null]>([
+    ["in the text", [3, "execution reverted: no lunch"], "no lunch"],
+    [
+      "in quotes",
+      [-32000, "VM Exception while processing transaction: reverted with reason string 'no lunch'"],
+      "no lunch",
+    ],
+    ["nowhere", [3, "execution reverted"], null],
+    ["nowhere, in words", [-32000, "Transaction reverted without a reason string"], null],
+    ["nowhere, with empty data", [3, "execution reverted", "0x"], null],
+    [
+      "in a text that mentions funds",
+      [3, "execution reverted: insufficient funds for gas"],
+      "insufficient funds for gas",
+    ],
+    ["in a text that mentions gas", [-32000, "execution reverted: out of gas"], "out of gas"],
+  ])("takes the reason from where a provider left it: %s", async (_, refused, message) => {
+    const name = message === null ? null : "Error";
+    expect(await outcomeOf(refused)).toEqual({ outcome: "revert", revert: { name, message, data: "0x" } });
+  });
+
+  it.each<[string, Refused]>([
+    ["geth", [-32000, "invalid opcode: INVALID"]],
+    ["geth", [-32000, "invalid jump destination"]],
+    ["geth", [-32000, "stack underflow (0 <=> 1)"]],
+    ["Reth", [-32003, "EVM error: InvalidFEOpcode"]],
+    [
+      "EDR",
+      [-32000, "VM Exception while processing transaction: invalid opcode", { reason: "OpcodeNotFound", data: "0x" }],
+    ],
+    ["Nethermind", [-32015, "VM execution error.", "BadInstruction"]],
+    ["geth", [-32000, "max code size exceeded"]],
+    ["geth", [-32000, "max initcode size exceeded: code size 49153 limit 49152"]],
+  ])("calls an execution that breaks off a revert without data, as %s tells it", async (_, refused) => {
+    expect(await outcomeOf(refused)).toMatchObject({ outcome: "revert", revert: { name: null, data: "0x" } });
+  });
+
+  it.each<[string, Refused]>([
+    ["geth", [-32000, "insufficient funds for transfer"]],
+    ["geth", [-32000, "insufficient funds for gas * price + value: address 0x11 have 0 want 1"]],
+    [
+      "geth",
+      [-32000, "failed with 50000000 gas: insufficient funds for gas * price + value: address 0x11 have 0 want 1"],
+    ],
+    ["Besu", [-32004, "Upfront cost exceeds account balance"]],
+    ["Nethermind", [-32000, "insufficient sender balance"]],
+    ["anvil", [-32003, "Insufficient funds for gas * price + value"]],
+  ])("names a lack of funds, as %s tells it", async (_, refused) => {
+    expect((await outcomeOf(refused)).outcome).toBe("insufficientFunds");
+  });
+
+  it.each<[string, Refused]>([
+    ["geth", [-32000, "intrinsic gas too low: have 20000, want 21000 (supplied gas 20000)"]],
+    ["geth", [-32000, "err: intrinsic gas too low: have 20000, want 21000 (supplied gas 20000)"]],
+    ["geth", [-32000, "out of gas"]],
+    ["Reth", [-32003, "out of gas: gas required exceeds: 20000"]],
+    ["EDR", [-32000, "Transaction ran out of gas"]],
+    ["EDR", [-32000, "Transaction requires at least 21000 gas but got 20000"]],
+    ["Besu", [-32003, "Intrinsic gas exceeds gas limit"]],
+    ["Nethermind", [-32015, "VM execution error.", "OutOfGas"]],
+  ])("names too little gas, as %s tells it of a call", async (_, refused) => {
+    expect((await outcomeOf(refused, 25_000n)).outcome).toBe("gasTooLow");
+  });
+
+  it.each<[string, Refused]>([
+    ["geth", [-32000, "gas required exceeds allowance (50000000)"]],
+    ["anvil", [-32003, "Out of gas: gas required exceeds allowance: 30000000"]],
+    ["EDR", [-32000, "Transaction ran out of gas"]],
+    ["Nethermind", [-32000, "Cannot estimate gas, gas spent exceeded transaction and block gas limit: out of gas"]],
+  ])("names an estimate that no block can hold, as %s tells it", async (_, refused) => {
+    expect((await outcomeOf(refused)).outcome).toBe("gasOverBlock");
+  });
+
+  it.each<[string, Refused]>([
+    ["a pruned node", [-32000, "missing trie node 1234 (path 05)"]],
+    ["a node that starts", [-32000, "header not found"]],
+    ["a rate limit", [-32005, "daily request count exceeded, request rate limited"]],
+    ["a timeout in the node", [-32000, "execution aborted (timeout = 5s)"]],
+    ["an internal error", [-32603, "Internal error"]],
+    ["bad parameters", [-32602, "invalid argument 0"]],
+    ["no words", [0, ""]],
+  ])("is unavailable, not failed, with %s", async (_, refused) => {
+    await expect(outcomeOf(refused)).rejects.toThrow(ChainUnavailable);
+    await expect(outcomeOf(refused, 25_000n)).rejects.toThrow(ChainUnavailable);
+  });
+
+  it.each(["hang up", "0x", null, {}, 7])("is unavailable where the estimate is %j", async (value) => {
+    const { server, chain } = await bench();
+    server.on("eth_estimateGas", () => value);
+    await expect(chain.simulate(CALL)).rejects.toThrow(ChainUnavailable);
+  });
+
+  it.each([null, "0x1", 7])("is unavailable where a call returns %j", async (value) => {
+    const { server, chain } = await bench();
+    server.on("eth_call", () => value);
+    await expect(chain.simulate({ ...CALL, gas: 25_000n })).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("asks another endpoint where the first cannot say, but takes its word where it can", async () => {
+    const { server, other, chain } = await bench({ endpoints: 2 });
+    other.on("eth_estimateGas", () => "0x5208");
+    server.on("eth_estimateGas", () => {
+      throw new Refusal(-32000, "missing trie node");
+    });
+    expect(await chain.simulate(CALL)).toEqual({ outcome: "ok", gas: 21_000n });
+    server.on("eth_estimateGas", () => {
+      throw new Refusal(3, "execution reverted", REASON);
+    });
+    expect((await chain.simulate(CALL)).outcome).toBe("revert");
+  });
+});

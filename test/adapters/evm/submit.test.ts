@@ -1,0 +1,200 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Hex } from "../../../src/domain/lane.ts";
+import { type EvmBench, type EvmBenchOptions, hashOf, startEvmBench } from "../../support/evm-bench.ts";
+import { type FaultyRpc, Refusal } from "../../support/faulty-rpc.ts";
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
+  const started = await startEvmBench(options);
+  for (const server of [started.server, started.other]) takeAll(server);
+  closers.push(started.close);
+  return started;
+}
+
+/** Like a pool: takes bytes once, then knows them. */
+function takeAll(server: FaultyRpc): void {
+  const pool = new Set<unknown>();
+  server.on("eth_sendRawTransaction", ([raw]) => {
+    if (pool.has(raw)) throw new Refusal(-32000, "already known");
+    pool.add(raw);
+    return hashOf(Number(raw));
+  });
+}
+
+const refusing = (message: string) => () => {
+  throw new Refusal(-32000, message);
+};
+const raws = (count: number): readonly Hex[] =>
+  Array.from({ length: count }, (_, index): Hex => `0x${(index + 256).toString(16).padStart(4, "0")}`);
+const sent = (server: FaultyRpc) => server.calls("eth_sendRawTransaction").map((call) => call.params[0]);
+const DOWN = { kind: "status", status: 502, body: "<html>" } as const;
+const answers = async (bench: EvmBench, list: readonly Hex[]) =>
+  (await bench.chain.submit(list)).map((each) => each.answer);
+
+describe("submitting", () => {
+  it("sends in order, in one request, and says what became of each", async () => {
+    const b = await bench();
+    b.server.on("eth_sendRawTransaction", ([raw]) => {
+      if (raw === "0x0101") throw new Refusal(-32000, "nonce too low: next nonce 5, tx nonce 3");
+      if (raw === "0x0102") throw new Refusal(-32000, "some new wording");
+      return hashOf(1);
+    });
+    expect(await b.chain.submit(raws(4))).toEqual([
+      { answer: "accepted", detail: null },
+      { answer: "nonceConsumed", detail: "nonce too low: next nonce 5, tx nonce 3" },
+      { answer: "unknown", detail: "some new wording" },
+      { answer: "accepted", detail: null },
+    ]);
+    expect(sent(b.server)).toEqual(raws(4));
+    expect(b.server.requests.filter((each) => each.calls.length === 4)).toHaveLength(1);
+  });
+
+  it("answers unknown where the reply is lost, and already known when the same bytes come again", async () => {
+    const b = await bench();
+    await b.chain.head("latest");
+    b.server.failNext({ kind: "swallow" });
+    expect(await answers(b, raws(3))).toEqual(["unknown", "unknown", "unknown"]);
+    expect(await answers(b, raws(3))).toEqual(["alreadyKnown", "alreadyKnown", "alreadyKnown"]);
+  });
+
+  it.each([
+    ["a hang-up", { kind: "cut" }],
+    ["502", DOWN],
+    ["half of the JSON", { kind: "truncate" }],
+    ["ids of somebody else", { kind: "wrongIds" }],
+    ["429", { kind: "status", status: 429 }],
+    ["HTML", { kind: "raw", body: "<html>" }],
+  ] as const)("never throws: %s is unknown, with the reason", async (_, fault) => {
+    const b = await bench();
+    await b.chain.head("latest");
+    b.server.failNext(fault);
+    for (const result of await b.chain.submit(raws(2))) {
+      expect(result).toEqual({ answer: "unknown", detail: expect.stringMatching(/127\.0\.0\.1/) });
+    }
+  });
+
+  it("never throws: neither does a timeout, or an endpoint that is gone", async () => {
+    const b = await bench({ timeoutMs: 1_000 });
+    await b.chain.head("latest");
+    const before = b.server.requests.length;
+    b.server.failNext({ kind: "hang" });
+    const hanging = answers(b, raws(1));
+    await b.server.arrived(before + 1);
+    await b.clock.advance(1_000);
+    expect(await hanging).toEqual(["unknown"]);
+    await b.chain.close();
+    expect(await answers(b, raws(1))).toEqual(["unknown"]);
+  });
+
+  it("keeps the answers of a batch that has a hole", async () => {
+    const b = await bench();
+    await b.chain.head("latest");
+    b.server.failNext({ kind: "omit", at: 1 });
+    expect(await answers(b, raws(3))).toEqual(["accepted", "unknown", "accepted"]);
+  });
+
+  it.each([null, "0x", true, "accepted", { hash: hashOf(1) }, hashOf(1).slice(0, -1)])(
+    "does not take %j for an acceptance",
+    async (result) => {
+      const b = await bench();
+      b.server.on("eth_sendRawTransaction", () => result);
+      expect(await answers(b, raws(1))).toEqual(["unknown"]);
+    },
+  );
+
+  it("says something even where the node has no words", async () => {
+    const b = await bench();
+    b.server.on("eth_sendRawTransaction", () => {
+      throw new Refusal(-32099, "");
+    });
+    expect(await b.chain.submit(raws(1))).toEqual([{ answer: "unknown", detail: "error -32099 without words" }]);
+  });
+
+  it("keeps the order over several requests, and stops at the first that is lost", async () => {
+    const b = await bench();
+    await b.chain.head("latest");
+    b.server.failNext({ kind: "reorder" }, { kind: "swallow" });
+    const result = await answers(b, raws(250));
+    expect(result.slice(0, 100)).toEqual(Array(100).fill("accepted"));
+    expect(result.slice(100)).toEqual(Array(150).fill("unknown"));
+    expect(sent(b.server)).toEqual(raws(200));
+    expect(await answers(b, raws(250))).toEqual([...Array(200).fill("alreadyKnown"), ...Array(50).fill("accepted")]);
+  });
+
+  it("does not send to an endpoint of another chain", async () => {
+    const b = await bench();
+    await b.chain.head("latest");
+    b.server.failNext({ kind: "cut" });
+    await answers(b, raws(1));
+    const before = sent(b.server).length;
+    b.server.on("eth_chainId", () => "0x1");
+    expect(await answers(b, raws(1))).toEqual(["unknown"]);
+    expect(sent(b.server)).toHaveLength(before);
+  });
+});
+
+describe("submitting to several endpoints", () => {
+  it("hands what the first one lost to the second", async () => {
+    const b = await bench({ endpoints: 2 });
+    b.server.failAlways(DOWN);
+    expect(await answers(b, raws(3))).toEqual(["accepted", "accepted", "accepted"]);
+    expect(sent(b.other)).toEqual(raws(3));
+  });
+
+  it("hands over only what got no answer, in order", async () => {
+    const b = await bench({ endpoints: 2 });
+    await b.chain.head("latest");
+    b.server.failNext({ kind: "reorder" }, { kind: "swallow" });
+    expect(await answers(b, raws(150))).toEqual(Array(150).fill("accepted"));
+    expect(sent(b.other)).toEqual(raws(150).slice(100));
+  });
+
+  it("takes the first one's refusal as it is: a word is an answer", async () => {
+    const b = await bench({ endpoints: 2 });
+    b.server.on("eth_sendRawTransaction", refusing("some new wording"));
+    expect(await answers(b, raws(2))).toEqual(["unknown", "unknown"]);
+    expect(sent(b.other)).toEqual([]);
+  });
+
+  it("is unknown where all are down", async () => {
+    const b = await bench({ endpoints: 2 });
+    b.server.failAlways(DOWN);
+    b.other.failAlways({ kind: "cut" });
+    for (let times = 0; times < 5; times++) expect(await answers(b, raws(2))).toEqual(["unknown", "unknown"]);
+    b.other.failAlways(null);
+    expect(await answers(b, raws(2))).toEqual(["accepted", "accepted"]);
+  });
+});
+
+describe("broadcasting to all", () => {
+  it.each([
+    ["one takes it, one is down", undefined, "down", "accepted"],
+    ["one takes it, one says it is too late", undefined, "nonce too low", "accepted"],
+    ["one knows it, one rejects it", "already known", "exceeds block gas limit", "alreadyKnown"],
+    ["one rejects it, one is down", "exceeds block gas limit", "down", "rejected"],
+    ["one wants more money, one rejects it", "transaction underpriced", "oversized data", "underpriced"],
+    ["one has no words, one has", "hmm", "insufficient funds for transfer", "insufficientFunds"],
+    ["both are lost for words", "hmm", "ahem", "unknown"],
+  ])("%s", async (_, first, second, answer) => {
+    const b = await bench({ endpoints: 2, broadcastToAll: true });
+    for (const [server, words] of [
+      [b.server, first],
+      [b.other, second],
+    ] as const) {
+      if (words === "down") server.failAlways(DOWN);
+      else if (words !== undefined) server.on("eth_sendRawTransaction", refusing(words));
+    }
+    expect(await answers(b, raws(1))).toEqual([answer]);
+    for (const server of [b.server, b.other]) expect(server.requests.length).toBeGreaterThan(0);
+  });
+
+  it("reaches everybody with everything", async () => {
+    const b = await bench({ endpoints: 2, broadcastToAll: true });
+    await b.chain.submit(raws(120));
+    expect([sent(b.server), sent(b.other)]).toEqual([raws(120), raws(120)]);
+  });
+});
