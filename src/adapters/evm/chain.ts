@@ -109,7 +109,7 @@ class EvmChain implements Chain {
     });
   }
 
-  secondOpinion(blockNumber: number): Promise<Hash | null> {
+  secondOpinion(blockNumber: number): Promise<Hash | null | "none"> {
     return this.#endpoints.readElsewhere(async (rpc) => {
       const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [toHex(blockNumber), false] }]);
       return blockFrom(reply, { number: blockNumber })?.hash ?? null;
@@ -132,8 +132,8 @@ class EvmChain implements Chain {
     );
   }
 
-  transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null> {
-    return this.#endpoints.readElsewhere(async (rpc) => {
+  async transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null> {
+    const count = await this.#endpoints.readElsewhere(async (rpc) => {
       const [head, count] = await rpc.batch([
         { method: "eth_blockNumber", params: [] },
         { method: "eth_getTransactionCount", params: [address, "latest"] },
@@ -141,6 +141,7 @@ class EvmChain implements Chain {
       if (readNumber(resultOf(head), "eth_blockNumber") < atBlock) return null;
       return readNumber(resultOf(count), "eth_getTransactionCount");
     });
+    return count === "none" ? null : count;
   }
 
   balance(address: Address): Promise<bigint> {

@@ -313,5 +313,9 @@ describe("counts and balances", () => {
     other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
     expect(await chain.secondOpinion(7)).toBe(hashOf(0xbad));
     expect(await chain.secondOpinion(8)).toBeNull();
+    other.failAlways(DOWN);
+    for (let times = 0; times < 3; times++) await expect(chain.secondOpinion(7)).rejects.toThrow(ChainUnavailable);
+    expect(await chain.secondOpinion(7)).toBe("none");
+    expect(await chain.transactionCountElsewhere(ADDRESS, 7)).toBeNull();
   });
 });

@@ -64,7 +64,8 @@ export class DirectChain implements Chain {
     return this.#answer("eth_getBlockByHash", [hash], () => toBlock(this.#view.byHash(hash)));
   }
 
-  secondOpinion(blockNumber: number): Promise<Hash | null> {
+  async secondOpinion(blockNumber: number): Promise<Hash | null | "none"> {
+    if (this.#elsewhere === null) return "none";
     return this.#askElsewhere(
       "eth_getBlockByNumber",
       [blockNumber],

@@ -70,13 +70,14 @@ export class Endpoints {
   }
 
   /**
-   * A second opinion, from an endpoint other than the one `read` would ask; null where no other has one. An endpoint
-   * that has been down for a while counts as absent, else a dead spare would hold up every decision for ever; one that
-   * just failed to answer does not.
+   * A second opinion, from an endpoint other than the one `read` would ask; null where those asked have none, "none"
+   * where there is nobody to ask. An endpoint that has been down for a while counts as absent, else a dead spare would
+   * hold up every decision for ever; one that just failed to answer does not.
    */
-  async readElsewhere<T>(ask: Ask<T | null>): Promise<T | null> {
+  async readElsewhere<T>(ask: Ask<T | null>): Promise<T | null | "none"> {
     const others = this.#candidates().slice(1);
     let open = others.filter((each) => !each.down);
+    if (open.length === 0) return "none";
     while (open.length > 0) {
       const answer = await this.#firstAnswer(open, async (rpc, endpoint) => {
         open = open.slice(open.indexOf(endpoint) + 1);
