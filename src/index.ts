@@ -3,6 +3,7 @@ export { ERROR_CATALOGUE, type ErrorCode, FencepostError } from "./domain/errors
 export type { State, SubState } from "./domain/transitions.ts";
 export { defineConfig, type FencepostConfig } from "./main/config/define.ts";
 export {
+  type BlocksOptions,
   createFencepost,
   type Fencepost,
   type FencepostOptions,
@@ -10,5 +11,6 @@ export {
   type SendOptions,
   type WaitOptions,
 } from "./main/library.ts";
+export type { Block } from "./ports/chain.ts";
 export type { CompletionRecord } from "./ports/query-store.ts";
 export type { TelemetryEvent } from "./ports/telemetry.ts";

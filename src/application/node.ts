@@ -5,7 +5,7 @@
  * in hand, release the lanes. abandon: just stop, which is what a crash looks like to everybody else.
  */
 import { FencepostError, unavailable } from "../domain/errors.ts";
-import type { Chain } from "../ports/chain.ts";
+import type { Block, Chain } from "../ports/chain.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Codec } from "../ports/codec.ts";
 import type { Entropy } from "../ports/entropy.ts";
@@ -18,6 +18,7 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Created, CreateRequest, FencepostApi, Readiness } from "./api.ts";
 import { ChainContext } from "./chain/chain-context.ts";
 import { ChainLoop } from "./chain/chain-loop.ts";
+import { type StableBlocksOptions, stableBlocks } from "./chain/stable-blocks.ts";
 import { type IntakePorts, takeIntake } from "./detours/intake.ts";
 import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
@@ -157,6 +158,13 @@ export class FencepostNode {
       oldestPendingAgeSeconds: Number.isFinite(oldest) ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
       receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
     };
+  }
+
+  /** Blocks of one chain past a depth, ascending, each height once. */
+  blocks(chainId: number, options: StableBlocksOptions): AsyncGenerator<Block, void, undefined> {
+    const context = this.chains.get(chainId);
+    if (context === undefined) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
+    return stableBlocks(this.ports, context, options);
   }
 
   private stagePorts() {

@@ -7,10 +7,20 @@ import type { BlockRef } from "./block-window.ts";
 export class StableStream<B extends BlockRef> {
   private readonly depth: number;
   private waiting: B[] = [];
-  private emittedThrough: number | null = null;
+  private through: number | null = null;
 
   constructor(depth: number) {
     this.depth = depth;
+  }
+
+  /** The highest block that was emitted; null before the first. */
+  get emittedThrough(): number | null {
+    return this.through;
+  }
+
+  /** What waits is about to be read again, because some of it may have been missed. */
+  forgetWaiting(): void {
+    this.waiting = [];
   }
 
   /** `brokeStability`: the reorg replaced blocks that had been emitted already. */
@@ -21,10 +31,9 @@ export class StableStream<B extends BlockRef> {
     const removed = new Set(change.removed.map((block) => block.hash));
     this.waiting = this.waiting.filter((block) => !removed.has(block.hash));
     const lowestRemoved = change.removed.at(-1)?.number;
-    const brokeStability =
-      lowestRemoved !== undefined && this.emittedThrough !== null && lowestRemoved <= this.emittedThrough;
+    const brokeStability = lowestRemoved !== undefined && this.through !== null && lowestRemoved <= this.through;
     for (const block of change.added) {
-      if (this.emittedThrough === null || block.number > this.emittedThrough) this.waiting.push(block);
+      if (this.through === null || block.number > this.through) this.waiting.push(block);
     }
     return { stable: this.takeStable(change.added.at(-1)?.number), brokeStability };
   }
@@ -33,7 +42,7 @@ export class StableStream<B extends BlockRef> {
     if (head === undefined) return [];
     const stable = this.waiting.filter((block) => head - block.number >= this.depth);
     this.waiting = this.waiting.filter((block) => head - block.number < this.depth);
-    this.emittedThrough = stable.at(-1)?.number ?? this.emittedThrough;
+    this.through = stable.at(-1)?.number ?? this.through;
     return stable;
   }
 }

@@ -4,9 +4,10 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import type { Created, CreateRequest, Include, TransactionView } from "../application/api.ts";
-import { normalise } from "../application/stages/1-create/normalise.ts";
+import { normalise, parseChainId } from "../application/stages/1-create/normalise.ts";
 import { FencepostError } from "../domain/errors.ts";
 import { isSettled } from "../domain/transitions.ts";
+import type { Block } from "../ports/chain.ts";
 import type { CompletionRecord } from "../ports/query-store.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
@@ -42,6 +43,15 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface BlocksOptions {
+  /** Needed where several chains are configured. */
+  readonly chainId?: number;
+  readonly depth?: number;
+  /** First height; without it, the head at the time of asking. */
+  readonly from?: number;
+  readonly signal?: AbortSignal;
+}
+
 export interface Fencepost {
   /** Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. */
   send(intent: CreateRequest, options?: SendOptions): Promise<Created>;
@@ -50,11 +60,14 @@ export interface Fencepost {
   waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
   /** The ordered feed, without end. */
   completions(options?: FollowOptions): AsyncGenerator<CompletionRecord, void, undefined>;
+  /** Blocks past a depth (20 where none is given): ascending, each height once, without end. */
+  blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
   close(): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 100;
 const POLL_MS = 20_000;
+const DEFAULT_DEPTH = 20;
 
 /** The same node that `fencepost start` runs, inside this process and without HTTP. */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
@@ -94,7 +107,7 @@ class EmbeddedFencepost implements Fencepost {
 
   async waitFor(txId: string, { timeoutMs, signal }: WaitOptions = {}): Promise<TransactionView> {
     const untilMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : systemClock.monotonicMs() + timeoutMs;
-    const stop = AbortSignal.any([this.closing.signal, ...(signal === undefined ? [] : [signal])]);
+    const stop = this.stopSignal(signal);
     for (;;) {
       stop.throwIfAborted();
       const found = await this.get(txId);
@@ -115,7 +128,7 @@ class EmbeddedFencepost implements Fencepost {
     epoch,
     signal,
   }: FollowOptions = {}): AsyncGenerator<CompletionRecord, void, undefined> {
-    const stop = AbortSignal.any([this.closing.signal, ...(signal === undefined ? [] : [signal])]);
+    const stop = this.stopSignal(signal);
     let from = after;
     while (!stop.aborted) {
       const query = { after: from, waitMs: POLL_MS, signal: stop, ...(epoch === undefined ? {} : { epoch }) };
@@ -125,8 +138,24 @@ class EmbeddedFencepost implements Fencepost {
     }
   }
 
+  blocks({ chainId, depth = DEFAULT_DEPTH, from, signal }: BlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
+    const chain = parseChainId(
+      this.composed.chains.map((each) => each.chainId),
+      chainId,
+    );
+    return this.composed.node.blocks(chain, {
+      depth,
+      signal: this.stopSignal(signal),
+      ...(from === undefined ? {} : { from }),
+    });
+  }
+
   async close(): Promise<void> {
     this.closing.abort(new Error("Fencepost was closed"));
     await this.composed.close();
+  }
+
+  private stopSignal(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.closing.signal : AbortSignal.any([this.closing.signal, signal]);
   }
 }

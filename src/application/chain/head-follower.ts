@@ -61,6 +61,10 @@ export class HeadFollower {
     return buffer;
   }
 
+  unsubscribe(subscription: Subscription): void {
+    this.buffers.delete(subscription as BlockBuffer<HeadChange>);
+  }
+
   /** One look at the head. True where the canonical chain changed. Throws `ChainUnavailable`. */
   async advance(): Promise<boolean> {
     const head = await this.chain.head("latest");
