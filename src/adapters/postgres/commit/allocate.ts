@@ -1,0 +1,67 @@
+/**
+ * Gives nonces. The cursor was read behind the lane's lock and nobody can move it before COMMIT, so the numbers are
+ * given here; repeats are taken out first, because a repeat must not consume one.
+ */
+import {
+  type AllocateFate,
+  type AllocateWrite,
+  BatchRefused,
+  type ExistingTransaction,
+  type NewTransaction,
+  type WriteOutcome,
+} from "../../../ports/lane-store.ts";
+import type { WaitingIntakeRow } from "../statements/read-intake.ts";
+import { existingOf, type LanePlan, type Plan, requestKey } from "./plan.ts";
+
+export function planAllocation(plan: Plan, lane: LanePlan, write: AllocateWrite, now: Date): WriteOutcome {
+  const items = write.items.map((item) => fateOf(plan, lane, { item, floor: write.floor, now }));
+  return { status: "allocated", items, cursor: lane.cursor ?? 0 };
+}
+
+function fateOf(
+  plan: Plan,
+  lane: LanePlan,
+  { item, floor, now }: { item: NewTransaction; floor: number | null; now: Date },
+): AllocateFate {
+  const { intent } = item;
+  const existing = findExisting(plan, lane, item);
+  if (existing !== undefined) {
+    return { fate: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
+  }
+  if (lane.cursor === null && floor === null) return { fate: "noCursor" };
+  const nonce = Math.max(lane.cursor ?? 0, floor ?? 0);
+  const intake = item.intakeId === undefined ? null : consume(plan, item.intakeId, intent.txId);
+  plan.allocations.push({ intent, nonce, lane, intake });
+  lane.cursor = nonce + 1;
+  lane.changed = true;
+  if (intent.requestId !== null) {
+    const { txId, requestId, fingerprint } = intent;
+    const created = { txId, lane: intent.lane, requestId, nonce, state: "ALLOCATED", fingerprint } as const;
+    plan.requests.set(keyOf(lane, requestId), created);
+  }
+  return { fate: "created", nonce, createdAt: intake?.created_at ?? now };
+}
+
+/** By request id; an intent from the intake table also by its own id, which a repeated allocation would bring again. */
+function findExisting(
+  plan: Plan,
+  lane: LanePlan,
+  { intent, intakeId }: NewTransaction,
+): ExistingTransaction | undefined {
+  const { requestId, txId } = intent;
+  const byRequest = requestId === null ? undefined : plan.requests.get(keyOf(lane, requestId));
+  if (byRequest !== undefined || intakeId === undefined) return byRequest;
+  const itself = plan.moves.get(txId)?.row;
+  return itself === undefined ? undefined : existingOf(itself);
+}
+
+function consume(plan: Plan, intakeId: number, txId: string): WaitingIntakeRow {
+  const row = plan.intake.get(intakeId);
+  if (row?.tx_id !== txId) throw new BatchRefused(`intake row ${intakeId} is not waiting for ${txId}`);
+  plan.intake.delete(intakeId);
+  return row;
+}
+
+function keyOf({ row }: LanePlan, requestId: string): string {
+  return requestKey({ chain_id: row.chain_id, signer: row.signer, request_id: requestId });
+}

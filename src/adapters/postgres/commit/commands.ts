@@ -1,0 +1,211 @@
+/** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
+import { bare, feeValues, laneOf, payloadValues } from "../columns.ts";
+import { aliasIntake } from "../statements/alias-intake.ts";
+import { appendCompletions } from "../statements/append-completions.ts";
+import { deleteConfirmations } from "../statements/delete-confirmations.ts";
+import { deleteIntake } from "../statements/delete-intake.ts";
+import { deleteReceipts } from "../statements/delete-receipts.ts";
+import { insertAttempts } from "../statements/insert-attempts.ts";
+import { insertConfirmations } from "../statements/insert-confirmations.ts";
+import { insertTransactions } from "../statements/insert-transactions.ts";
+import { markAttemptsSent } from "../statements/mark-attempts-sent.ts";
+import { refuseIntake } from "../statements/refuse-intake.ts";
+import type { Command, Statement } from "../statements/statement.ts";
+import { unwatchTransactions } from "../statements/unwatch-transactions.ts";
+import { updateLanes } from "../statements/update-lanes.ts";
+import { updateTransactions } from "../statements/update-transactions.ts";
+import { writeHistory } from "../statements/write-history.ts";
+import { writeReceipts } from "../statements/write-receipts.ts";
+import { subStateOf } from "./intake.ts";
+import { chainIds, signers } from "./lookup.ts";
+import type { Allocation, ChainPlan, HistoryStep, Move, Plan } from "./plan.ts";
+
+export function commandsOf(plan: Plan): readonly Command[] {
+  const moved = [...plan.moves.values()].filter((move) => move.moved);
+  const history = [...plan.allocations.flatMap(acceptedStep), ...moved.flatMap((move) => [...move.steps.values()])];
+  return [
+    ...lanes(plan),
+    ...allocations(plan),
+    ...intake(plan),
+    ...transactions(moved),
+    ...rows(writeHistory, history),
+    ...rows(insertAttempts, moved.flatMap(attemptRows)),
+    ...sentAttempts(moved),
+    ...receipts(moved),
+    ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
+    ...plan.unwatched.map(({ lane, throughBlock }) =>
+      command(unwatchTransactions, [lane.row.chain_id, lane.row.signer, throughBlock]),
+    ),
+    ...completions(plan),
+  ];
+}
+
+function lanes(plan: Plan): readonly Command[] {
+  const changed = [...plan.lanes.values()].filter((lane) => lane.changed);
+  if (changed.length === 0) return [];
+  const records = changed.map(({ row, cursor, suspended, confirmed, failed }) => ({
+    chain_id: row.chain_id,
+    signer: row.signer,
+    token: row.token,
+    next_nonce: cursor,
+    suspended,
+    confirmed,
+    failed,
+  }));
+  const keys = changed.map(({ row }) => laneOf(row));
+  return [command(updateLanes, [JSON.stringify(records), chainIds(keys), signers(keys), changed.length])];
+}
+
+function allocations({ allocations }: Plan): readonly Command[] {
+  if (allocations.length === 0) return [];
+  const consumed = allocations.flatMap(({ intake }) => intake?.intake_id ?? []);
+  return [
+    command(insertTransactions, [JSON.stringify(allocations.map(allocationRow)), allocations.length]),
+    ...(consumed.length === 0 ? [] : [command(deleteIntake, [consumed, consumed.length])]),
+  ];
+}
+
+function allocationRow({ intent, nonce, lane, intake }: Allocation) {
+  return {
+    tx_id: intent.txId,
+    chain_id: lane.row.chain_id,
+    signer: lane.row.signer,
+    request_id: intent.requestId,
+    nonce,
+    accepted_at: intake?.accepted_at,
+    gas_limit: intent.gas.toString(),
+    metadata: intent.metadata,
+    fingerprint: bare(intent.fingerprint),
+    node_id: lane.row.node_id,
+    token: lane.row.token,
+    ...payloadValues(intent.payload),
+  };
+}
+
+/** What came through the intake table was accepted before it was allocated. */
+function acceptedStep({ intent, intake }: Allocation): readonly HistoryStep[] {
+  if (intake === null) return [];
+  const nobody = { from_state: null, sub_state: null, node_id: null, token: null, reason: null };
+  const step = { tx_id: intent.txId, ordinal: 1, chain_id: intake.chain_id, event: "accept", state: "CREATED" };
+  return [{ ...step, ...nobody, count: 1, at: intake.accepted_at }];
+}
+
+function intake({ aliases, refusals }: Plan): readonly Command[] {
+  const ids = refusals.map(({ fate }) => fate.intakeId);
+  const aliasIds = aliases.map(({ intakeId }) => intakeId);
+  const refused = refusals.map(({ fate, lane }) => ({
+    intake_id: fate.intakeId,
+    event: fate.event,
+    sub_state: subStateOf(fate.event),
+    reason: fate.reason,
+    owns_request: fate.event === "refuse",
+    node_id: lane.row.node_id,
+    token: lane.row.token,
+  }));
+  const aliased = aliases.map(({ intakeId, of }) => ({ intake_id: intakeId, alias_of: of }));
+  return [
+    ...(refused.length === 0 ? [] : [command(refuseIntake, [JSON.stringify(refused), ids, ids.length])]),
+    ...(aliased.length === 0 ? [] : [command(aliasIntake, [JSON.stringify(aliased), aliasIds])]),
+  ];
+}
+
+function transactions(moved: readonly Move[]): readonly Command[] {
+  if (moved.length === 0) return [];
+  const ids = moved.map(({ row }) => row.tx_id).sort();
+  return [command(updateTransactions, [JSON.stringify(moved.map(moveRow)), ids, moved.length])];
+}
+
+function moveRow(move: Move) {
+  return {
+    tx_id: move.row.tx_id,
+    from_state: move.row.state,
+    state: move.state,
+    sub_state: move.subState,
+    history_count: move.historyCount,
+    last_event: move.lastEvent,
+    attempt_count: move.attemptCount,
+    claim_token: move.claim?.token,
+    claim_ordinal: move.claim?.ordinal,
+    accepted_ordinal: move.acceptedOrdinal,
+    claims: move.claims,
+    sets_error: move.lastError !== undefined,
+    last_error: move.lastError,
+  };
+}
+
+function attemptRows({ row, attempts }: Move) {
+  return attempts.map(({ attempt, claimed }) => ({
+    tx_id: row.tx_id,
+    ordinal: attempt.ordinal,
+    chain_id: row.chain_id,
+    tx_hash: attempt.txHash,
+    kind: attempt.kind,
+    gas: attempt.gas.toString(),
+    raw_transaction: bare(attempt.rawTransaction),
+    claimed,
+    ...feeValues(attempt.fees),
+  }));
+}
+
+function sentAttempts(moved: readonly Move[]): readonly Command[] {
+  const sent = moved.flatMap(({ row, sent }) => [...sent].map((ordinal) => ({ tx_id: row.tx_id, ordinal })));
+  if (sent.length === 0) return [];
+  return [command(markAttemptsSent, [JSON.stringify(sent), sent.map(({ tx_id }) => tx_id)])];
+}
+
+function receipts(moved: readonly Move[]): readonly Command[] {
+  const withdrawn = moved.filter(({ receipt }) => receipt === null).map(({ row }) => row.tx_id);
+  const found = moved.flatMap(({ row, receipt }) => {
+    if (receipt === null || receipt === undefined) return [];
+    return {
+      tx_id: row.tx_id,
+      chain_id: row.chain_id,
+      tx_hash: receipt.txHash,
+      block_number: receipt.blockNumber,
+      block_hash: receipt.blockHash,
+      transaction_index: receipt.transactionIndex,
+      status: receipt.status,
+      gas_used: receipt.gasUsed.toString(),
+      effective_gas_price: receipt.effectiveGasPrice?.toString(),
+      contract_address: receipt.contractAddress,
+    };
+  });
+  return [...(withdrawn.length === 0 ? [] : [command(deleteReceipts, [withdrawn])]), ...rows(writeReceipts, found)];
+}
+
+function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
+  const { stored, blocks, replacedFrom, pruneBelow } = chain;
+  const kept = new Set(stored.filter(({ number }) => number < replacedFrom).map(({ number }) => number));
+  const added = blocks.filter(({ number }) => !kept.has(number));
+  const records = added.map(({ number, hash }) => ({ block_number: number, block_hash: hash }));
+  return [
+    command(deleteConfirmations, [chainId, replacedFrom, pruneBelow]),
+    ...(added.length === 0 ? [] : [command(insertConfirmations, [chainId, JSON.stringify(records)])]),
+  ];
+}
+
+function completions({ completions }: Plan): readonly Command[] {
+  if (completions.length === 0) return [];
+  const records = completions.map(({ lane, ...completion }, index) => ({
+    place: index + 1,
+    tx_id: completion.txId,
+    chain_id: lane.row.chain_id,
+    signer: lane.row.signer,
+    request_id: completion.requestId,
+    nonce: completion.nonce,
+    state: completion.state,
+    sub_state: completion.subState,
+    settled: completion.settled,
+    tx_hash: completion.txHash,
+  }));
+  return [command(appendCompletions, [JSON.stringify(records), records.length])];
+}
+
+/** A statement whose only parameter is its rows. */
+function rows(statement: Statement<unknown>, records: readonly object[]): readonly Command[] {
+  return records.length === 0 ? [] : [command(statement, [JSON.stringify(records)])];
+}
+
+function command(statement: Statement<unknown>, values: readonly unknown[]): Command {
+  return { statement, values };
+}

@@ -1,0 +1,70 @@
+/**
+ * LaneStore.commit: one database transaction for many writes of many lanes.
+ *
+ * Reads: the lanes (locked), request ids, transactions, intake rows and blocks that the writes are about.
+ * Writes: everything of lane data. Invariants: I1–I5, I8 of SPEC section 2.
+ * A crash here leaves nothing, or all of it: see write-transaction.ts.
+ */
+import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import { type DurableRuntime, durably } from "../durably.ts";
+import type { Opened } from "../write-transaction.ts";
+import { planAllocation } from "./allocate.ts";
+import { commandsOf } from "./commands.ts";
+import { planConfirmations } from "./confirmations.ts";
+import { planIntakeFate } from "./intake.ts";
+import { lookupFor } from "./lookup.ts";
+import { type LanePlan, Plan } from "./plan.ts";
+import { planTransition } from "./transitions.ts";
+
+export function commitWrites(runtime: DurableRuntime, writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
+  const instances = new Set(writes.map(({ fence }) => fence.instanceId));
+  return durably(
+    runtime,
+    {
+      ...lookupFor(writes),
+      verify: ({ history }, floor) => runtime.history.verify(history, floor, instances),
+      decide: (found, opened) => {
+        const plan = new Plan(found);
+        const result = writes.map((write) => planWrite(plan, write, opened));
+        return { commands: commandsOf(plan), result, rollback: result.every(({ status }) => status === "fenced") };
+      },
+    },
+    writes.map(({ fence }) => fence.lane),
+  );
+}
+
+function planWrite(plan: Plan, write: LaneWrite, opened: Opened): WriteOutcome {
+  const lane = plan.held(write.fence);
+  return lane === null ? { status: "fenced" } : planHeld(plan, lane, { write, opened });
+}
+
+function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWrite; opened: Opened }): WriteOutcome {
+  switch (write.kind) {
+    case "allocate":
+      return planAllocation(plan, lane, write, opened.now);
+    case "align":
+      return planAlignment(lane, write.floor);
+    case "suspend":
+      lane.changed ||= lane.suspended !== write.suspended;
+      lane.suspended = write.suspended;
+      return { status: "done" };
+    case "transition":
+      return { status: "applied", items: write.items.map((item) => planTransition(plan, write.fence, item)) };
+    case "unwatch":
+      plan.unwatched.push({ lane, throughBlock: write.throughBlock });
+      return { status: "done" };
+    case "confirmations":
+      return planConfirmations(plan, write);
+    case "settleIntake":
+      for (const fate of write.fates) planIntakeFate(plan, lane, fate);
+      return { status: "done" };
+  }
+}
+
+/** Raises, never lowers. */
+function planAlignment(lane: LanePlan, floor: number): WriteOutcome {
+  const cursor = Math.max(lane.cursor ?? floor, floor);
+  lane.changed ||= cursor !== lane.cursor;
+  lane.cursor = cursor;
+  return { status: "aligned", cursor };
+}

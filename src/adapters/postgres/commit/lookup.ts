@@ -1,0 +1,117 @@
+/** First half of a commit: locks the lanes and reads, behind the locks, everything that the plan needs. */
+import { compareLanes, type Lane, laneKey } from "../../../domain/lane.ts";
+import type { LaneWrite } from "../../../ports/lane-store.ts";
+import type { Run } from "../connections.ts";
+import { type ExistingRow, findRequests } from "../statements/find-requests.ts";
+import { lockChains } from "../statements/lock-chains.ts";
+import { type LockedLaneRow, lockLanes } from "../statements/lock-lanes.ts";
+import { type BlockRow, readConfirmations } from "../statements/read-confirmations.ts";
+import { readIntake, type WaitingIntakeRow } from "../statements/read-intake.ts";
+import { type CurrentRow, readTransactions } from "../statements/read-transactions.ts";
+
+export interface Found {
+  readonly lanes: readonly LockedLaneRow[];
+  readonly requests: readonly ExistingRow[];
+  readonly transactions: readonly CurrentRow[];
+  readonly intake: readonly WaitingIntakeRow[];
+  readonly blocks: ReadonlyMap<number, readonly BlockRow[]>;
+}
+
+export interface Lookup {
+  readonly statements: number;
+  find(run: Run): Promise<Found>;
+}
+
+const EVERY = 1_000_000;
+
+/** What to lock and read for these writes. The sending happens in one go, in this order. */
+export function lookupFor(writes: readonly LaneWrite[]): Lookup {
+  const terms = termsOf(writes);
+  const lanes = terms.map(({ lane }) => lane);
+  const requests = requestIdsOf(writes);
+  const transactions = transactionIdsOf(writes);
+  const intake = intakeIdsOf(writes);
+  const heights = lowestHeights(writes);
+  const chains = [...heights.keys()].sort((a, b) => a - b);
+  const statements = 1 + Math.sign(requests.length) + Math.sign(transactions.length) + Math.sign(intake.length);
+  const records = terms.map(({ lane, instanceId, token }) => ({
+    chain_id: lane.chainId,
+    signer: lane.signer,
+    instance_id: instanceId,
+    token,
+  }));
+  return {
+    statements: statements + (chains.length === 0 ? 0 : 1 + chains.length),
+    find: async (run) => {
+      const when = <Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>) =>
+        keys.length === 0 ? Promise.resolve([]) : read();
+      const [locked, requestRows, transactionRows, intakeRows, , ...blockRows] = await Promise.all([
+        run(lockLanes, [JSON.stringify(records), chainIds(lanes), signers(lanes)]),
+        when(requests, () => run(findRequests, [requests, signers(lanes)])),
+        when(transactions, () => run(readTransactions, [transactions])),
+        when(intake, () => run(readIntake, [intake])),
+        when(chains, () => run(lockChains, [chains])),
+        ...chains.map((chainId) => run(readConfirmations, [chainId, heights.get(chainId), EVERY])),
+      ]);
+      return {
+        lanes: locked,
+        requests: requestRows,
+        transactions: transactionRows,
+        intake: intakeRows,
+        blocks: new Map(chains.map((chainId, index) => [chainId, blockRows[index] ?? []])),
+      };
+    },
+  };
+}
+
+export function chainIds(lanes: readonly Lane[]): readonly number[] {
+  return [...new Set(lanes.map((lane) => lane.chainId))];
+}
+
+export function signers(lanes: readonly Lane[]): readonly string[] {
+  return [...new Set(lanes.map((lane) => lane.signer))];
+}
+
+/** Distinct, ascending: the one lock order. */
+function termsOf(writes: readonly LaneWrite[]): readonly LaneWrite["fence"][] {
+  const terms = new Map(
+    writes.map(({ fence }) => [`${laneKey(fence.lane)}:${fence.instanceId}:${fence.token}`, fence]),
+  );
+  return [...terms.values()].sort((a, b) => compareLanes(a.lane, b.lane));
+}
+
+function requestIdsOf(writes: readonly LaneWrite[]): readonly string[] {
+  const ids = writes.flatMap((write) =>
+    write.kind === "allocate" ? write.items.map((item) => item.intent.requestId) : [],
+  );
+  return [...new Set(ids)].filter((id) => id !== null);
+}
+
+/** Those that move, and those from the intake table, which a repeated allocation would bring again. */
+function transactionIdsOf(writes: readonly LaneWrite[]): readonly string[] {
+  const ids = writes.flatMap((write) => {
+    if (write.kind === "transition") return write.items.map((item) => item.txId);
+    if (write.kind !== "allocate") return [];
+    return write.items.flatMap((item) => (item.intakeId === undefined ? [] : [item.intent.txId]));
+  });
+  return [...new Set(ids)].sort();
+}
+
+function intakeIdsOf(writes: readonly LaneWrite[]): readonly number[] {
+  const ids = writes.flatMap((write) => {
+    if (write.kind === "settleIntake") return write.fates.map((fate) => fate.intakeId);
+    return write.kind === "allocate" ? write.items.flatMap(({ intakeId }) => intakeId ?? []) : [];
+  });
+  return [...new Set(ids)].sort((a, b) => a - b);
+}
+
+function lowestHeights(writes: readonly LaneWrite[]): ReadonlyMap<number, number> {
+  const lowest = new Map<number, number>();
+  for (const write of writes) {
+    if (write.kind !== "confirmations") continue;
+    const { chainId } = write.fence.lane;
+    const from = write.blocks[0]?.number ?? Number.MAX_SAFE_INTEGER;
+    lowest.set(chainId, Math.min(from, lowest.get(chainId) ?? Number.MAX_SAFE_INTEGER));
+  }
+  return lowest;
+}

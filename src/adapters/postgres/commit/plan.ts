@@ -1,0 +1,159 @@
+/** What a commit will write, worked out from what was read behind the locks. The planners only fill this in. */
+import type { Confirmation } from "../../../domain/confirmations.ts";
+import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
+import type { PreparedIntent, Receipt, SignedAttempt } from "../../../domain/transaction.ts";
+import type { State } from "../../../domain/transitions.ts";
+import type { ExistingTransaction, IntakeFate, NewCompletion } from "../../../ports/lane-store.ts";
+import { laneOf, prefixed } from "../columns.ts";
+import type { ExistingRow } from "../statements/find-requests.ts";
+import type { LockedLaneRow } from "../statements/lock-lanes.ts";
+import type { WaitingIntakeRow } from "../statements/read-intake.ts";
+import type { CurrentRow } from "../statements/read-transactions.ts";
+import type { Found } from "./lookup.ts";
+
+/** A locked lane, as it stands after the writes planned so far. */
+export interface LanePlan {
+  readonly row: LockedLaneRow;
+  cursor: number | null;
+  suspended: boolean;
+  confirmed: number;
+  failed: number;
+  changed: boolean;
+}
+
+export interface Allocation {
+  readonly intent: PreparedIntent;
+  readonly nonce: number;
+  readonly lane: LanePlan;
+  readonly intake: WaitingIntakeRow | null;
+}
+
+/** A transaction as it stands after the steps planned so far. */
+export interface Move {
+  readonly row: CurrentRow;
+  state: string;
+  subState: string | null;
+  lastEvent: string;
+  historyCount: number;
+  attemptCount: number;
+  acceptedOrdinal: number | null;
+  claim: { readonly token: number; readonly ordinal: number } | null;
+  claims: number;
+  /** Undefined leaves the column as it is. */
+  lastError: string | null | undefined;
+  moved: boolean;
+  readonly steps: Map<number, HistoryStep>;
+  readonly attempts: { readonly attempt: SignedAttempt; claimed: boolean }[];
+  readonly sent: Set<number>;
+  receipt: Receipt | null | undefined;
+}
+
+export interface HistoryStep {
+  readonly tx_id: string;
+  readonly ordinal: number;
+  readonly chain_id: number;
+  readonly event: string;
+  readonly from_state: string | null;
+  readonly state: string;
+  readonly sub_state: string | null;
+  readonly node_id: string | null;
+  readonly token: number | null;
+  readonly reason: string | null;
+  readonly count: number;
+  /** Absent: the time of the transaction. */
+  readonly at?: string;
+}
+
+export interface PlannedCompletion extends NewCompletion {
+  readonly txId: string;
+  readonly lane: LanePlan;
+  readonly requestId: string | null;
+  readonly nonce: number | null;
+}
+
+export interface ChainPlan {
+  readonly stored: readonly Confirmation[];
+  blocks: readonly Confirmation[];
+  replacedFrom: number;
+  pruneBelow: number;
+}
+
+export interface Refusal {
+  readonly fate: Extract<IntakeFate, { fate: "refused" }>;
+  readonly lane: LanePlan;
+  readonly row: WaitingIntakeRow;
+}
+
+export class Plan {
+  readonly lanes: ReadonlyMap<LaneKey, LanePlan>;
+  readonly moves: ReadonlyMap<string, Move>;
+  /** By lane and request id; grows with what this commit itself creates. */
+  readonly requests: Map<string, ExistingTransaction>;
+  /** Waiting rows, less those that this commit has settled. */
+  readonly intake: Map<number, WaitingIntakeRow>;
+  readonly chains: ReadonlyMap<number, ChainPlan>;
+  readonly allocations: Allocation[] = [];
+  readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
+  readonly refusals: Refusal[] = [];
+  readonly unwatched: { readonly lane: LanePlan; readonly throughBlock: number }[] = [];
+  readonly completions: PlannedCompletion[] = [];
+
+  constructor(found: Found) {
+    this.lanes = new Map(found.lanes.map((row) => [laneKey(laneOf(row)), lanePlan(row)]));
+    this.moves = new Map(found.transactions.map((row) => [row.tx_id, standing(row)]));
+    this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
+    this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
+    this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
+  }
+
+  /** The locked lane of this term; null where the term is over. */
+  held(fence: Fence): LanePlan | null {
+    const lane = this.lanes.get(laneKey(fence.lane));
+    if (lane === undefined) return null;
+    return lane.row.owner_instance === fence.instanceId && lane.row.token === fence.token ? lane : null;
+  }
+}
+
+export function requestKey(row: { chain_id: number; signer: string; request_id: string | null }): string {
+  return `${row.chain_id}:${row.signer}:${row.request_id}`;
+}
+
+export function existingOf(row: ExistingRow): ExistingTransaction {
+  return {
+    txId: row.tx_id,
+    lane: laneOf(row),
+    requestId: row.request_id,
+    nonce: row.nonce,
+    state: row.state as State,
+    fingerprint: prefixed(row.fingerprint),
+  };
+}
+
+function lanePlan(row: LockedLaneRow): LanePlan {
+  return { row, cursor: row.next_nonce, suspended: row.suspended, confirmed: 0, failed: 0, changed: false };
+}
+
+function standing(row: CurrentRow): Move {
+  return {
+    row,
+    state: row.state,
+    subState: row.sub_state,
+    lastEvent: row.last_event,
+    historyCount: row.history_count,
+    attemptCount: row.attempt_count,
+    acceptedOrdinal: row.accepted_ordinal,
+    claim: null,
+    claims: 0,
+    lastError: undefined,
+    moved: false,
+    steps: new Map(),
+    attempts: [],
+    sent: new Set(),
+    receipt: undefined,
+  };
+}
+
+function chainPlan(rows: readonly { block_number: number; block_hash: string }[]): ChainPlan {
+  const stored = rows.map((row) => ({ number: row.block_number, hash: row.block_hash as Hash }));
+  return { stored, blocks: stored, replacedFrom: Number.MAX_SAFE_INTEGER, pruneBelow: 0 };
+}

@@ -1,0 +1,157 @@
+/**
+ * Connections and what is sent over them. Statements are pipelined: everything that is sent before the first `await`
+ * leaves in one write and costs one round trip.
+ */
+import type { Duplex } from "node:stream";
+import pg from "pg";
+import type { Clock } from "../../ports/clock.ts";
+import { StoreUnavailable } from "../../ports/lane-store.ts";
+import { asStoreError } from "./errors.ts";
+import { openRead } from "./statements/open-read.ts";
+import type { Command, Statement } from "./statements/statement.ts";
+
+export interface ConnectionOptions {
+  readonly databaseUrl: string;
+  readonly clock: Clock;
+  readonly max: number;
+  /** Named statements are parsed and planned once per connection; a transaction pooler before 1.21 cannot keep them. */
+  readonly preparedStatements: boolean;
+  /** How long to wait for a connection, and the most that one use of it may take. */
+  readonly deadlineMs: number;
+}
+
+export type Run = <Row>(statement: Statement<Row>, values: readonly unknown[]) => Promise<readonly Row[]>;
+
+const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+const INT8 = 20;
+const NUMERIC = 1700;
+
+/** int8 fits a number (nonces, blocks, counters are kept below 2^53); numeric is wei or a WAL position. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format: "text" | "binary") => {
+    if (oid === INT8) return Number;
+    if (oid === NUMERIC) return BigInt;
+    return pg.types.getTypeParser(oid, format);
+  }) as typeof pg.types.getTypeParser,
+};
+
+/** A few connections that are opened when needed and replaced when broken. */
+export class Connections {
+  private readonly pool: pg.Pool;
+  private readonly options: ConnectionOptions;
+
+  constructor(options: ConnectionOptions) {
+    this.options = options;
+    this.pool = new pg.Pool({
+      connectionString: options.databaseUrl,
+      application_name: "fencepost",
+      max: options.max,
+      pipeline: true,
+      types,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      connectionTimeoutMillis: options.deadlineMs,
+      allowExitOnIdle: true,
+    });
+    // Without listeners a broken connection would end the process. Whoever uses one learns it from the statement itself.
+    this.pool.on("error", () => undefined);
+    this.pool.on("connect", (client) => client.on("error", () => undefined));
+  }
+
+  /**
+   * Runs `work` on a connection of its own. One that fails in an unexpected way, or is still busy at the deadline, is
+   * destroyed: the server must see it end.
+   */
+  async use<T>(work: (session: Session) => Promise<T>, deadlineMs = this.options.deadlineMs): Promise<T> {
+    const client = await this.pool.connect().catch((error: unknown) => {
+      throw new StoreUnavailable(`no connection: ${error instanceof Error ? error.message : error}`, { cause: error });
+    });
+    const session = new Session(client, this.options.preparedStatements);
+    const cancelDeadline = this.options.clock.after(deadlineMs, () => session.destroy());
+    try {
+      return await work(session);
+    } finally {
+      cancelDeadline();
+      client.release(!session.reusable);
+    }
+  }
+
+  /** Statements that see one moment of the database. `find` sends all of them before its first await: one round trip. */
+  async read<T>(find: (run: Run) => Promise<T>): Promise<T> {
+    try {
+      return await this.use(async (session) => {
+        const [, , found] = await session.together(() =>
+          Promise.all([
+            session.control(BEGIN_READ),
+            session.run(openRead, [String(this.options.deadlineMs)]),
+            find((statement, values) => session.run(statement, values)),
+            session.control("COMMIT"),
+          ]),
+        );
+        return found;
+      });
+    } catch (error) {
+      throw asStoreError(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.pool.end();
+  }
+}
+
+export class Session {
+  private readonly client: pg.PoolClient;
+  private readonly prepared: boolean;
+  private destroyed = false;
+
+  constructor(client: pg.PoolClient, prepared: boolean) {
+    this.client = client;
+    this.prepared = prepared;
+  }
+
+  /** False where the connection is gone or was left inside a transaction. */
+  get reusable(): boolean {
+    return !this.destroyed && this.client.getTransactionStatus() === "I";
+  }
+
+  async run<Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> {
+    const { name, sql } = statement;
+    const query = this.prepared ? { name, text: sql, values: [...values] } : { text: sql, values: [...values] };
+    const result = await this.client.query(query);
+    return result.rows as readonly Row[];
+  }
+
+  send(command: Command): Promise<unknown> {
+    return this.run(command.statement, command.values);
+  }
+
+  /** BEGIN, COMMIT, ROLLBACK; resolves with the tag of what the server did. */
+  async control(sql: string): Promise<string> {
+    const result = await this.client.query(sql);
+    return result.command;
+  }
+
+  /** Everything that `write` sends leaves as one write. */
+  together<T>(write: () => T): T {
+    const { stream } = wireOf(this.client);
+    stream.cork();
+    try {
+      return write();
+    } finally {
+      stream.uncork();
+    }
+  }
+
+  /** The server may or may not carry on with what it was sent; every statement still open here rejects. */
+  destroy(): void {
+    this.destroyed = true;
+    wireOf(this.client).stream.destroy();
+  }
+}
+
+/** The driver keeps its socket in a field that its types do not show. */
+function wireOf(client: pg.PoolClient): { readonly stream: Duplex } {
+  return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection;
+}

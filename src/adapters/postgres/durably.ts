@@ -1,0 +1,31 @@
+import type { Lane } from "../../domain/lane.ts";
+import { resolveCommit } from "./resolve-commit.ts";
+import { CommitUnanswered, type WriteRuntime, type WriteTransaction, writeTransaction } from "./write-transaction.ts";
+
+export interface DurableRuntime extends WriteRuntime {
+  /** How long to ask what became of a COMMIT without an answer. */
+  readonly patienceMs: number;
+}
+
+/** A write whose COMMIT got no answer is looked up before anything is said about it. */
+export async function durably<Found, Result>(
+  runtime: DurableRuntime,
+  transaction: WriteTransaction<Found, Result>,
+  lanes: readonly Lane[],
+): Promise<Result> {
+  let decided: { readonly result: Result } | null = null;
+  try {
+    return await writeTransaction(runtime, {
+      ...transaction,
+      decide: (found, opened) => {
+        const decision = transaction.decide(found, opened);
+        decided = decision;
+        return decision;
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof CommitUnanswered) || decided === null) throw error;
+    await resolveCommit(runtime, { failure: error, lanes, patienceMs: runtime.patienceMs });
+    return (decided as { readonly result: Result }).result;
+  }
+}

@@ -1,0 +1,34 @@
+/** Sending inside the caller's own database transaction: the intent commits, or rolls back, with the caller's rows. */
+import type { Intent } from "../../domain/transaction.ts";
+import { bare, payloadValues } from "./columns.ts";
+import { insertIntakeRow } from "./statements/insert-intake-row.ts";
+
+/** The caller's own open client: `pg`'s, or anything that speaks like it. */
+export interface IntakeClient {
+  query(text: string, values: unknown[]): Promise<unknown>;
+}
+
+/**
+ * One plain INSERT on the caller's connection: no lock, no setting, no unique index that a lane's owner writes too. The
+ * caller can keep its transaction open for as long as it likes without holding anyone up.
+ */
+export async function insertIntake(client: IntakeClient, intent: Intent): Promise<void> {
+  const payload = payloadValues(intent.payload);
+  await client.query(insertIntakeRow.sql, [
+    intent.txId,
+    intent.lane.chainId,
+    intent.lane.signer,
+    intent.requestId,
+    payload.to_address,
+    payload.data,
+    payload.value,
+    payload.gas ?? null,
+    payload.fee_type ?? null,
+    payload.gas_price ?? null,
+    payload.max_fee_per_gas ?? null,
+    payload.max_priority_fee_per_gas ?? null,
+    payload.access_list === undefined ? null : JSON.stringify(payload.access_list),
+    intent.metadata === null ? null : JSON.stringify(intent.metadata),
+    bare(intent.fingerprint),
+  ]);
+}

@@ -1,0 +1,184 @@
+/** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
+import { compareLanes, type Fence, type Hash, type Hex, type Lane } from "../../domain/lane.ts";
+import type { Attempt, AttemptKind, Receipt } from "../../domain/transaction.ts";
+import type { State, SubState } from "../../domain/transitions.ts";
+import type {
+  AllocatedRecord,
+  ExistingTransaction,
+  IntakeRow,
+  LaneSnapshot,
+  TrackedRecord,
+} from "../../ports/lane-store.ts";
+import { feesOf, laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
+import { chainIds, signers } from "./commit/lookup.ts";
+import { existingOf } from "./commit/plan.ts";
+import type { Connections } from "./connections.ts";
+import { findRequests } from "./statements/find-requests.ts";
+import { findWaitingRequests } from "./statements/find-waiting-requests.ts";
+import { findWatched } from "./statements/find-watched.ts";
+import { type IntakeIntentRow, loadIntake } from "./statements/load-intake.ts";
+import { type AllocatedRow, readAllocated } from "./statements/read-allocated.ts";
+import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
+import type { BlockRow } from "./statements/read-confirmations.ts";
+import { readLane } from "./statements/read-lane.ts";
+import { readRawTransactions } from "./statements/read-raw-transactions.ts";
+import { type ReceiptRow, readReceipts } from "./statements/read-receipts.ts";
+import { readTracked, type TrackedRow } from "./statements/read-tracked.ts";
+import { readTrackedAttempts } from "./statements/read-tracked-attempts.ts";
+import { readTrackedReceipts } from "./statements/read-tracked-receipts.ts";
+import { readWatchedBlocks } from "./statements/read-watched-blocks.ts";
+
+export class Loads {
+  private readonly connections: Connections;
+
+  constructor(connections: Connections) {
+    this.connections = connections;
+  }
+
+  async lane({ lane, instanceId, token }: Fence): Promise<LaneSnapshot | null> {
+    const key = [lane.chainId, lane.signer];
+    const [[state], tracked, attempts, receipts, watched] = await this.connections.read((run) =>
+      Promise.all([
+        run(readLane, [...key, instanceId, token]),
+        run(readTracked, key),
+        run(readTrackedAttempts, key),
+        run(readTrackedReceipts, key),
+        run(readWatchedBlocks, key),
+      ]),
+    );
+    if (state === undefined) return null;
+    return {
+      cursor: state.next_nonce,
+      suspended: state.suspended,
+      tracking: trackedRecords(tracked, attempts, receipts),
+      allocated: state.allocated,
+      watched: watched.map(blockOf),
+    };
+  }
+
+  async allocated(lane: Lane, fromNonce: number, limit: number): Promise<readonly AllocatedRecord[]> {
+    const rows = await this.connections.read((run) =>
+      run(readAllocated, [lane.chainId, lane.signer, fromNonce, limit]),
+    );
+    return rows.map(allocatedRecord);
+  }
+
+  async rawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
+    if (keys.length === 0) return [];
+    const ids = [...new Set(keys.map(({ txId }) => txId))];
+    const rows = await this.connections.read((run) => run(readRawTransactions, [ids]));
+    const bytes = new Map(rows.map((row) => [`${row.tx_id}:${row.ordinal}`, row.raw_transaction]));
+    return keys.map(({ txId, ordinal }) => {
+      const found = bytes.get(`${txId}:${ordinal}`);
+      if (found === undefined) throw new Error(`transaction ${txId} has no attempt ${ordinal}`);
+      return prefixed(found);
+    });
+  }
+
+  async watched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]> {
+    const rows = await this.connections.read((run) => run(findWatched, [lane.chainId, lane.signer, blockHashes]));
+    if (rows.length === 0) return [];
+    const ids = rows.map((row) => row.tx_id);
+    const [attempts, receipts] = await this.connections.read((run) =>
+      Promise.all([run(readAttempts, [ids]), run(readReceipts, [ids])]),
+    );
+    return trackedRecords(rows, attempts, receipts);
+  }
+
+  /** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
+  async byRequestIds(lane: Lane, requestIds: readonly string[]): Promise<readonly ExistingTransaction[]> {
+    if (requestIds.length === 0) return [];
+    const [stored, waiting] = await this.connections.read((run) =>
+      Promise.all([
+        run(findRequests, [requestIds, [lane.signer]]),
+        run(findWaitingRequests, [requestIds, lane.chainId, lane.signer]),
+      ]),
+    );
+    const found = new Map<string | null, ExistingTransaction>();
+    for (const row of [...stored.filter((row) => row.chain_id === lane.chainId), ...waiting]) {
+      if (!found.has(row.request_id)) found.set(row.request_id, existingOf(row));
+    }
+    return [...found.values()];
+  }
+
+  async intake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]> {
+    if (lanes.length === 0) return [];
+    const keys = [...lanes].sort(compareLanes).map(({ chainId, signer }) => ({ chain_id: chainId, signer }));
+    const rows = await this.connections.read((run) =>
+      run(loadIntake, [JSON.stringify(keys), chainIds(lanes), signers(lanes), limit]),
+    );
+    return rows.map(intakeRow);
+  }
+}
+
+export function attemptOf(row: AttemptRow): Attempt {
+  return {
+    ordinal: row.ordinal,
+    kind: row.kind as AttemptKind,
+    txHash: row.tx_hash as Hash,
+    gas: BigInt(row.gas),
+    fees: feesOf(row),
+  };
+}
+
+export function blockOf(row: BlockRow): { readonly number: number; readonly hash: Hash } {
+  return { number: row.block_number, hash: row.block_hash as Hash };
+}
+
+/** Rows of the same transaction together, in the order they came. */
+export function groupByTransaction<Row extends { readonly tx_id: string }>(
+  rows: readonly Row[],
+): ReadonlyMap<string, readonly Row[]> {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(row.tx_id);
+    if (group === undefined) groups.set(row.tx_id, [row]);
+    else group.push(row);
+  }
+  return groups;
+}
+
+function trackedRecords(
+  rows: readonly TrackedRow[],
+  attempts: readonly AttemptRow[],
+  receipts: readonly ReceiptRow[],
+): readonly TrackedRecord[] {
+  const attemptsOf = groupByTransaction(attempts);
+  const receiptsOf = new Map<string, Receipt | null>(receipts.map((row) => [row.tx_id, receiptOf(row)]));
+  return rows.map((row) => ({
+    txId: row.tx_id,
+    nonce: row.nonce,
+    state: row.state as State,
+    subState: row.sub_state as SubState | null,
+    attempts: (attemptsOf.get(row.tx_id) ?? []).map(attemptOf),
+    receipt: receiptsOf.get(row.tx_id) ?? null,
+    submitAttempts: row.submit_attempts,
+    createdAt: row.created_at,
+    requestId: row.request_id,
+  }));
+}
+
+function allocatedRecord(row: AllocatedRow): AllocatedRecord {
+  return {
+    txId: row.tx_id,
+    nonce: row.nonce,
+    requestId: row.request_id,
+    payload: payloadOf(row),
+    gas: BigInt(row.gas_limit),
+    createdAt: row.created_at,
+  };
+}
+
+function intakeRow(row: IntakeIntentRow): IntakeRow {
+  return {
+    intakeId: row.intake_id,
+    intent: {
+      txId: row.tx_id,
+      lane: laneOf(row),
+      requestId: row.request_id,
+      payload: payloadOf(row),
+      fingerprint: prefixed(row.fingerprint),
+      metadata: row.metadata,
+    },
+  };
+}

@@ -1,0 +1,232 @@
+/** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
+import type { Address, Hash } from "../../domain/lane.ts";
+import type { CompletionState, State, SubState, TransitionEvent } from "../../domain/transitions.ts";
+import type {
+  AttemptRecord,
+  CompletionRecord,
+  FeedPosition,
+  HistoryRecord,
+  LaneRecord,
+  ListFilter,
+  TransactionRecord,
+} from "../../ports/query-store.ts";
+import { laneOf, payloadOf, receiptOf } from "./columns.ts";
+import type { Connections } from "./connections.ts";
+import { ownerOf } from "./leases.ts";
+import { attemptOf, blockOf, groupByTransaction } from "./loads.ts";
+import { findPage, isNarrow, matches } from "./pages.ts";
+import { countLiveStates } from "./statements/count-live-states.ts";
+import { type LaneListRow, listLanes } from "./statements/list-lanes.ts";
+import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
+import { type CompletionRow, readCompletions } from "./statements/read-completions.ts";
+import { readConfirmations } from "./statements/read-confirmations.ts";
+import { readFeed } from "./statements/read-feed.ts";
+import { type HistoryRow, readHistory } from "./statements/read-history.ts";
+import { type IntakeRecordRow, readIntakeRecords } from "./statements/read-intake-records.ts";
+import { readReceipts } from "./statements/read-receipts.ts";
+import { type RecordRow, readRecords } from "./statements/read-records.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export class Queries {
+  private readonly connections: Connections;
+
+  constructor(connections: Connections) {
+    this.connections = connections;
+  }
+
+  async transaction(txId: string): Promise<TransactionRecord | null> {
+    if (!UUID.test(txId)) return null;
+    const { records, aliases } = await this.records([txId]);
+    const aliased = aliases.get(txId.toLowerCase());
+    if (aliased !== undefined) return this.transaction(aliased);
+    return records.get(txId.toLowerCase()) ?? null;
+  }
+
+  async transactions(filter: ListFilter): Promise<readonly TransactionRecord[]> {
+    const ids = await findPage(this.connections, filter);
+    if (ids.length === 0) return [];
+    const { records } = await this.records(isNarrow(filter) ? ids : ids.slice(0, filter.limit));
+    const page = ids.flatMap((id) => records.get(id) ?? []);
+    return isNarrow(filter) ? page.filter((record) => matches(record, filter)).slice(0, filter.limit) : page;
+  }
+
+  async history(txId: string): Promise<readonly HistoryRecord[]> {
+    if (!UUID.test(txId)) return [];
+    const [rows, [intake]] = await this.connections.read((run) =>
+      Promise.all([run(readHistory, [txId]), run(readIntakeRecords, [[txId]])]),
+    );
+    if (rows.length > 0 || intake === undefined) return rows.map(historyRecord);
+    return intake.alias_of === null ? [acceptance(intake)] : this.history(intake.alias_of);
+  }
+
+  async confirmations(chainId: number, aboveBlock: number, limit: number) {
+    const rows = await this.connections.read((run) => run(readConfirmations, [chainId, aboveBlock + 1, limit]));
+    return rows.map(blockOf);
+  }
+
+  async feed(): Promise<FeedPosition> {
+    const [row] = await this.connections.read((run) => run(readFeed, []));
+    if (row === undefined) throw new Error("the feed has no counter: the schema is damaged");
+    return {
+      epoch: row.epoch,
+      lastSeq: row.last_seq,
+      truncatedThrough: row.truncated_through,
+      epochStartsAfter: row.epoch_starts_after,
+    };
+  }
+
+  async completions(after: number, limit: number): Promise<readonly CompletionRecord[]> {
+    const rows = await this.connections.read((run) => run(readCompletions, [after, limit]));
+    return rows.map(completionRecord);
+  }
+
+  async lanes(signer?: Address): Promise<readonly LaneRecord[]> {
+    const rows = await this.connections.read((run) => run(listLanes, [signer ?? null]));
+    return rows.map(laneRecord);
+  }
+
+  async liveStates(): Promise<ReadonlyMap<State, number>> {
+    const rows = await this.connections.read((run) => run(countLiveStates, []));
+    return new Map(rows.map((row) => [row.state as State, row.count]));
+  }
+
+  /** What these ids name: transactions, waiting intake rows, and which ids are other names. */
+  private async records(ids: readonly string[]) {
+    const [rows, intake, attempts, receipts] = await this.connections.read((run) =>
+      Promise.all([
+        run(readRecords, [ids]),
+        run(readIntakeRecords, [ids]),
+        run(readAttempts, [ids]),
+        run(readReceipts, [ids]),
+      ]),
+    );
+    const attemptsOf = groupByTransaction(attempts);
+    const receiptsOf = new Map(receipts.map((row) => [row.tx_id, receiptOf(row)]));
+    const records = new Map<string, TransactionRecord>();
+    for (const row of intake) if (row.alias_of === null) records.set(row.tx_id, createdRecord(row));
+    for (const row of rows) {
+      const attempts = (attemptsOf.get(row.tx_id) ?? []).map(attemptRecord);
+      records.set(row.tx_id, { ...transactionRecord(row), attempts, receipt: receiptsOf.get(row.tx_id) ?? null });
+    }
+    const aliases = new Map(
+      intake.flatMap((row) => (row.alias_of === null ? [] : [[row.tx_id, row.alias_of] as const])),
+    );
+    return { records, aliases };
+  }
+}
+
+function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" | "receipt"> {
+  return {
+    txId: row.tx_id,
+    lane: laneOf(row),
+    requestId: row.request_id,
+    nonce: row.nonce,
+    state: row.state as State,
+    subState: row.sub_state as SubState | null,
+    payload: payloadOf(row),
+    gas: row.gas_limit === null ? null : BigInt(row.gas_limit),
+    metadata: row.metadata,
+    lastError: row.last_error,
+    submitAttempts: row.submit_attempts,
+    lastSubmittedAt: row.last_submitted_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    confirmedAt: row.confirmed_at,
+  };
+}
+
+function createdRecord(row: IntakeRecordRow): TransactionRecord {
+  return {
+    txId: row.tx_id,
+    lane: laneOf(row),
+    requestId: row.request_id,
+    nonce: null,
+    state: "CREATED",
+    subState: null,
+    payload: payloadOf(row),
+    gas: null,
+    metadata: row.metadata,
+    attempts: [],
+    receipt: null,
+    lastError: null,
+    submitAttempts: 0,
+    lastSubmittedAt: null,
+    createdAt: row.created_at,
+    updatedAt: row.created_at,
+    confirmedAt: null,
+  };
+}
+
+function attemptRecord(row: AttemptRow): AttemptRecord {
+  return { ...attemptOf(row), createdAt: row.created_at, firstSentAt: row.first_sent_at };
+}
+
+function historyRecord(row: HistoryRow): HistoryRecord {
+  return {
+    ordinal: row.ordinal,
+    event: row.event as TransitionEvent,
+    fromState: row.from_state as State | null,
+    state: row.state as State,
+    subState: row.sub_state as SubState | null,
+    nodeId: row.node_id,
+    token: row.token,
+    reason: row.reason,
+    count: row.count,
+    firstAt: row.first_at,
+    lastAt: row.last_at,
+  };
+}
+
+/** The one thing that has happened to an intake row. Its caller wrote it, with no history of its own. */
+function acceptance(row: IntakeRecordRow): HistoryRecord {
+  return {
+    ordinal: 1,
+    event: "accept",
+    fromState: null,
+    state: "CREATED",
+    subState: null,
+    nodeId: null,
+    token: null,
+    reason: null,
+    count: 1,
+    firstAt: row.created_at,
+    lastAt: row.created_at,
+  };
+}
+
+function completionRecord(row: CompletionRow): CompletionRecord {
+  return {
+    seq: row.seq,
+    txId: row.tx_id,
+    lane: laneOf(row),
+    requestId: row.request_id,
+    nonce: row.nonce,
+    state: row.state as CompletionState,
+    subState: row.sub_state as SubState | null,
+    settled: row.settled,
+    txHash: row.tx_hash as Hash | null,
+    at: row.at,
+  };
+}
+
+function laneRecord(row: LaneListRow): LaneRecord {
+  const head = row.head_of_line;
+  return {
+    lane: laneOf(row),
+    cursor: row.next_nonce,
+    suspended: row.suspended,
+    owner: ownerOf(row),
+    token: row.token,
+    acquiredAt: row.acquired_at,
+    pending: row.pending,
+    confirmed: row.confirmed_total,
+    failed: row.failed_total,
+    stuck: row.stuck,
+    oldestPendingAt: row.oldest_pending_at,
+    headOfLine:
+      head === null
+        ? null
+        : { txId: head.txId, nonce: head.nonce, state: head.state as State, createdAt: new Date(head.createdAt) },
+  };
+}

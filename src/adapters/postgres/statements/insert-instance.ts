@@ -1,0 +1,11 @@
+import { statement } from "./statement.ts";
+
+/** Begins an instance. All times are the clock of the database at that moment, not of the transaction's start. */
+export const insertInstance = statement<unknown>(
+  "insert-instance",
+  `INSERT INTO fencepost.node_instance (
+     instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at
+   )
+   SELECT $1, $2, $3, $4, $5, c.now, c.now, c.now + $6::bigint * interval '1 millisecond'
+   FROM (SELECT clock_timestamp() AS now) AS c`,
+);

@@ -1,0 +1,43 @@
+import { statement } from "./statement.ts";
+
+/**
+ * Binds nonces: transaction, payload and first history row of everything that a commit allocates. Plain inserts: a
+ * nonce or a request id that exists must be loud and end the commit, never be skipped.
+ *
+ * One JSON parameter, because it measured the same as arrays of columns and cannot be put together wrongly.
+ */
+export const insertTransactions = statement<unknown>(
+  "insert-transactions",
+  `WITH item AS MATERIALIZED (
+     SELECT * FROM json_to_recordset($1::json) AS i(
+       tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz,
+       to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric,
+       max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb, fingerprint text,
+       node_id text, token bigint
+     )
+   ), bound AS (
+     INSERT INTO fencepost.transaction (
+       tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at
+     )
+     SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', CASE WHEN accepted_at IS NULL THEN 1 ELSE 2 END,
+       'allocate', coalesce(accepted_at, now()), now()
+     FROM item
+     RETURNING 1
+   ), payload AS (
+     INSERT INTO fencepost.payload (
+       tx_id, chain_id, to_address, data, value, gas, gas_limit, fee_type, gas_price, max_fee_per_gas,
+       max_priority_fee_per_gas, access_list, metadata, fingerprint
+     )
+     SELECT tx_id, chain_id, to_address, decode(data, 'hex'), value, gas, gas_limit, fee_type, gas_price,
+       max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
+     FROM item
+   ), history AS (
+     INSERT INTO fencepost.history (
+       tx_id, ordinal, chain_id, event, from_state, state, node_id, token, first_at, last_at
+     )
+     SELECT tx_id, CASE WHEN accepted_at IS NULL THEN 1 ELSE 2 END, chain_id, 'allocate',
+       CASE WHEN accepted_at IS NULL THEN NULL ELSE 'CREATED' END, 'ALLOCATED', node_id, token, now(), now()
+     FROM item
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM bound), $2, 'allocated transactions')`,
+);

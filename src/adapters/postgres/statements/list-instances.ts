@@ -1,0 +1,27 @@
+import { statement } from "./statement.ts";
+
+export const listInstances = statement<InstanceRow>(
+  "list-instances",
+  `SELECT n.instance_id, n.node_id, n.url, n.version, n.mode, n.started_at, n.heartbeat_at, n.expires_at, n.counter,
+     n.dead, n.expires_at <= clock_timestamp() AS expired, coalesce(held.lanes, 0) AS lanes
+   FROM fencepost.node_instance AS n
+   LEFT JOIN (
+     SELECT l.owner_instance, count(*) AS lanes FROM fencepost.lane AS l GROUP BY l.owner_instance
+   ) AS held ON held.owner_instance = n.instance_id
+   ORDER BY n.started_at, n.instance_id`,
+);
+
+export interface InstanceRow {
+  readonly instance_id: string;
+  readonly node_id: string;
+  readonly url: string;
+  readonly version: string;
+  readonly mode: "basic" | "worker-queue";
+  readonly started_at: Date;
+  readonly heartbeat_at: Date;
+  readonly expires_at: Date;
+  readonly counter: number;
+  readonly dead: boolean;
+  readonly expired: boolean;
+  readonly lanes: number;
+}

@@ -1,0 +1,11 @@
+import { statement } from "./statement.ts";
+
+/** First in every reading transaction: a limit that lives in the server, and the planner as in open-transaction.ts. */
+export const openRead = statement<unknown>(
+  "open-read",
+  `SELECT
+     set_config('statement_timeout', $1, true),
+     set_config('idle_in_transaction_session_timeout', $1, true),
+     set_config('enable_seqscan', 'off', true),
+     set_config('enable_nestloop', 'off', true)`,
+);

@@ -1,0 +1,37 @@
+import { statement } from "./statement.ts";
+
+/**
+ * First in every transaction, before any lock: limits that live in the server, and the history of the database.
+ *
+ * $4 is `transaction_timeout` where the server has it (17), else a name of ours that means nothing, so that one
+ * statement serves all versions.
+ *
+ * The planner's switches hold for this transaction alone. Our statements look rows up by key for a batch of at most a
+ * few hundred: index scans, and hash joins with the batch. A table that was tiny when the plan was cached, or was never
+ * analysed, must not turn that into nested sequential scans.
+ *
+ * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
+ */
+export const openTransaction = statement<OpenedRow>(
+  "open-transaction",
+  `SELECT
+     set_config('statement_timeout', $1, true),
+     set_config('lock_timeout', $2, true),
+     set_config('idle_in_transaction_session_timeout', $3, true),
+     set_config($4, $5, true),
+     set_config('enable_seqscan', 'off', true),
+     set_config('enable_nestloop', 'off', true),
+     pg_current_xact_id()::text AS xid,
+     (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
+     substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
+     (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS wal_position,
+     now() AS now`,
+);
+
+export interface OpenedRow {
+  readonly xid: string;
+  readonly system_identifier: string;
+  readonly timeline: string;
+  readonly wal_position: bigint;
+  readonly now: Date;
+}

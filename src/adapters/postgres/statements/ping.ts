@@ -1,0 +1,3 @@
+import { statement } from "./statement.ts";
+
+export const ping = statement<unknown>("ping", "SELECT 1");

@@ -1,0 +1,22 @@
+import { statement } from "./statement.ts";
+
+/** The lane of a term that still holds; nothing where it does not. Read, not locked: writes prove it again. */
+export const readLane = statement<LaneStateRow>(
+  "read-lane",
+  `SELECT l.next_nonce, l.suspended,
+     (
+       SELECT count(*) FROM fencepost.transaction AS t
+       WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state = 'ALLOCATED'
+     ) AS allocated
+   FROM fencepost.lane AS l
+   WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
+     AND (
+       SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $3
+     )`,
+);
+
+export interface LaneStateRow {
+  readonly next_nonce: number | null;
+  readonly suspended: boolean;
+  readonly allocated: number;
+}

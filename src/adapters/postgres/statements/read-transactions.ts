@@ -1,0 +1,27 @@
+import { statement } from "./statement.ts";
+
+/** The transactions that a commit is about, as they stand behind the lane's lock: nobody else can move them. */
+export const readTransactions = statement<CurrentRow>(
+  "read-transactions",
+  `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
+     t.last_event, t.attempt_count, t.accepted_ordinal,
+     (SELECT encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
+   FROM fencepost.transaction AS t
+   WHERE t.tx_id = ANY ($1::uuid[])`,
+);
+
+export interface CurrentRow {
+  readonly tx_id: string;
+  readonly chain_id: number;
+  readonly signer: string;
+  readonly request_id: string | null;
+  readonly nonce: number | null;
+  readonly state: string;
+  readonly sub_state: string | null;
+  readonly live: boolean;
+  readonly history_count: number;
+  readonly last_event: string;
+  readonly attempt_count: number;
+  readonly accepted_ordinal: number | null;
+  readonly fingerprint: string;
+}

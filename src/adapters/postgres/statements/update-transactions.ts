@@ -1,0 +1,33 @@
+import { statement } from "./statement.ts";
+
+/**
+ * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
+ * arrive here as one; its history has them all.
+ */
+export const updateTransactions = statement<unknown>(
+  "update-transactions",
+  `WITH moved AS (
+     UPDATE fencepost.transaction AS t
+     SET state = m.state,
+       sub_state = m.sub_state,
+       history_count = m.history_count,
+       last_event = m.last_event,
+       attempt_count = m.attempt_count,
+       claim_token = coalesce(m.claim_token, t.claim_token),
+       claim_ordinal = coalesce(m.claim_ordinal, t.claim_ordinal),
+       accepted_ordinal = m.accepted_ordinal,
+       submit_attempts = t.submit_attempts + m.claims,
+       last_submitted_at = CASE WHEN m.claims > 0 THEN now() ELSE t.last_submitted_at END,
+       last_error = CASE WHEN m.sets_error THEN m.last_error ELSE t.last_error END,
+       confirmed_at = CASE WHEN m.state <> 'CONFIRMED' THEN NULL ELSE coalesce(t.confirmed_at, now()) END,
+       updated_at = now()
+     FROM json_to_recordset($1::json) AS m(
+       tx_id uuid, from_state text, state text, sub_state text, history_count integer, last_event text,
+       attempt_count integer, claim_token bigint, claim_ordinal integer, accepted_ordinal integer, claims integer,
+       sets_error boolean, last_error text
+     )
+     WHERE t.tx_id = ANY ($2::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state AND t.live
+     RETURNING 1
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM moved), $3, 'moved transactions')`,
+);

@@ -1,0 +1,224 @@
+/** The PostgreSQL adapter: opens the store that the application writes to and reads from. */
+import type { Address, Fence, Hash, Hex, Lane } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { Acquisition, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
+import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../ports/query-store.ts";
+import { commitWrites } from "./commit/commit.ts";
+import { Connections } from "./connections.ts";
+import type { DurableRuntime } from "./durably.ts";
+import { KnownHistory } from "./known-history.ts";
+import { Leases, readInstances, readLeases } from "./leases.ts";
+import { limitsFor } from "./limits.ts";
+import { Loads } from "./loads.ts";
+import { Queries } from "./queries.ts";
+import { registerInstance } from "./register-instance.ts";
+import { inspectServer, type ServerRow } from "./statements/inspect-server.ts";
+import { ping } from "./statements/ping.ts";
+
+export interface PostgresStoreOptions {
+  readonly databaseUrl: string;
+  readonly clock: Clock;
+  /** Every transaction is over within a third of it. */
+  readonly leaseDurationMs: number;
+  /** Connections for reading; writing and the lease have a few of their own. */
+  readonly poolSize?: number;
+  /** False behind a transaction pooler that does not keep named statements (PgBouncer before 1.21). */
+  readonly preparedStatements?: boolean;
+}
+
+/** The server is not one that may be entrusted with nonces. One line, with what to change. */
+export class UnsuitableServer extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UnsuitableServer";
+  }
+}
+
+const OLDEST_VERSION = 150_000;
+const READING = 8;
+/** The committer has two transactions in flight; the others are for looking up what became of one. */
+const WRITING = 4;
+/** Renewals never queue behind anything else. */
+const LEASING = 3;
+
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { databaseUrl, clock, leaseDurationMs, preparedStatements = true, poolSize = READING } = options;
+  const deadlineMs = Math.max(1_000, Math.floor(leaseDurationMs / 2));
+  const pool = (max: number) => new Connections({ databaseUrl, clock, max, preparedStatements, deadlineMs });
+  const reading = pool(poolSize);
+  try {
+    const server = await inspect(reading);
+    const history = new KnownHistory();
+    history.begin({
+      systemIdentifier: server.system_identifier,
+      timeline: server.timeline,
+      walPosition: server.wal_position,
+    });
+    const limits = limitsFor(leaseDurationMs, server.version);
+    const shared = { clock, history, limits, serverVersion: server.version, patienceMs: deadlineMs };
+    return new PostgresStore({
+      reading,
+      writing: { ...shared, connections: pool(WRITING) },
+      leasing: { ...shared, connections: pool(LEASING) },
+    });
+  } catch (error) {
+    await reading.close();
+    throw error;
+  }
+}
+
+async function inspect(connections: Connections): Promise<ServerRow> {
+  const [server] = await connections.read((run) => run(inspectServer, []));
+  if (server === undefined) throw new UnsuitableServer("the database server says nothing about itself");
+  if (server.standby) throw new UnsuitableServer("the database is a read-only standby: use the primary's address");
+  if (server.version < OLDEST_VERSION) {
+    throw new UnsuitableServer(`PostgreSQL ${Math.floor(server.version / 10_000)} is too old: use 15 or newer`);
+  }
+  if (server.synchronous_commit === "off") {
+    throw new UnsuitableServer("synchronous_commit is off: a crash would lose acknowledged requests; switch it on");
+  }
+  if (server.encoding !== "UTF8") {
+    throw new UnsuitableServer(`the database is encoded in ${server.encoding}: create it with ENCODING 'UTF8'`);
+  }
+  return server;
+}
+
+interface Parts {
+  readonly reading: Connections;
+  readonly writing: DurableRuntime;
+  readonly leasing: DurableRuntime;
+}
+
+export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
+  private readonly parts: Parts;
+  private readonly held: Leases;
+  private readonly loads: Loads;
+  private readonly queries: Queries;
+  /** The highest feed number this process has seen: a counter below it has lost commits. */
+  private seenSeq = 0;
+
+  constructor(parts: Parts) {
+    this.parts = parts;
+    this.held = new Leases(parts.leasing);
+    this.loads = new Loads(parts.reading);
+    this.queries = new Queries(parts.reading);
+  }
+
+  async close(): Promise<void> {
+    const { reading, writing, leasing } = this.parts;
+    await Promise.all([reading.close(), writing.connections.close(), leasing.connections.close()]);
+  }
+
+  // LaneStore
+  async commit(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
+    return writes.length === 0 ? [] : commitWrites(this.parts.writing, writes);
+  }
+
+  loadLane(fence: Fence) {
+    return this.loads.lane(fence);
+  }
+
+  loadAllocated(lane: Lane, fromNonce: number, limit: number) {
+    return this.loads.allocated(lane, fromNonce, limit);
+  }
+
+  loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
+    return this.loads.rawTransactions(keys);
+  }
+
+  loadWatched(lane: Lane, blockHashes: readonly Hash[]) {
+    return this.loads.watched(lane, blockHashes);
+  }
+
+  findByRequestIds(lane: Lane, requestIds: readonly string[]) {
+    return this.loads.byRequestIds(lane, requestIds);
+  }
+
+  loadIntake(lanes: readonly Lane[], limit: number) {
+    return this.loads.intake(lanes, limit);
+  }
+
+  // LeaseStore
+  registerInstance(registration: InstanceRegistration): Promise<void> {
+    return registerInstance(this.parts.leasing, registration, this.seenSeq);
+  }
+
+  renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {
+    return this.held.renew(instanceId, leaseDurationMs);
+  }
+
+  instances() {
+    return readInstances(this.parts.leasing.connections);
+  }
+
+  declareDead(instanceId: string, counter: number, evidence: "expired" | "stood-still"): Promise<boolean> {
+    return this.held.declareDead({ instanceId, counter, evidence });
+  }
+
+  retireInstance(instanceId: string): Promise<number> {
+    return this.held.retire(instanceId);
+  }
+
+  acquireLane(lane: Lane, instanceId: string): Promise<Acquisition> {
+    return this.held.acquire(lane, instanceId);
+  }
+
+  claimLanes(lanes: readonly Lane[], instanceId: string, limit: number) {
+    return this.held.claim(lanes, instanceId, limit);
+  }
+
+  releaseLane(fence: Fence): Promise<boolean> {
+    return this.held.release(fence);
+  }
+
+  leases() {
+    return readLeases(this.parts.leasing.connections);
+  }
+
+  // QueryStore
+  transaction(txId: string) {
+    return this.queries.transaction(txId);
+  }
+
+  async transactionByRequest(lane: Lane, requestId: string) {
+    const [existing] = await this.loads.byRequestIds(lane, [requestId]);
+    return existing === undefined ? null : this.queries.transaction(existing.txId);
+  }
+
+  transactions(filter: ListFilter) {
+    return this.queries.transactions(filter);
+  }
+
+  history(txId: string) {
+    return this.queries.history(txId);
+  }
+
+  confirmations(chainId: number, aboveBlock: number, limit: number) {
+    return this.queries.confirmations(chainId, aboveBlock, limit);
+  }
+
+  async feed(): Promise<FeedPosition> {
+    const position = await this.queries.feed();
+    this.seenSeq = Math.max(this.seenSeq, position.lastSeq);
+    return position;
+  }
+
+  async completions(after: number, limit: number): Promise<readonly CompletionRecord[]> {
+    const records = await this.queries.completions(after, limit);
+    this.seenSeq = Math.max(this.seenSeq, records.at(-1)?.seq ?? 0);
+    return records;
+  }
+
+  lanes(signer?: Address) {
+    return this.queries.lanes(signer);
+  }
+
+  liveStates() {
+    return this.queries.liveStates();
+  }
+
+  async ping(): Promise<void> {
+    await this.parts.reading.read((run) => run(ping, []));
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * The one way to write. Two round trips: BEGIN with limits, history, locks and look-ups; then everything that was
+ * planned from them, with COMMIT behind it in the same write.
+ *
+ * A crash between the two leaves nothing: the server rolls back when the connection ends, or when its timers run out.
+ */
+import type { Clock } from "../../ports/clock.ts";
+import { StoreUnavailable } from "../../ports/lane-store.ts";
+import type { Connections, Run, Session } from "./connections.ts";
+import { asStoreError, provesAbort } from "./errors.ts";
+import type { KnownHistory, ObservedHistory } from "./known-history.ts";
+import { type Limits, TRANSACTION_TIMEOUT_SINCE } from "./limits.ts";
+import { limitWaits } from "./statements/limit-waits.ts";
+import { type OpenedRow, openTransaction } from "./statements/open-transaction.ts";
+import type { Command } from "./statements/statement.ts";
+
+export interface WriteRuntime {
+  readonly connections: Connections;
+  readonly clock: Clock;
+  readonly history: KnownHistory;
+  readonly limits: Limits;
+  readonly serverVersion: number;
+}
+
+export interface Opened {
+  readonly xid: string;
+  readonly now: Date;
+  readonly history: ObservedHistory;
+}
+
+export interface Decision<Result> {
+  readonly commands: readonly Command[];
+  readonly result: Result;
+  /** Nothing is to be kept: ROLLBACK instead of COMMIT. */
+  readonly rollback?: boolean;
+}
+
+export interface WriteTransaction<Found, Result> {
+  /** How many statements `find` sends; the time of a transaction is divided among them. */
+  readonly statements: number;
+  /** Sends its statements before its first await. They run after the limits are set, in order. */
+  find(run: Run): Promise<Found>;
+  /** Throws where the history is not the one to write in. */
+  verify(opened: Opened, floor: bigint): void;
+  decide(found: Found, opened: Opened): Decision<Result>;
+}
+
+/** The connection ended after COMMIT was written: only the database can say what became of it. */
+export class CommitUnanswered extends Error {
+  readonly xid: string;
+
+  constructor(xid: string, cause: unknown) {
+    super(`no answer to COMMIT of transaction ${xid}`, { cause });
+    this.name = "CommitUnanswered";
+    this.xid = xid;
+  }
+}
+
+// Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past.
+const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+export async function writeTransaction<Found, Result>(
+  runtime: WriteRuntime,
+  transaction: WriteTransaction<Found, Result>,
+): Promise<Result> {
+  try {
+    return await runtime.connections.use(async (session) => {
+      const { found, opened } = await open(runtime, session, transaction).catch((error) => giveUp(session, error));
+      const decision = await decide(transaction, { found, opened }).catch((error) => giveUp(session, error));
+      if (decision.rollback === true) await session.control("ROLLBACK");
+      else await commit(runtime, session, { commands: decision.commands, xid: opened.xid });
+      return decision.result;
+    }, runtime.limits.transactionMs);
+  } catch (error) {
+    throw error instanceof CommitUnanswered ? error : asStoreError(error);
+  }
+}
+
+/** Opens a transaction under the usual limits, for a caller that will end it. */
+export async function open<Found>(
+  { history, limits, serverVersion }: WriteRuntime,
+  session: Session,
+  transaction: Pick<WriteTransaction<Found, unknown>, "statements" | "find" | "verify">,
+): Promise<{ found: Found; opened: Opened }> {
+  const { floor } = history;
+  const { statementMs, lockMs } = limits.opening(transaction.statements + 1);
+  const whole = serverVersion >= TRANSACTION_TIMEOUT_SINCE ? "transaction_timeout" : "fencepost.transaction_timeout";
+  const values = [statementMs, lockMs, limits.idleMs, whole, limits.transactionMs].map(String);
+  const [, rows, found] = await session.together(() =>
+    Promise.all([
+      session.control(BEGIN),
+      session.run(openTransaction, values),
+      transaction.find((statement, parameters) => session.run(statement, parameters)),
+    ]),
+  );
+  const opened = openedOf(rows[0] as OpenedRow);
+  transaction.verify(opened, floor);
+  return { found, opened };
+}
+
+async function decide<Found, Result>(
+  transaction: WriteTransaction<Found, Result>,
+  { found, opened }: { found: Found; opened: Opened },
+): Promise<Decision<Result>> {
+  return transaction.decide(found, opened);
+}
+
+/** The lanes are let go before the error travels on. */
+async function giveUp(session: Session, error: unknown): Promise<never> {
+  await session.control("ROLLBACK").catch(() => undefined);
+  throw error;
+}
+
+async function commit(
+  { limits }: WriteRuntime,
+  session: Session,
+  { commands, xid }: { commands: readonly Command[]; xid: string },
+): Promise<void> {
+  const { statementMs, lockMs } = limits.writing(commands.length + 2);
+  const sent = session.together(() => {
+    if (commands.length === 0) return [session.control("COMMIT")];
+    const limiting = { statement: limitWaits, values: [String(statementMs), String(lockMs)] };
+    return [...[limiting, ...commands].map((command) => session.send(command)), session.control("COMMIT")];
+  });
+  const answers = await Promise.allSettled(sent);
+  const failure = answers.find((answer) => answer.status === "rejected");
+  if (failure !== undefined) {
+    if (answers.some((answer) => answer.status === "rejected" && provesAbort(answer.reason))) throw failure.reason;
+    throw new CommitUnanswered(xid, failure.reason);
+  }
+  const tag = answers.at(-1);
+  // A COMMIT behind a failed statement is answered without an error: by what it did.
+  if (tag?.status !== "fulfilled" || tag.value !== "COMMIT") throw new StoreUnavailable("the server rolled back");
+}
+
+function openedOf(row: OpenedRow): Opened {
+  return {
+    xid: row.xid,
+    now: row.now,
+    history: { systemIdentifier: row.system_identifier, timeline: row.timeline, walPosition: row.wal_position },
+  };
+}
