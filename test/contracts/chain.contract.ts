@@ -1,7 +1,7 @@
-import { privateKeyToAccount } from "viem/accounts";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
 import type { Block, Chain } from "../../src/ports/chain.ts";
+import { account, transfer } from "../support/signed-transfer.ts";
 
 /** What a chain must let the suite do to it. Base fee at most 5 gwei. One harness per test: nothing is shared, nothing is left behind. */
 export interface ChainHarness {
@@ -35,16 +35,6 @@ const GWEI = 1_000_000_000n;
 const ETHER = GWEI * GWEI;
 const NOWHERE: Hash = `0x${"ab".repeat(32)}`;
 const LOWER_CASE_HASH = /^0x[0-9a-f]{64}$/;
-
-interface TransferOptions {
-  readonly from?: number;
-  readonly nonce: number;
-  readonly value?: bigint;
-  readonly gas?: bigint;
-  readonly maxFeePerGas?: bigint;
-  readonly maxPriorityFeePerGas?: bigint;
-  readonly chainId?: number;
-}
 
 export interface ChainAbilities {
   /** False for a double that executes no code: the revert tests are not part of its contract. */
@@ -376,29 +366,8 @@ async function answers(chain: Chain, raws: readonly Hex[]): Promise<readonly str
   return (await chain.submit(raws)).map((each) => each.answer);
 }
 
-function account(accounts: ChainHarness["accounts"], index: number): ChainHarness["accounts"][number] {
-  const found = accounts[index];
-  if (found === undefined) throw new Error(`the harness has no account ${index}`);
-  return found;
-}
-
 function only<T>(items: readonly T[]): T {
   const [first] = items;
   if (first === undefined || items.length !== 1) throw new Error(`expected one item, got ${items.length}`);
   return first;
-}
-
-/** A signed transfer to account 1, from account 0 unless said. */
-export async function transfer(h: ChainHarness, options: TransferOptions): Promise<Hex> {
-  const signer = privateKeyToAccount(account(h.accounts, options.from ?? 0).privateKey);
-  return signer.signTransaction({
-    type: "eip1559",
-    chainId: options.chainId ?? h.chain.chainId,
-    nonce: options.nonce,
-    to: account(h.accounts, 1).address,
-    value: options.value ?? 1n,
-    gas: options.gas ?? 21_000n,
-    maxFeePerGas: options.maxFeePerGas ?? 10n * GWEI,
-    maxPriorityFeePerGas: options.maxPriorityFeePerGas ?? GWEI,
-  });
 }

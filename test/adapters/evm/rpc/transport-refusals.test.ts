@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { deferred, echoes, useTransportBench, values } from "../../../support/transport-bench.ts";
+
+const bench = useTransportBench();
+
+describe("endpoints that refuse batches", () => {
+  const unsupported = {
+    jsonrpc: "2.0",
+    id: null,
+    error: { code: -32600, message: "batch requests are not supported" },
+  };
+
+  it("are asked one by one, and remembered", async () => {
+    const { server, rpc } = await bench();
+    server.refuseBatches(unsupported);
+    expect(values(await rpc.batch(echoes(3)))).toEqual([0, 1, 2]);
+    expect(server.requests.map((each) => each.calls.length)).toEqual([3, 1, 1, 1]);
+    expect(values(await rpc.batch(echoes(2)))).toEqual([0, 1]);
+    expect(server.requests.map((each) => each.calls.length)).toEqual([3, 1, 1, 1, 1, 1]);
+  });
+
+  it("are tried again with batches after a while", async () => {
+    const { server, rpc, clock } = await bench();
+    server.refuseBatches(unsupported);
+    await rpc.batch(echoes(2));
+    server.refuseBatches(null);
+    await clock.advance(10 * 60_000);
+    await rpc.request("echo", [1]);
+    const before = server.requests.length;
+    await rpc.batch(echoes(5));
+    expect(server.requests.slice(before).map((each) => each.calls.length)).toEqual([5]);
+  });
+
+  it("may refuse in HTML", async () => {
+    const { server, rpc } = await bench();
+    server.failNext({ kind: "status", status: 400, body: "<html>" });
+    expect(values(await rpc.batch(echoes(2)))).toEqual([0, 1]);
+    expect(server.requests.map((each) => each.calls.length)).toEqual([2, 1, 1]);
+  });
+
+  it("or only long ones: halved until they fit", async () => {
+    const { server, rpc } = await bench();
+    server.refuseBatches({ error: { code: -32005, message: "Number of requests exceeds max batch size" } }, 30);
+    expect(values(await rpc.batch(echoes(100)))).toEqual(Array.from({ length: 100 }, (_, index) => index));
+    const before = server.requests.length;
+    await rpc.batch(echoes(50));
+    expect(server.requests.slice(before).map((each) => each.calls.length)).toEqual([25, 25]);
+  });
+
+  it("413 halves too", async () => {
+    const { server, rpc } = await bench();
+    server.failNext({ kind: "status", status: 413, body: "too large" });
+    expect(values(await rpc.batch(echoes(4)))).toEqual([0, 1, 2, 3]);
+    expect(server.requests.map((each) => each.calls.length)).toEqual([4, 2, 2]);
+  });
+
+  it("are not confused with endpoints that limit the rate: no answer, and no flood of single calls", async () => {
+    const { server, rpc } = await bench();
+    server.refuseBatches({ error: { code: -32005, message: "daily request count exceeded, request rate limited" } });
+    expect(values(await rpc.batch(echoes(3)))).toEqual(["malformed", "malformed", "malformed"]);
+    expect(server.requests).toHaveLength(1);
+    server.refuseBatches(null);
+    await rpc.batch(echoes(3));
+    expect(server.requests.map((each) => each.calls.length)).toEqual([3, 3]);
+  });
+
+  it("nor with endpoints that fail altogether", async () => {
+    const { server, rpc } = await bench();
+    server.failAlways({ kind: "status", status: 400, body: "<html>" });
+    expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
+    server.failAlways(null);
+    const before = server.requests.length;
+    await rpc.batch(echoes(2));
+    expect(server.requests.slice(before).map((each) => each.calls.length)).toEqual([2]);
+  });
+});
+
+describe("sending in order", () => {
+  it("never has two parts on the way at once", async () => {
+    const { server, rpc } = await bench();
+    const gate = deferred();
+    server.on("echo", async ([value]) => {
+      if (value === 0) await gate.promise;
+      return value;
+    });
+    const sent = rpc.sendInOrder(echoes(250));
+    await server.arrived(1);
+    expect(server.requests).toHaveLength(1);
+    gate.resolve();
+    expect(values(await sent)).toEqual(Array.from({ length: 250 }, (_, index) => index));
+    const order = server.requests.flatMap((each) => each.calls.map((call) => call.params[0]));
+    expect(order).toEqual(Array.from({ length: 250 }, (_, index) => index));
+  });
+
+  it("sends no more once a part got no answer, and says so of all the rest", async () => {
+    const { server, rpc } = await bench();
+    server.failNext({ kind: "reorder" }, { kind: "swallow" });
+    const replies = values(await rpc.sendInOrder(echoes(250)));
+    expect(replies.slice(0, 100)).toEqual(Array.from({ length: 100 }, (_, index) => index));
+    expect(new Set(replies.slice(100))).toEqual(new Set(["connection"]));
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it("keeps the order where there are no batches", async () => {
+    const { server, rpc } = await bench();
+    server.refuseBatches({ error: { code: -32600, message: "no batches" } });
+    server.on("echo", async ([value]) => value);
+    expect(values(await rpc.sendInOrder(echoes(5)))).toEqual([0, 1, 2, 3, 4]);
+    const singles = server.requests.filter((each) => !each.batch);
+    expect(singles.map((each) => each.calls[0]?.params[0])).toEqual([0, 1, 2, 3, 4]);
+    server.failNext({ kind: "reorder" }, { kind: "cut" });
+    expect(values(await rpc.sendInOrder(echoes(5)))).toEqual([0, ...Array(4).fill("connection")]);
+  });
+
+  it("shares no request with reads, but one with other senders", async () => {
+    const { server, rpc } = await bench();
+    await Promise.all([
+      rpc.sendInOrder(echoes(2)),
+      rpc.batch(echoes(3)),
+      rpc.sendInOrder(echoes(4)),
+      rpc.request("echo", [1]),
+    ]);
+    expect(server.requests.map((each) => each.calls.length).sort()).toEqual([4, 6]);
+  });
+});
