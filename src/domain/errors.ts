@@ -53,8 +53,8 @@ export class FencepostError extends Error {
   readonly code: ErrorCode;
   readonly extras: ErrorExtras;
 
-  constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}, options?: ErrorOptions) {
-    super(detail, options);
+  constructor(code: ErrorCode, detail: string, { cause, ...extras }: ErrorExtras & ErrorOptions = {}) {
+    super(detail, cause === undefined ? undefined : { cause });
     this.name = "FencepostError";
     this.code = code;
     this.extras = extras;
@@ -70,10 +70,5 @@ export function invalid(path: string, detail: string): FencepostError {
 }
 
 export function unavailable(detail: string, cause?: unknown): FencepostError {
-  return new FencepostError(
-    "UNAVAILABLE",
-    detail,
-    { retryAfterSeconds: 1 },
-    cause === undefined ? undefined : { cause },
-  );
+  return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }

@@ -1,5 +1,10 @@
 export type FinalityRule = "confirmations" | "safe" | "finalized";
 
+export interface FinalitySettings {
+  readonly finality: FinalityRule;
+  readonly confirmations: number;
+}
+
 export interface FinalityView {
   /** Height of the newest canonical block of the pass. */
   readonly head: number;
@@ -10,8 +15,8 @@ export interface FinalityView {
 }
 
 /** Confirmations count blocks on top: 0 means as soon as it is mined. */
-export function isFinal(blockNumber: number, rule: FinalityRule, confirmations: number, view: FinalityView): boolean {
-  if (rule === "confirmations") return view.head - blockNumber >= confirmations;
+export function isFinal(blockNumber: number, settings: FinalitySettings, view: FinalityView): boolean {
+  if (settings.finality === "confirmations") return view.head - blockNumber >= settings.confirmations;
   return view.tagged !== null && blockNumber <= view.tagged;
 }
 

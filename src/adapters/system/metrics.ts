@@ -59,15 +59,20 @@ export function createMetrics(settings: MetricsSettings = {}): Metrics {
 
 export type Instruments = ReturnType<typeof createInstruments>;
 
+interface HistogramShape {
+  readonly buckets: number[];
+  readonly help: string;
+}
+
 function createInstruments(registry: Registry) {
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
     new Counter<L>({ name: `fencepost_${name}`, help, labelNames, registers: [registry] });
-  const histogram = <L extends string>(name: string, buckets: number[], help: string, ...labelNames: L[]) =>
+  const histogram = <L extends string>(name: string, { buckets, help }: HistogramShape, ...labelNames: L[]) =>
     new Histogram<L>({ name: `fencepost_${name}`, help, labelNames, buckets, registers: [registry] });
   return {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
     leaseFenced: counter("lease_fenced_total", "Writes refused because another term owns the lane"),
-    batchSize: histogram("writer_batch_size", BATCH_SIZE_BUCKETS, "Items per committed batch"),
+    batchSize: histogram("writer_batch_size", { buckets: BATCH_SIZE_BUCKETS, help: "Items per committed batch" }),
     create: counter("tx_create_total", "Create requests answered", "result"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
@@ -84,17 +89,26 @@ function createInstruments(registry: Registry) {
       registers: [registry],
     }),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
-    rpcSeconds: histogram("rpc_duration_seconds", FAST_SECONDS, "Duration of JSON-RPC requests", "method"),
+    rpcSeconds: histogram(
+      "rpc_duration_seconds",
+      { buckets: FAST_SECONDS, help: "Duration of JSON-RPC requests" },
+      "method",
+    ),
     httpSeconds: histogram(
       "http_request_duration_seconds",
-      FAST_SECONDS,
-      "Duration of HTTP requests",
+      { buckets: FAST_SECONDS, help: "Duration of HTTP requests" },
       "method",
       "route",
       "status",
     ),
-    timeToBroadcast: histogram("time_to_broadcast_seconds", FAST_SECONDS, "From create to the first node that took it"),
-    timeToFinality: histogram("time_to_finality_seconds", SLOW_SECONDS, "From create to a final state"),
+    timeToBroadcast: histogram("time_to_broadcast_seconds", {
+      buckets: FAST_SECONDS,
+      help: "From create to the first node that took it",
+    }),
+    timeToFinality: histogram("time_to_finality_seconds", {
+      buckets: SLOW_SECONDS,
+      help: "From create to a final state",
+    }),
   };
 }
 

@@ -41,6 +41,12 @@ interface Item {
   readonly intent: Intent;
 }
 
+/** Items of one lane, and where the fates of all requests are noted. */
+interface Batch {
+  readonly items: readonly Item[];
+  readonly fates: Fate[];
+}
+
 export async function create(ports: CreatePorts, requests: readonly CreateRequest[]): Promise<readonly Fate[]> {
   const startedMs = ports.clock.monotonicMs();
   const fates = new Array<Fate>(requests.length);
@@ -60,7 +66,7 @@ async function createOnLane(ports: CreatePorts, items: readonly Item[], fates: F
   try {
     const { lane } = (items[0] as Item).intent;
     const owned = await ports.lanes.own(lane);
-    const admitted = admit(ports, owned, items, fates);
+    const admitted = admit(ports.admission, owned, { items, fates });
     owned.creating += admitted.length;
     ports.admission.underWay += admitted.length;
     try {
@@ -75,8 +81,8 @@ async function createOnLane(ports: CreatePorts, items: readonly Item[], fates: F
 }
 
 /** Lets in what the queues have room for; the rest is told to come back. */
-function admit(ports: CreatePorts, lane: OwnedLane, items: readonly Item[], fates: Fate[]): readonly Item[] {
-  const { admission } = ports;
+function admit(admission: Admission, lane: OwnedLane, batch: Batch): readonly Item[] {
+  const { items, fates } = batch;
   const room = Math.min(admission.perLane - lane.creating, admission.perNode - admission.underWay);
   for (const { index } of items.slice(Math.max(0, room))) {
     fates[index] = new FencepostError("QUEUE_FULL", "too many creates are waiting; nothing was accepted", {
@@ -86,11 +92,7 @@ function admit(ports: CreatePorts, lane: OwnedLane, items: readonly Item[], fate
   return items.slice(0, Math.max(0, room));
 }
 
-async function createAdmitted(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  batch: { readonly items: readonly Item[]; readonly fates: Fate[] },
-): Promise<void> {
+async function createAdmitted(ports: CreatePorts, lane: OwnedLane, batch: Batch): Promise<void> {
   const { items, fates } = batch;
   const unseen = await answerExisting(ports, items, fates);
   const prepared = await prepareAll(ports, lane, { items: unseen, fates });
@@ -119,7 +121,7 @@ async function answerExisting(ports: CreatePorts, items: readonly Item[], fates:
 async function prepareAll(
   ports: CreatePorts,
   lane: OwnedLane,
-  batch: { readonly items: readonly Item[]; readonly fates: Fate[] },
+  batch: Batch,
 ): Promise<readonly (Item & { readonly intent: PreparedIntent })[]> {
   const refused: Item[] = [];
   const prepared = await Promise.all(
@@ -187,8 +189,7 @@ function failure(error: unknown, intent: Intent): FencepostError {
     return new FencepostError(
       "UNAVAILABLE",
       "the database did not say whether it accepted this; ask for the transaction, or repeat with the same request id",
-      { txId: intent.txId, outcome: "unknown", retryAfterSeconds: 1 },
-      { cause: error },
+      { txId: intent.txId, outcome: "unknown", retryAfterSeconds: 1, cause: error },
     );
   }
   return unavailable("the database does not answer; nothing was accepted", error);

@@ -1,3 +1,7 @@
+/**
+ * Stage 1: the smallest pieces of a request, each refused by its path.
+ * Reads: one value. Writes: nothing. A crash here leaves nothing behind.
+ */
 import { invalid } from "../../../domain/errors.ts";
 import type { Hex } from "../../../domain/lane.ts";
 

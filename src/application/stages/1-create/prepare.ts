@@ -6,6 +6,7 @@
  *
  * A revert or a lack of funds is deterministic only when nothing un-mined of the lane stands before the transaction.
  * Behind pending ones it is accepted where the caller brought gas, and refused with `dependsOnPending` where not.
+ * A crash here leaves nothing behind.
  */
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { feeCap, isFullyPriced } from "../../../domain/fees.ts";

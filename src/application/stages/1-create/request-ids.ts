@@ -1,3 +1,8 @@
+/**
+ * Stage 1: the idempotency pre-check, shared by creates that come at the same time.
+ * Reads: transactions and intake rows by request id. Writes: nothing; the check that binds is stage 2's, under the lane's
+ * lock. A crash here leaves nothing behind.
+ */
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { ExistingTransaction, LaneStore } from "../../../ports/lane-store.ts";
 

@@ -4,7 +4,8 @@
  * next = max(chain count, cursor), and a max is a ratchet: one lying answer would become a permanent hole. So a count
  * above the cursor is proved before it moves anything: read again a poll interval later (the lower of the two counts),
  * and agreed to by another endpoint where there is one. Creates of the lane wait for that, at most three intervals.
- * No database transaction is open while the chain is asked. A crash here has consumed nothing.
+ *
+ * Reads: the chain's count, twice, with no database transaction open. Writes: nothing. A crash here has consumed nothing.
  */
 import { unavailable } from "../../../domain/errors.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
@@ -16,6 +17,11 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 export interface NonceFloorPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
+}
+
+interface Drift {
+  readonly chainCount: number;
+  readonly proved: boolean;
 }
 
 const PROOF_INTERVALS = 3;
@@ -45,7 +51,7 @@ async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: 
   const startedMs = ports.clock.monotonicMs();
   try {
     const count = await context.chain.transactionCount(lane.lane.signer, "latest");
-    const proven = count > (lane.cursor ?? 0) ? await prove(ports, context, lane, count) : count;
+    const proven = count > (lane.cursor ?? 0) ? await prove(ports, { context, lane }, count) : count;
     lane.nonceCheckedAtMs = startedMs;
     return lane.cursor === null || proven > lane.cursor ? proven : null;
   } catch (error) {
@@ -56,10 +62,14 @@ async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: 
   }
 }
 
-async function prove(ports: NonceFloorPorts, context: ChainContext, lane: OwnedLane, first: number): Promise<number> {
+async function prove(
+  ports: NonceFloorPorts,
+  { context, lane }: { readonly context: ChainContext; readonly lane: OwnedLane },
+  first: number,
+): Promise<number> {
   const { chain, settings } = context;
   const startedMs = ports.clock.monotonicMs();
-  report(ports, lane, first, false);
+  report(ports.telemetry, lane, { chainCount: first, proved: false });
   let claim = first;
   for (;;) {
     await ports.clock.sleep(settings.pollIntervalMs);
@@ -68,7 +78,7 @@ async function prove(ports: NonceFloorPorts, context: ChainContext, lane: OwnedL
     if (lower <= (lane.cursor ?? 0)) return lower;
     const elsewhere = await chain.transactionCountElsewhere(lane.lane.signer, context.follower.head?.number ?? 0);
     if (again >= claim && (elsewhere === null || elsewhere >= lower)) {
-      report(ports, lane, lower, true);
+      report(ports.telemetry, lane, { chainCount: lower, proved: true });
       return lower;
     }
     claim = again;
@@ -78,10 +88,11 @@ async function prove(ports: NonceFloorPorts, context: ChainContext, lane: OwnedL
   }
 }
 
-function report(ports: NonceFloorPorts, lane: OwnedLane, chainCount: number, proved: boolean): void {
-  ports.telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor: lane.cursor, chainCount, proved });
+function report(telemetry: Telemetry, lane: OwnedLane, drift: Drift): void {
+  const { chainCount, proved } = drift;
+  telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor: lane.cursor, chainCount, proved });
   if (lane.cursor === null) return;
-  ports.telemetry.emit({
+  telemetry.emit({
     type: "alert",
     severity: "WARNING",
     code: "NONCE_DRIFT",

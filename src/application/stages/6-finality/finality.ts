@@ -46,8 +46,7 @@ export async function withdrawOrphaned(ports: FinalityPorts, context: ChainConte
 /** Commits what is final on this view, and ends the watch over what is deep enough. */
 export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: OwnedLane): Promise<void> {
   const { context, view } = pass;
-  const { finality, confirmations } = context.settings;
-  const candidates = [...lane.mined.values()].filter((tx) => isFinal(blockNumberOf(tx), finality, confirmations, view));
+  const candidates = [...lane.mined.values()].filter((tx) => isFinal(blockNumberOf(tx), context.settings, view));
   const hashAt = await canonicalHashes(context, candidates.map(blockNumberOf));
   const canonical = candidates.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
   const decided = await agreedElsewhere(context, canonical);
@@ -55,7 +54,7 @@ export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane
     await ports.failpoint("finality.decided");
     await complete(ports, lane, decided);
   }
-  if (!lane.stopped) await endWatch(ports, lane, watchedThrough(confirmations, view));
+  if (!lane.stopped) await endWatch(ports, lane, watchedThrough(context.settings.confirmations, view));
 }
 
 async function agreedElsewhere(context: ChainContext, decided: readonly Tracked[]): Promise<readonly Tracked[]> {
