@@ -9,10 +9,6 @@ export class LongPolls {
     return this.#draining;
   }
 
-  get size(): number {
-    return this.#waiting.size;
-  }
-
   /** Runs `poll` under a signal that is aborted when the response's connection closes, or when the node drains. */
   async hold<T>(response: ServerResponse, poll: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();

@@ -63,8 +63,6 @@ function refusedByFastify(error: { readonly code?: unknown; readonly statusCode?
       return invalid("content-type", "must be application/json");
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
       return invalid("content-length", "is not the length of the body");
-    case "FST_ERR_BAD_URL":
-      return invalid("url", "is not a valid path");
     default:
       return null;
   }

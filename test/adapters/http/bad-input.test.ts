@@ -138,6 +138,17 @@ describe("size", () => {
     expect(reached).toBe(0);
   });
 
+  it("refuses a length that is not the body's", async () => {
+    const response = await httpApp().inject({
+      method: "POST",
+      url: "/api/v1/tx",
+      payload: sound,
+      headers: { "content-type": JSON_TYPE, "content-length": "5" },
+    });
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-length" });
+  });
+
   it("refuses a batch over 8 MiB whole", async () => {
     const { response, reached } = await post(bodyOf(8 * 1024 * 1024 + 1), JSON_TYPE, "/api/v1/tx/batch");
     expect(response.statusCode).toBe(413);

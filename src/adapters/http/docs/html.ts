@@ -10,6 +10,12 @@ export function html(parts: TemplateStringsArray, ...values: readonly Content[])
   return { markup: parts.reduce((text, part, index) => text + contentOf(values[index - 1] ?? null) + part) };
 }
 
+/** Prose of the contract: `words` between backticks become code. */
+export function prose(text: string): Html {
+  const parts = text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  return html`${parts}`;
+}
+
 function contentOf(value: Content): string {
   if (value === null) return "";
   if (typeof value === "string" || typeof value === "number") return escaped(String(value));

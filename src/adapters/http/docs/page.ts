@@ -1,6 +1,6 @@
 import type { MediaType, OpenApiDocument, Operation, Parameter, ResponseObject } from "../../../contract/openapi.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../domain/errors.ts";
-import { type Html, html } from "./html.ts";
+import { type Html, html, prose } from "./html.ts";
 import { fieldRow, schemaView, typeOf } from "./schemas.ts";
 
 /** The reference as one page without script: it is complete when it arrives, also where there is no internet. */
@@ -82,7 +82,7 @@ function operationArticle(placed: PlacedOperation): Html {
   return html`<article id="${operation.operationId}">
 <h3>${operation.summary}</h3>
 <p class="route">${badge(method)} <code>${path}</code> ${open}</p>
-${operation.description === undefined ? null : html`<p>${operation.description}</p>`}
+${operation.description === undefined ? null : html`<p>${prose(operation.description)}</p>`}
 ${parametersTable(operation.parameters ?? [])}
 ${requestView(placed)}
 <h4>Answers</h4>
@@ -149,7 +149,7 @@ function errorSection(): Html {
 function schemaSection(document: OpenApiDocument): Html {
   const schemas = Object.entries(document.components.schemas).map(
     ([name, schema]) => html`<article id="schema-${name}"><h3>${name}</h3>
-${typeof schema.description === "string" ? html`<p>${schema.description}</p>` : null}${schemaView(schema)}</article>`,
+${typeof schema.description === "string" ? html`<p>${prose(schema.description)}</p>` : null}${schemaView(schema)}</article>`,
   );
   return html`<section id="schemas"><h2>Schemas</h2>${schemas}</section>`;
 }

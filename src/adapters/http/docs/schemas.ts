@@ -1,5 +1,5 @@
 import type { JsonSchema } from "../../../contract/openapi.ts";
-import { type Html, html } from "./html.ts";
+import { type Html, html, prose } from "./html.ts";
 
 /** How a schema reads: a table of fields for objects, a few words for all else. */
 export function schemaView(schema: JsonSchema): Html {
@@ -44,7 +44,7 @@ function meaningOf(field: JsonSchema): Html {
     limit("default", field.default),
   ].filter((text) => text !== null);
   const description = typeof field.description === "string" ? field.description : "";
-  return html`${description}${limits.length === 0 ? null : html` <span class="limits">${limits.join(", ")}</span>`}`;
+  return html`${prose(description)}${limits.length === 0 ? null : html` <span class="limits">${limits.join(", ")}</span>`}`;
 }
 
 function limit(word: string, value: unknown, unit = ""): string | null {

@@ -2,14 +2,14 @@
 export const DOCS_STYLE = `
 :root {
   color-scheme: light dark;
-  --ground: #fbfaf8; --raised: #ffffff; --ink: #1d2430; --soft: #5b6472; --line: #e2dfd8;
-  --accent: #1f5fbf; --good: #14743f; --bad: #b3261e; --warn: #8a5200;
+  --ground: #f3f5f2; --raised: #ffffff; --ink: #17211c; --soft: #56635c; --line: #d9dfda;
+  --accent: #1f7a4d; --post: #b56a00; --good: #1f7a4d; --bad: #b3322b; --warn: #955600;
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ground: #11151c; --raised: #181e27; --ink: #e4e8ee; --soft: #9aa5b4; --line: #2a323e;
-    --accent: #82b1ff; --good: #6fd39a; --bad: #ff9a91; --warn: #f0b429;
+    --ground: #0f1512; --raised: #161e1a; --ink: #e2ebe5; --soft: #94a39b; --line: #29342e;
+    --accent: #56c48a; --post: #eaa63c; --good: #56c48a; --bad: #ff8d84; --warn: #eaa63c;
   }
 }
 * { box-sizing: border-box; }
@@ -47,9 +47,9 @@ code, pre { font-family: var(--mono); font-size: .85em; }
 pre { margin: .5rem 0; padding: .9rem 1rem; overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; background: var(--ground); line-height: 1.5; }
 pre code { font-size: .8rem; }
 .route { display: flex; gap: .6rem; align-items: center; flex-wrap: wrap; }
-.method { flex: none; font: 600 .68rem/1.5 var(--mono); padding: 0 .4rem; border-radius: 4px; border: 1px solid currentColor; }
+.method { flex: none; font: 600 .68rem/1.5 var(--mono); width: 2.8rem; text-align: center; border-radius: 4px; border: 1px solid currentColor; }
 .method.get { color: var(--good); }
-.method.post { color: var(--accent); }
+.method.post { color: var(--post); }
 .open, .optional, .limits { color: var(--soft); font-size: .8rem; }
 .limits { white-space: nowrap; }
 .open { border: 1px solid var(--line); border-radius: 99px; padding: 0 .6rem; }

@@ -1,0 +1,42 @@
+import { readdirSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { dashboardFiles } from "../../../src/adapters/dashboard/files.ts";
+
+const files = dashboardFiles();
+const textOf = (path: string) => String(files.get(path)?.body ?? "");
+
+describe("the dashboard's files", () => {
+  it("are all served, and all there", () => {
+    const directory = new URL("../../../src/adapters/dashboard/public/", import.meta.url);
+    const served = [...files.keys()].map((path) => (path === "/" ? "index.html" : path.replace("/dashboard/", "")));
+    expect(served.sort()).toEqual(readdirSync(directory).sort());
+    for (const { body } of files.values()) expect(body.length).toBeGreaterThan(0);
+  });
+
+  it("refer only to each other", () => {
+    const local = [...textOf("/").matchAll(/(?:href|src)="(dashboard\/[^"]+)"/g)].map((match) => `/${match[1]}`);
+    expect(local.length).toBeGreaterThan(2);
+    for (const path of local) expect(files.has(path), path).toBe(true);
+    for (const [path, { body }] of files) {
+      if (!path.endsWith(".js")) continue;
+      const imports = [...String(body).matchAll(/from "\.\/([^"]+)"/g)].map((match) => `/dashboard/${match[1]}`);
+      for (const imported of imports) expect(files.has(imported), `${path} → ${imported}`).toBe(true);
+    }
+  });
+
+  it("ask no other host for anything, and hold nothing inline that the policy would refuse", () => {
+    for (const [path, { body }] of files) {
+      const text = String(body).replaceAll("http://www.w3.org/2000/svg", "");
+      expect(text, path).not.toMatch(/https?:\/\//);
+      expect(text, path).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
+    }
+    expect(textOf("/")).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=/i);
+  });
+
+  it("have the content type a browser insists on under nosniff", () => {
+    for (const [path, { contentType }] of files) {
+      const expected = path.endsWith(".js") ? "text/javascript" : path.endsWith(".css") ? "text/css" : "text/html";
+      expect(contentType).toBe(`${expected}; charset=utf-8`);
+    }
+  });
+});
