@@ -3,8 +3,8 @@ import type { CompletionState } from "../domain/transitions.ts";
 import { Address, ChainId, Hash, Nonce, nullable, oneOf, RequestId, Timestamp, TxId } from "./scalars.ts";
 import { SubStateWord } from "./transactions.ts";
 
-export const COMPLETIONS_LIMIT = 1_000;
-export const COMPLETIONS_WAIT_LIMIT_SECONDS = 30;
+const COMPLETIONS_LIMIT = 1_000;
+const COMPLETIONS_WAIT_LIMIT_SECONDS = 30;
 
 const COMPLETION_STATES = [
   "CONFIRMED",

@@ -22,7 +22,7 @@ const pricing = {
 
 const Abi = Type.Array(Type.Unknown(), { description: "JSON ABI." });
 
-export const RawPayload = Type.Object(
+const RawPayload = Type.Object(
   { to: Address, data: Type.Optional(HexInput), ...pricing },
   {
     title: "RawPayload",
@@ -32,7 +32,7 @@ export const RawPayload = Type.Object(
   },
 );
 
-export const CallPayload = Type.Object(
+const CallPayload = Type.Object(
   {
     to: Address,
     function: Type.Unsafe<string | unknown[]>({
@@ -56,7 +56,7 @@ export const CallPayload = Type.Object(
   },
 );
 
-export const DeployPayload = Type.Object(
+const DeployPayload = Type.Object(
   { bytecode: HexInput, abi: Type.Optional(Abi), args: Type.Optional(Type.Array(Type.Unknown())), ...pricing },
   {
     title: "DeployPayload",
@@ -66,7 +66,7 @@ export const DeployPayload = Type.Object(
   },
 );
 
-export const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
+const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
 
 export const CreateTransaction = Type.Object(
   {

@@ -3,7 +3,7 @@ import { ATTEMPT_KINDS } from "../domain/transaction.ts";
 import { STATES, SUB_STATES, type SubState, TRANSITIONS, type TransitionEvent } from "../domain/transitions.ts";
 import { Address, ChainId, Decimal, Hash, Hex, Nonce, nullable, oneOf, RequestId, Timestamp, TxId } from "./scalars.ts";
 
-export const LIST_LIMIT = 1_000;
+const LIST_LIMIT = 1_000;
 
 const State = oneOf(STATES);
 export const SubStateWord = oneOf(Object.values(SUB_STATES).flat() as SubState[], {
@@ -18,7 +18,7 @@ const fees = {
   maxPriorityFeePerGas: Type.Optional(Decimal),
 };
 
-export const NormalisedPayload = Type.Object(
+const NormalisedPayload = Type.Object(
   {
     to: nullable(Address),
     data: Hex,
@@ -49,7 +49,7 @@ export const Attempt = Type.Object(
 );
 export type Attempt = Static<typeof Attempt>;
 
-export const Receipt = Type.Object(
+const Receipt = Type.Object(
   {
     txHash: Hash,
     blockNumber: Type.Integer({ minimum: 0 }),
@@ -63,7 +63,7 @@ export const Receipt = Type.Object(
   { title: "Receipt" },
 );
 
-export const HistoryEntry = Type.Object(
+const HistoryEntry = Type.Object(
   {
     ordinal: Type.Integer(),
     event: oneOf(Object.keys(TRANSITIONS) as TransitionEvent[]),
@@ -80,7 +80,7 @@ export const HistoryEntry = Type.Object(
   { title: "HistoryEntry" },
 );
 
-export const Confirmation = Type.Object(
+const Confirmation = Type.Object(
   { number: Type.Integer({ minimum: 0 }), hash: Hash },
   { title: "Confirmation", description: "A canonical block on top of the receipt's." },
 );

@@ -42,7 +42,7 @@ export function rawProblem(error: FencepostError): string {
 }
 
 /** Whatever is not a FencepostError and not the caller's fault is ours: logged here, told to nobody else. */
-export function toFencepostError(
+function toFencepostError(
   error: unknown,
   request: FastifyRequest,
   logger: HttpLogger | undefined,

@@ -4,7 +4,7 @@ import { byId } from "./dom.js";
 
 const KEY = "fencepost-api-key";
 
-export class ApiProblem extends Error {
+class ApiProblem extends Error {
   constructor(status, problem) {
     super(problem?.detail ?? `the node answered ${status}`);
     this.status = status;
