@@ -66,6 +66,11 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     this.faults.push(fault);
   }
 
+  /** Whatever is queued goes wrong no more. */
+  forgetFaults(): void {
+    this.faults.length = 0;
+  }
+
   /** Calls wait, as behind a frozen network, until `resume`. */
   pause(): void {
     if (this.gate !== null) return;

@@ -16,6 +16,7 @@ import { Faults } from "../doubles/simulated-chain/faults.ts";
 import type { SimulatedChainOptions } from "../doubles/simulated-chain/options.ts";
 import { ROOMY_POOL } from "../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../doubles/simulated-chain/sender.ts";
+import { delayed } from "./delayed.ts";
 
 export const CHAIN_ID = 31_337;
 export const BLOCK_MS = 500;
@@ -66,6 +67,8 @@ export interface WorldNode {
 
 export interface NodeOptions {
   readonly failpoint?: Failpoints;
+  /** Awaited before and after every call to the database and the chain: the way there and the way back. */
+  readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly signers?: readonly Address[];
 }
@@ -95,16 +98,28 @@ export class World {
   }
 
   async startNode(options: NodeOptions = {}): Promise<WorldNode> {
+    const entry = this.addNode(options);
+    await this.settle(entry.node.start());
+    return entry;
+  }
+
+  /** A node that has not started: for those who run time themselves. */
+  addNode(options: NodeOptions = {}): WorldNode {
     const index = this.nodes.length + 1;
     const store = this.database.connect();
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
-    const { elsewhere } = options;
+    const { elsewhere, latency } = options;
     const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
     const node = new FencepostNode(
       {
-        store,
-        chains: [{ chain, settings: { ...CHAIN_SETTINGS, ...this.options.settings } }],
+        store: latency === undefined ? store : delayed(store, latency),
+        chains: [
+          {
+            chain: latency === undefined ? chain : delayed(chain, latency),
+            settings: { ...CHAIN_SETTINGS, ...this.options.settings },
+          },
+        ],
         signer: new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS),
         codec: createCodec(),
         clock: this.clock,
@@ -116,7 +131,6 @@ export class World {
     );
     const entry = { node, store, faults, events };
     this.nodes.push(entry);
-    await this.settle(node.start());
     return entry;
   }
 

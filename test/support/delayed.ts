@@ -1,0 +1,19 @@
+type Method = (...parameters: readonly unknown[]) => Promise<unknown>;
+
+/** A port whose every call takes its time: on the way there, and, the effect being done, on the way back. */
+export function delayed<T extends object>(port: T, pause: () => Promise<void>): T {
+  return new Proxy(port, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      return async (...parameters: readonly unknown[]) => {
+        await pause();
+        try {
+          return await (member as Method).apply(target, parameters);
+        } finally {
+          await pause();
+        }
+      };
+    },
+  });
+}

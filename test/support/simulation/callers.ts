@@ -1,0 +1,145 @@
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import type { Created, CreateRequest } from "../../../src/application/api.ts";
+import { normalise } from "../../../src/application/stages/1-create/normalise.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
+import type { Dice } from "./dice.ts";
+
+/** What a caller asked for; the value tells payloads apart. */
+export interface Wish {
+  readonly signer: Address;
+  readonly requestId: string | null;
+  readonly value: number;
+  /** The database refuses it, and everything that shares a transaction with it. */
+  readonly poison: boolean;
+}
+
+export interface Acknowledged extends Wish {
+  readonly txId: string;
+  readonly nonce: number | null;
+}
+
+const CLIENT_TIMEOUT_MS = 3_000;
+const PATIENCE = 40;
+
+/**
+ * Callers of the API and of the intake table, who remember every word they were given: what was promised must be there
+ * at the end, and what was refused for sure must not.
+ */
+export class Callers {
+  readonly acknowledged: Acknowledged[] = [];
+  /** Without a request id, and told that nothing was accepted. */
+  readonly refused: Wish[] = [];
+  readonly intake: { readonly txId: string; readonly wish: Wish }[] = [];
+  /** Answers that no caller should ever see. */
+  readonly absurd: string[] = [];
+  unknown = 0;
+  private readonly world: World;
+  private readonly dice: Dice;
+  private readonly nodes: () => readonly WorldNode[];
+  private readonly entropy = createSeededEntropy(4_711);
+  private readonly wishes: Wish[] = [];
+  private readonly open = new Set<Promise<void>>();
+  private serial = 0;
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
+    this.world = world;
+    this.dice = dice;
+    this.nodes = nodes;
+  }
+
+  get waiting(): number {
+    return this.open.size;
+  }
+
+  get asked(): number {
+    return this.serial;
+  }
+
+  /** Some creates at once, single or as a batch, each followed up in the background. */
+  call(count: number): void {
+    const wishes = Array.from({ length: count }, () => this.wish());
+    const calls = this.dice.chance(0.3) ? [wishes] : wishes.map((wish) => [wish]);
+    for (const batch of calls) {
+      const call: Promise<void> = this.follow(batch).finally(() => this.open.delete(call));
+      this.open.add(call);
+    }
+  }
+
+  /** What a caller's own transaction writes when it commits. */
+  writeIntake(): void {
+    const wish = { ...this.wish(), poison: false };
+    const ports = { codec: createCodec(), entropy: this.entropy, chainIds: [CHAIN_ID] };
+    const intent = normalise(ports, requestOf(wish));
+    this.world.database.insertIntake(intent);
+    this.intake.push({ txId: intent.txId, wish });
+  }
+
+  /** New, or known: repeated honestly, or with another payload. */
+  private wish(): Wish {
+    const value = ++this.serial;
+    const known = this.wishes.length === 0 ? null : this.dice.pick(this.wishes);
+    if (known !== null && this.dice.chance(0.15)) return known;
+    if (known !== null && this.dice.chance(0.05)) return { ...known, value };
+    const signer = this.dice.pick(SIGNERS);
+    if (this.dice.chance(0.15)) return { signer, requestId: null, value, poison: this.dice.chance(0.15) };
+    const wish = { signer, requestId: `request ${value}`, value, poison: false };
+    this.wishes.push(wish);
+    return wish;
+  }
+
+  /** Named requests are repeated until they are answered for good, as an idempotent client does. */
+  private async follow(batch: readonly Wish[]): Promise<void> {
+    let left = batch;
+    for (let attempt = 0; left.length > 0 && attempt < PATIENCE; attempt++) {
+      if (attempt > 0) await this.world.clock.sleep(this.dice.int(50, 800));
+      const [node] = [this.nodes()].filter((nodes) => nodes.length > 0).map((nodes) => this.dice.pick(nodes));
+      if (node === undefined) continue;
+      const answers = await this.ask(node, left);
+      left = left.filter((wish, index) => this.note(wish, answers?.[index]));
+    }
+  }
+
+  private async ask(node: WorldNode, batch: readonly Wish[]): Promise<readonly (Created | FencepostError)[] | null> {
+    const call = node.node.api.createBatch(batch.map(requestOf));
+    const timeout = this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => null);
+    try {
+      return await Promise.race([call, timeout]);
+    } catch (error) {
+      this.absurd.push(`createBatch threw ${String(error)}`);
+      return null;
+    }
+  }
+
+  /** True where it is worth asking again. */
+  private note(wish: Wish, answer: Created | FencepostError | undefined): boolean {
+    const again = wish.requestId !== null;
+    if (answer === undefined) {
+      this.unknown++;
+      return again;
+    }
+    if (!(answer instanceof FencepostError)) {
+      this.acknowledged.push({ ...wish, txId: answer.txId, nonce: answer.nonce });
+      return false;
+    }
+    if (answer.extras.outcome === "unknown") this.unknown++;
+    else if (!again) this.refused.push(wish);
+    const expected = ["UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL", "REQUEST_ID_REUSED"];
+    if (!expected.includes(answer.code) && !(wish.poison && answer.code === "INVALID_REQUEST")) {
+      this.absurd.push(`${JSON.stringify(wish)} was answered ${answer.code}: ${answer.message}`);
+    }
+    return again && answer.code !== "REQUEST_ID_REUSED";
+  }
+}
+
+function requestOf({ signer, requestId, value, poison }: Wish): CreateRequest {
+  const fees = { gas: 21_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
+  return {
+    signer,
+    payload: { to: TO, value, ...fees },
+    ...(requestId === null ? {} : { requestId }),
+    ...(poison ? { metadata: { poison } } : {}),
+  };
+}

@@ -1,0 +1,192 @@
+import { FAILPOINTS, type Failpoint } from "../../../src/ports/failpoints.ts";
+import { BatchRefused } from "../../../src/ports/lane-store.ts";
+import type { CommitFault, MemoryStore } from "../../doubles/memory-store.ts";
+import type { World, WorldNode } from "../world.ts";
+import type { Dice } from "./dice.ts";
+
+interface Member {
+  readonly entry: WorldNode;
+  /** "starting" nodes take no requests; "gone" ones never come back: a restart is a new process. */
+  phase: "starting" | "up" | "closing" | "gone";
+  crashAt: { readonly name: Failpoint; passages: number } | null;
+}
+
+const COMMIT_FAULTS: readonly CommitFault[] = ["unavailable", "busy", "unknown-committed", "unknown-lost"];
+const CHAIN_METHODS = [
+  "eth_getBlockByNumber",
+  "eth_getBlockByHash",
+  "eth_getBlockReceipts",
+  "eth_getTransactionReceipt",
+  "eth_getTransactionCount",
+  "eth_sendRawTransaction",
+] as const;
+
+/** The nodes of a simulation, and everything that can happen to one of them. */
+export class Crew {
+  readonly counts = new Map<string, number>();
+  private readonly world: World;
+  private readonly dice: Dice;
+  private readonly members: Member[] = [];
+  private readonly slowness: number;
+
+  constructor(world: World, dice: Dice, slowness: number) {
+    this.world = world;
+    this.dice = dice;
+    this.slowness = slowness;
+  }
+
+  /** Those that a load balancer would send requests to. */
+  readonly up = (): readonly WorldNode[] =>
+    this.members.filter(({ phase }) => phase === "up" || phase === "closing").map(({ entry }) => entry);
+
+  get alive(): number {
+    return this.members.filter(({ phase }) => phase === "starting" || phase === "up").length;
+  }
+
+  start(): void {
+    const holder: { member: Member | null } = { member: null };
+    const entry = this.world.addNode({
+      failpoint: (name) => (holder.member === null ? undefined : this.pass(holder.member, name)),
+      ...(this.slowness === 0 ? {} : { latency: () => this.travel() }),
+    });
+    refusePoison(entry.store);
+    const member: Member = { entry, phase: "starting", crashAt: null };
+    holder.member = member;
+    this.members.push(member);
+    this.count("started");
+    entry.node.start().then(
+      () => {
+        if (member.phase === "starting") member.phase = "up";
+      },
+      () => this.crash(member),
+    );
+  }
+
+  crashNow(): void {
+    this.withMember((member) => this.crash(member));
+  }
+
+  crashSoon(): void {
+    this.withMember((member) => {
+      member.crashAt ??= { name: this.dice.pick(FAILPOINTS), passages: this.dice.int(1, 4) };
+    });
+  }
+
+  close(): void {
+    this.withMember((member) => {
+      if (member.phase !== "up") return;
+      member.phase = "closing";
+      this.count("closed");
+      void member.entry.node.close().then(() => {
+        if (member.phase === "closing") this.bury(member);
+      });
+    });
+  }
+
+  failCommits(): void {
+    this.withMember(({ entry }) => {
+      const fault = this.dice.pick(COMMIT_FAULTS);
+      const times = this.dice.int(1, 3);
+      for (let i = 0; i < times; i++) entry.store.failNextCommit(fault);
+      this.count(fault);
+    });
+  }
+
+  /** A frozen network, or a process that stands still, for longer than the lease now and then. */
+  pauseStore(mostMs: number): void {
+    this.withMember(({ entry }) => {
+      entry.store.pause();
+      this.world.clock.after(this.dice.int(50, mostMs), () => entry.store.resume());
+      this.count("paused");
+    });
+  }
+
+  cutStore(mostMs: number): void {
+    this.withMember((member) => {
+      member.entry.store.cut();
+      this.world.clock.after(this.dice.int(50, mostMs), () => {
+        if (member.phase !== "gone") member.entry.store.heal();
+      });
+      this.count("cut");
+    });
+  }
+
+  troubleChain(): void {
+    this.withMember((member) => {
+      const kind = this.dice.pick(["unavailable", "loseReply"] as const);
+      const method = this.dice.chance(0.3) ? {} : { method: this.dice.pick(CHAIN_METHODS) };
+      const end = member.entry.faults.inject({ kind }, { ...method, times: this.dice.int(1, 30) });
+      this.world.clock.after(this.dice.int(200, 5_000), () => member.phase !== "gone" && end());
+      this.count(`chain ${kind}`);
+    });
+  }
+
+  /** The endpoint falls behind, catches up later. */
+  lagChain(): void {
+    this.withMember((member) => {
+      member.entry.faults.pinHead(this.world.chain.head.number - this.dice.int(0, 2));
+      this.world.clock.after(this.dice.int(200, 3_000), () => member.entry.faults.pinHead(null));
+      this.count("lagged");
+    });
+  }
+
+  /** Everything works again, and at least one node runs. */
+  heal(): void {
+    for (const { entry, phase } of this.members) {
+      if (phase === "gone") continue;
+      entry.store.resume();
+      entry.store.heal();
+      entry.store.forgetFaults();
+      entry.faults.heal();
+    }
+    for (const member of this.members) member.crashAt = null;
+    if (this.alive === 0) this.start();
+  }
+
+  crashAll(): void {
+    for (const member of this.members) if (member.phase !== "gone") this.crash(member);
+  }
+
+  count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+
+  private withMember(act: (member: Member) => void): void {
+    const candidates = this.members.filter(({ phase }) => phase !== "gone");
+    if (candidates.length > 0) act(this.dice.pick(candidates));
+  }
+
+  private crash(member: Member): void {
+    if (member.phase === "gone") return;
+    this.count("crashed");
+    this.bury(member);
+  }
+
+  private bury(member: Member): void {
+    member.phase = "gone";
+    this.world.crash(member.entry);
+    member.entry.store.resume();
+  }
+
+  private pass(member: Member, name: Failpoint): Promise<void> | undefined {
+    const { crashAt } = member;
+    if (crashAt?.name !== name || --crashAt.passages > 0) return undefined;
+    this.count(`crashed at ${name}`);
+    this.crash(member);
+    return new Promise(() => undefined);
+  }
+
+  private async travel(): Promise<void> {
+    if (this.dice.chance(0.5)) await this.world.clock.sleep(this.dice.int(0, this.slowness));
+  }
+}
+
+/** Stands for whatever a database cannot hold and the doors of the API let in: one item that fails its whole batch. */
+function refusePoison(store: MemoryStore): void {
+  const commit = store.commit.bind(store);
+  store.commit = async (writes) => {
+    const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
+    if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
+    return commit(writes);
+  };
+}

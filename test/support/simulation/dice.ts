@@ -1,0 +1,34 @@
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+
+/** All chance of a simulation: the same seed throws the same numbers. */
+export class Dice {
+  private readonly random: () => number;
+
+  constructor(seed: number) {
+    this.random = createSeededEntropy(seed).random;
+  }
+
+  chance(probability: number): boolean {
+    return this.random() < probability;
+  }
+
+  /** Both ends included. */
+  int(least: number, most: number): number {
+    return least + Math.floor(this.random() * (most - least + 1));
+  }
+
+  pick<T>(list: readonly T[]): T {
+    if (list.length === 0) throw new Error("there is nothing to pick from");
+    return list[this.int(0, list.length - 1)] as T;
+  }
+
+  /** By weight: the first number of each pair. */
+  weighted<T>(choices: readonly (readonly [weight: number, value: T])[]): T {
+    let left = this.random() * choices.reduce((sum, [weight]) => sum + weight, 0);
+    const found = choices.find(([weight]) => {
+      left -= weight;
+      return left < 0;
+    });
+    return (found ?? (choices[0] as readonly [number, T]))[1];
+  }
+}

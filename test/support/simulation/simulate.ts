@@ -1,0 +1,128 @@
+import { isSettled } from "../../../src/domain/transitions.ts";
+import { waitingIntake } from "../../doubles/memory-store/state.ts";
+import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
+import { World } from "../world.ts";
+import { Callers } from "./callers.ts";
+import { Consumer } from "./consumer.ts";
+import { Crew } from "./crew.ts";
+import { Dice } from "./dice.ts";
+import { Witness } from "./witness.ts";
+
+const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
+const MOST_NODES = 3;
+const QUIET_LIMIT_MS = 600_000;
+
+export interface Simulation {
+  readonly world: World;
+  readonly callers: Callers;
+  readonly consumer: Consumer;
+  readonly witness: Witness;
+  readonly crew: Crew;
+}
+
+/** One seed, one story: nodes, callers, a consumer, and faults until everything is healed and has come to rest. */
+export async function simulate(seed: number): Promise<Simulation> {
+  const dice = new Dice(seed);
+  const world = makeWorld(seed, dice);
+  const crew = new Crew(world, dice, dice.pick([0, 5, 60]));
+  const callers = new Callers(world, dice, crew.up);
+  const consumer = new Consumer(world, dice, crew.up);
+  const witness = new Witness(world);
+  const simulation = { world, callers, consumer, witness, crew };
+  const nodes = dice.int(1, MOST_NODES);
+  for (let i = 0; i < nodes; i++) crew.start();
+  void consumer.follow();
+  const steps = dice.int(20, 50);
+  for (let step = 0; step < steps; step++) {
+    act(simulation, dice);
+    await world.clock.advance(dice.int(0, 700));
+  }
+  crew.heal();
+  world.releaseBlocks();
+  await comeToRest(simulation);
+  await world.clock.advance(10_000);
+  return simulation;
+}
+
+async function comeToRest(simulation: Simulation): Promise<void> {
+  try {
+    await simulation.world.until(() => unrest(simulation).length === 0, QUIET_LIMIT_MS);
+  } catch (error) {
+    throw new Error(`nothing is broken any more, and yet:\n${unrest(simulation).join("\n")}`, { cause: error });
+  }
+}
+
+function makeWorld(seed: number, dice: Dice): World {
+  const world = new World({
+    seed,
+    settings: {
+      confirmations: dice.int(0, 5),
+      resubmitIntervalMs: dice.int(1_000, 5_000),
+      staleReceiptTimeoutMs: 5_000,
+      inFlightWindow: dice.pick([2, 8, 64]),
+      nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
+      blockQueueLength: dice.pick([1, 1_000]),
+    },
+    node: {
+      lease: LEASE,
+      writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
+      queueLimit: dice.pick([5, 10_000]),
+    },
+    chain: { pool: dice.pick([GETH_POOL, ROOMY_POOL]) },
+  });
+  world.chain.mine(10);
+  // A property of the payload, so that a reorg does not change it.
+  world.chain.revertMined(({ value }) => value % 10n === 3n);
+  return world;
+}
+
+function act({ world, callers, crew }: Simulation, dice: Dice): void {
+  const deed = dice.weighted<() => void>([
+    [10, () => callers.call(dice.int(1, 8))],
+    [3, () => callers.writeIntake()],
+    [4, () => crew.failCommits()],
+    [2, () => crew.pauseStore(2 * LEASE.durationMs)],
+    [2, () => crew.cutStore(2 * LEASE.durationMs)],
+    [3, () => crew.troubleChain()],
+    [1, () => crew.lagChain()],
+    [3, () => reorganise(world, crew, dice)],
+    [1, () => world.chain.dropAllTransactions()],
+    [1, () => world.holdBlocks()],
+    [2, () => world.releaseBlocks()],
+    [1, () => crew.crashNow()],
+    [2, () => crew.crashSoon()],
+    [1, () => crew.close()],
+    [0.2, () => changeHistory(world, crew)],
+    [3, () => crew.alive < MOST_NODES && crew.start()],
+  ]);
+  deed();
+}
+
+function reorganise(world: World, crew: Crew, dice: Dice): void {
+  const dropped = dice.pick(["all", "none", "some"] as const);
+  const drop = dropped === "all" ? "all" : () => dropped === "some" && dice.chance(0.5);
+  world.chain.reorg(dice.int(1, 5), { drop, keepInPool: dice.chance(0.5) });
+  crew.count("reorg");
+}
+
+/** A restore: whoever knew the history before has stopped, and an operator starts the nodes again. */
+function changeHistory(world: World, crew: Crew): void {
+  world.database.changeHistory();
+  world.clock.after(1_000, () => {
+    crew.crashAll();
+    crew.start();
+  });
+  crew.count("history changed");
+}
+
+/** What is not at rest yet; empty when everything is. */
+function unrest({ world, callers, consumer }: Simulation): readonly string[] {
+  const { state } = world.database;
+  const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
+  return [
+    ...(callers.waiting === 0 ? [] : [`${callers.waiting} callers have no answer`]),
+    ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
+    ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
+    ...(consumer.seen.length === state.completions.length ? [] : ["the consumer has not seen everything"]),
+  ];
+}
