@@ -148,7 +148,7 @@ export const TransactionListQuery = Type.Object(
     txHash: Type.Optional(Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." })),
     order: Type.Optional(oneOf(["newest", "oldest"], { default: "newest" })),
     after: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIST_LIMIT, default: 100 })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIST_LIMIT, default: 50 })),
   },
   { additionalProperties: false },
 );

@@ -42,11 +42,7 @@ export function rawProblem(error: FencepostError): string {
 }
 
 /** Whatever is not a FencepostError and not the caller's fault is ours: logged here, told to nobody else. */
-function toFencepostError(
-  error: unknown,
-  request: FastifyRequest,
-  logger: HttpLogger | undefined,
-): FencepostError {
+function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined): FencepostError {
   if (error instanceof FencepostError) return error;
   const refused = refusedByFastify(error as { readonly code?: unknown; readonly statusCode?: unknown });
   if (refused !== null) return refused;
