@@ -92,6 +92,7 @@ export class FencepostNode {
     this.lease = new Lease({ store, clock, entropy, telemetry, failpoint }, settings, {
       onLost: () => this.startOver(),
       onFreed: () => this.claiming.kick(),
+      onHistoryChanged: (error) => this.halt(error),
     });
     this.lanes = new Lanes({
       ...ports,
@@ -205,6 +206,7 @@ export class FencepostNode {
       for (const lane of this.lanes.all()) {
         if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
       }
+      if (this.lanes.claimOwed) this.claiming.kick();
       await this.lanes.retryWanted();
       this.intake.kick();
     }

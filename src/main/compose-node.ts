@@ -11,6 +11,7 @@ import type { NodeSettings } from "../application/settings.ts";
 import type { Chain } from "../ports/chain.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Signer } from "../ports/signer.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
 import type { ChainConfig } from "./config/config.ts";
 
 export interface NodeParts {
@@ -41,7 +42,8 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
   try {
     const telemetry = createTelemetry(parts.sinks);
     const entropy = createEntropy(systemClock);
-    const signer: Signer = keep(await createLocalSigner({ keys: parts.signers }));
+    const signer = keep(await createLocalSigner({ keys: parts.signers }));
+    if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const chains = await Promise.all(
       parts.chains.map(async ({ chainId, rpcUrls, settings }) => {
         const id = chainId === null ? {} : { chainId };
@@ -70,6 +72,12 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     await closeAll(opened);
     throw error;
   }
+}
+
+/** A third of the speed is still the right signature: worth a word, not a refusal. */
+function reportSlowSigning(telemetry: Telemetry): void {
+  const message = "WebAssembly is not to be had here: signing in JavaScript, at about a third of the speed";
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
 }
 
 /** In order; one that fails to close does not keep the others open. */

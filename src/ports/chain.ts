@@ -67,6 +67,8 @@ export interface Chain {
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<number>;
   /** The mined count from another endpoint whose head is at or above `atBlock`; null where there is none. */
   transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null>;
+  /** Hashes of what waits in the node's pool at these nonces, null where nothing does; null where the node cannot tell. */
+  pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null>;
   balance(address: Address): Promise<bigint>;
 
   feeMarket(): Promise<FeeMarket>;

@@ -239,6 +239,70 @@ describe("the chain's nonce", () => {
   });
 });
 
+describe("the pending count, where it is asked for", () => {
+  const settings = { nonceChainQuery: "pending", nonceStateTimeoutMs: 0 } as const;
+
+  it("steps over transactions of others that are found in the pool", async () => {
+    world = new World({ settings });
+    world.holdBlocks();
+    const entry = await world.startNode();
+    world.chain.injectForeign(SIGNER);
+    world.chain.injectForeign(SIGNER);
+    expect((await world.settle(entry.node.api.create(transfer()))).nonce).toBe(2);
+    expect((await world.settle(entry.node.api.create(transfer()))).nonce).toBe(3);
+    world.releaseBlocks();
+    await world.allSettled(2);
+  });
+
+  it("is not believed where nobody can show the transactions", async () => {
+    world = new World({ settings });
+    const entry = await world.startNode();
+    entry.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 9 : honest));
+    expect((await world.settle(entry.node.api.create(transfer()))).nonce).toBe(0);
+    expect(entry.events).toContainEqual(expect.objectContaining({ type: "nonce.drift", chainCount: 9, proved: false }));
+    expect(entry.events).not.toContainEqual(expect.objectContaining({ type: "nonce.drift", proved: true }));
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+});
+
+describe("receipts by hash", () => {
+  it("are looked for as soon as a transaction is tracked, where that is asked for", async () => {
+    world = new World({ settings: { fetchReceiptUponEntry: true, staleReceiptTimeoutMs: 3_600_000 } });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    await create(entry, 1);
+    await world.until(
+      () =>
+        entry.events.some(
+          (event) => event.type === "receipt.checked" && event.result === "notFound" && event.count === 1,
+        ),
+      2_000,
+    );
+    world.releaseBlocks();
+    await world.allSettled(1);
+  });
+
+  it("find what the block's receipts never showed, after the stale time", async () => {
+    world = new World({ settings: { staleReceiptTimeoutMs: 5_000 } });
+    const entry = await world.startNode();
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
+    await create(entry, 3);
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+
+  it("tell whose transaction stands at a consumed nonce", async () => {
+    world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: 4_000 } });
+    const entry = await world.startNode();
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
+    await create(entry, 2);
+    await world.allSettled(2, 60_000);
+    checkInvariants(world);
+    expect(entry.events).toContainEqual(expect.objectContaining({ type: "submit.answered", answer: "nonceConsumed" }));
+  });
+});
+
 describe("finality by tag", () => {
   it("waits for `finalized`, however many blocks lie on top", async () => {
     world = new World({ settings: { finality: "finalized", confirmations: 0 } });

@@ -130,6 +130,16 @@ function accountTests(start: Start): void {
     expect(await h.chain.transactionCount(address, "latest")).toBe(2);
   });
 
+  it("shows what waits in the pool by nonce, or says that it cannot tell", async () => {
+    const h = await start();
+    const { address: from } = account(h.accounts, 0);
+    await h.chain.submit([await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
+    const pooled = await h.chain.pooled(from, [0, 1, 2]);
+    if (pooled !== null)
+      expect(pooled).toEqual([expect.stringMatching(LOWER_CASE_HASH), expect.stringMatching(LOWER_CASE_HASH), null]);
+    expect(await h.chain.pooled(from, [])).toEqual([]);
+  });
+
   it("moves balances when a transfer is mined, not before", async () => {
     const h = await start();
     const to = account(h.accounts, 1).address;

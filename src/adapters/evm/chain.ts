@@ -15,6 +15,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
+import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
 import { type Endpoint, Endpoints } from "./rpc/endpoints.ts";
 import { RpcUnreachable, resultOf } from "./rpc/errors.ts";
@@ -142,6 +143,11 @@ class EvmChain implements Chain {
       return readNumber(resultOf(count), "eth_getTransactionCount");
     });
     return count === "none" ? null : count;
+  }
+
+  async pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null> {
+    if (nonces.length === 0) return [];
+    return this.#endpoints.read((rpc) => fetchPooled(rpc, address, nonces));
   }
 
   balance(address: Address): Promise<bigint> {

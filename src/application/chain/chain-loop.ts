@@ -6,7 +6,7 @@
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { Activity } from "../lane/activity.ts";
-import type { OwnedLane } from "../lane/owned-lane.ts";
+import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
 import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
 import { type ConfirmationsPorts, recordConfirmations } from "../stages/6-finality/confirmations.ts";
 import { decideFinal, type FinalityPorts, openPass, withdrawOrphaned } from "../stages/6-finality/finality.ts";
@@ -128,6 +128,6 @@ export class ChainLoop {
 /** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */
 function oweEveryReceipt(lanes: readonly OwnedLane[]): void {
   for (const lane of lanes) {
-    for (const tx of lane.unmined.values()) tx.receiptCheckedAtMs = Number.NEGATIVE_INFINITY;
+    for (const tx of lane.unmined.values()) tx.receiptCheckedAtMs = RECEIPT_OWED;
   }
 }

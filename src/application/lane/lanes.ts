@@ -37,6 +37,7 @@ export class Lanes {
   /** Lanes to be acquired in the background: reloaded ones, and those whose acquisition failed on the database. */
   private readonly wanted = new Map<LaneKey, Lane>();
   private closedBecause: string | null = null;
+  private owesClaim = false;
 
   constructor(ports: LanesPorts) {
     this.ports = ports;
@@ -44,6 +45,11 @@ export class Lanes {
 
   get size(): number {
     return this.held.size;
+  }
+
+  /** A claim of everything free did not go through: it must be tried again. */
+  get claimOwed(): boolean {
+    return this.owesClaim;
   }
 
   all(): readonly OwnedLane[] {
@@ -74,12 +80,17 @@ export class Lanes {
       signer.addresses().map((address) => ({ chainId, signer: address })),
     );
     const free = servable.filter((lane) => !this.held.has(laneKey(lane)) && !this.acquiring.has(laneKey(lane)));
-    if (free.length === 0 || this.closedBecause !== null) return;
+    this.owesClaim = free.length > 0 && this.closedBecause === null;
+    if (!this.owesClaim) return;
     const claimed = [...(await store.claimLanes(free, lease.instanceId, free.length))];
+    this.owesClaim = false;
     const worker = async (): Promise<void> => {
       for (let next = claimed.pop(); next !== undefined; next = claimed.pop()) {
         const acquisition = next;
-        await this.acquire(acquisition.fence.lane, async () => acquisition).catch(() => undefined);
+        const { lane } = acquisition.fence;
+        // A create that came meanwhile may have resumed it already; two readings of one lane would act twice.
+        if (this.held.has(laneKey(lane))) continue;
+        await this.acquire(lane, async () => acquisition).catch(() => undefined);
       }
     };
     await Promise.all(Array.from({ length: RESUME_AT_ONCE }, worker));
@@ -128,7 +139,13 @@ export class Lanes {
     const key = laneKey(lane);
     const underWay = this.acquiring.get(key);
     if (underWay !== undefined) return underWay;
-    const attempt = this.resume(lane, obtain).finally(() => this.acquiring.delete(key));
+    const attempt = this.resume(lane, obtain)
+      .catch((error: FencepostError) => {
+        // The database may say that the lane is ours, and nobody else will take it: it must be had in the end.
+        if (error.code === "UNAVAILABLE" && this.closedBecause === null) this.wanted.set(key, lane);
+        throw error;
+      })
+      .finally(() => this.acquiring.delete(key));
     this.acquiring.set(key, attempt);
     return attempt;
   }
@@ -152,6 +169,7 @@ export class Lanes {
     const snapshot = await this.ports.store.loadLane(fence);
     if (snapshot === null) throw notLeader(null);
     if (this.closedBecause !== null) throw unavailable(this.closedBecause);
+    if (fence.instanceId !== this.ports.lease.instanceId) throw unavailable("the instance ended meanwhile");
     const context = this.ports.chains.get(fence.lane.chainId) as ChainContext;
     const lane = new OwnedLane(fence, snapshot, context.hashes);
     this.held.set(lane.key, lane);

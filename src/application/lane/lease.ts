@@ -12,7 +12,8 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
+import { HistoryChanged } from "../../ports/lane-store.ts";
+import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { NodeSettings } from "../settings.ts";
 
@@ -27,8 +28,9 @@ export interface LeasePorts {
 export interface LeaseEvents {
   /** The instance is over: every lane it held is lost, and must be claimed again under the new one. */
   onLost(): void;
-  /** Some instance was declared dead: its lanes are free. */
+  /** Some instance has ended, declared dead or by its own word: its lanes are free. */
   onFreed(): void;
+  onHistoryChanged(error: HistoryChanged): void;
 }
 
 const RETRY_MS = 250;
@@ -44,6 +46,8 @@ export class Lease {
   private loop: Promise<unknown> | null = null;
   /** Counters of other instances as last seen change, and when, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
+  /** Instances whose end has been noticed. */
+  private ended: ReadonlySet<string> = new Set();
 
   constructor(ports: LeasePorts, settings: NodeSettings, events: LeaseEvents) {
     this.ports = ports;
@@ -63,7 +67,7 @@ export class Lease {
   }
 
   async start(): Promise<void> {
-    await this.register();
+    this.extendFrom(await this.register());
     this.loop = Promise.all([this.renewing(), this.sweeping()]);
   }
 
@@ -82,7 +86,8 @@ export class Lease {
     this.deadlineMs = Number.NEGATIVE_INFINITY;
   }
 
-  private async register(): Promise<void> {
+  /** Returns when it began: what the deadline counts from. */
+  private async register(): Promise<number> {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
     const startedMs = this.ports.clock.monotonicMs();
@@ -95,8 +100,8 @@ export class Lease {
       leaseDurationMs: lease.durationMs,
     });
     this.current = instanceId;
-    this.extendFrom(startedMs);
     this.ports.telemetry.emit({ type: "instance.registered", instanceId, nodeId });
+    return startedMs;
   }
 
   private extendFrom(startedMs: number): void {
@@ -134,7 +139,8 @@ export class Lease {
       }
       await this.replaceInstance();
       return true;
-    } catch {
+    } catch (error) {
+      if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
       return false;
     }
   }
@@ -142,28 +148,29 @@ export class Lease {
   private async replaceInstance(): Promise<void> {
     this.deadlineMs = Number.NEGATIVE_INFINITY;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
-    await this.register();
+    const startedMs = await this.register();
+    // What was held under the instance before is dropped before anything may act again.
     this.events.onLost();
+    this.extendFrom(startedMs);
   }
 
   /** Declares others dead: past by the database's clock, or standing still for duration + skew on ours. */
   private async sweep(): Promise<void> {
     try {
-      const freed = await this.declareDead();
-      if (freed) this.events.onFreed();
+      await this.declareDead();
     } catch {
       // The next sweep tries again; a database that does not answer frees nobody.
     }
   }
 
-  private async declareDead(): Promise<boolean> {
+  private async declareDead(): Promise<void> {
     // A counter has stood still from the end of the read that first showed it to the start of this one. Counted any
     // wider, a pause of our own between asking and hearing would look like the death of everybody else.
     const askedMs = this.ports.clock.monotonicMs();
     const instances = await this.ports.store.instances();
     const heardMs = this.ports.clock.monotonicMs();
     const patienceMs = this.settings.lease.durationMs + this.settings.lease.clockSkewMs;
-    let freed = false;
+    this.noticeEnded(instances);
     for (const instance of instances) {
       if (instance.dead || instance.instanceId === this.current) continue;
       const seen = this.watched.get(instance.instanceId);
@@ -174,10 +181,19 @@ export class Lease {
       if (!instance.expired && !stoodStill) continue;
       const evidence = instance.expired ? "expired" : "stood-still";
       if (!(await this.ports.store.declareDead(instance.instanceId, instance.counter, evidence))) continue;
-      this.watched.delete(instance.instanceId);
       this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId: instance.instanceId, evidence });
-      freed = true;
+      this.events.onFreed();
     }
-    return freed;
+  }
+
+  /** A graceful end, or one that another node declared: its lanes are free too, and nobody else may be there to take them. */
+  private noticeEnded(instances: readonly InstanceRecord[]): void {
+    const alive = new Set(instances.filter(({ dead }) => !dead).map(({ instanceId }) => instanceId));
+    const dead = instances.filter((instance) => instance.dead).map(({ instanceId }) => instanceId);
+    const gone = [...this.watched.keys()].filter((instanceId) => !alive.has(instanceId));
+    const isNews = gone.length > 0 || dead.some((instanceId) => !this.ended.has(instanceId));
+    for (const instanceId of gone) this.watched.delete(instanceId);
+    this.ended = new Set(dead);
+    if (isNews) this.events.onFreed();
   }
 }

@@ -25,7 +25,7 @@ export interface Tracked {
   /** Unanswered or refused submissions in a row. */
   failures: number;
   sending: boolean;
-  /** Monotonic time of the last look for a receipt by hash; −Infinity: a look is owed before anything is sent again. */
+  /** Monotonic time of the last look for a receipt by hash, or one of the two constants below. */
   receiptCheckedAtMs: number;
 }
 
@@ -36,6 +36,11 @@ export interface IndexedAttempt {
 
 /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
 export type HashIndex = Map<Hash, IndexedAttempt>;
+
+/** A look by hash is owed before anything is sent again. */
+export const RECEIPT_OWED = Number.NEGATIVE_INFINITY;
+/** Never looked for by hash: the next pass does, and nothing waits for it. */
+export const LONG_AGO = Number.MIN_SAFE_INTEGER;
 
 /** How many ALLOCATED rows are kept at hand; the rest waits in the database. */
 const BACKLOG_LIMIT = 1_024;
@@ -172,7 +177,7 @@ export class OwnedLane {
     const due: Tracked[] = [];
     for (const tx of this.unmined.values()) {
       const isDue = tx.nextSendAtMs !== null && tx.nextSendAtMs <= nowMs && !tx.sending;
-      if (isDue && tx.receiptCheckedAtMs !== Number.NEGATIVE_INFINITY) due.push(tx);
+      if (isDue && tx.receiptCheckedAtMs !== RECEIPT_OWED) due.push(tx);
     }
     return due.sort((a, b) => a.nonce - b.nonce).slice(0, limit);
   }
@@ -208,6 +213,6 @@ export function resumed(record: TrackedRecord): Tracked {
     nextSendAtMs: record.receipt === null ? 0 : null,
     failures: 0,
     sending: false,
-    receiptCheckedAtMs: Number.NEGATIVE_INFINITY,
+    receiptCheckedAtMs: RECEIPT_OWED,
   };
 }

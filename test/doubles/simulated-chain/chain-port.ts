@@ -94,6 +94,12 @@ export class DirectChain implements Chain {
     );
   }
 
+  pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null> {
+    return this.#answer("txpool_contentFrom", [address], () =>
+      nonces.map((nonce) => this.#chain.pool.entry(address, nonce)?.transaction.hash ?? null),
+    );
+  }
+
   balance(address: Address): Promise<bigint> {
     return this.#answer("eth_getBalance", [address, "latest"], () => this.#view.account(address).balance);
   }

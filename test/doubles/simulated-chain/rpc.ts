@@ -103,6 +103,7 @@ function accountMethods({ chain, view }: RpcOptions): Record<string, Method> {
     },
     eth_getBalance: ([address, tag]) =>
       quantity(view.account(toAddress(address), mustFindBlock(view, tag ?? "latest").number).balance),
+    txpool_contentFrom: ([address]) => ({ pending: pooledOf(chain, toAddress(address)), queued: {} }),
     eth_sendRawTransaction: ([raw]) => {
       if (typeof raw !== "string" || !/^0x([0-9a-f]{2})*$/i.test(raw)) {
         throw new RpcError(-32602, "invalid argument 0: json: cannot unmarshal hex string without 0x prefix");
@@ -112,6 +113,16 @@ function accountMethods({ chain, view }: RpcOptions): Record<string, Method> {
       return submission.hash;
     },
   };
+}
+
+/** Executable transactions by nonce, as geth writes it: in decimal. */
+function pooledOf(chain: SimulatedChain, address: Address): Json {
+  const found: Record<string, Json> = {};
+  for (let nonce = chain.account(address).nonce; nonce < chain.pendingNonce(address); nonce++) {
+    const entry = chain.pool.entry(address, nonce);
+    if (entry !== null) found[String(nonce)] = { hash: entry.transaction.hash, nonce: quantity(nonce) };
+  }
+  return found;
 }
 
 function callMethods({ chain, view }: RpcOptions): Record<string, Method> {

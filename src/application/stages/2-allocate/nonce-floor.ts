@@ -51,7 +51,9 @@ async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: 
   const startedMs = ports.clock.monotonicMs();
   try {
     const count = await context.chain.transactionCount(lane.lane.signer, "latest");
-    const proven = count > (lane.cursor ?? 0) ? await prove(ports, { context, lane }, count) : count;
+    const mined = count > (lane.cursor ?? 0) ? await prove(ports, { context, lane }, count) : count;
+    const proven =
+      context.settings.nonceChainQuery === "pending" ? await provePending(ports, { context, lane }, mined) : mined;
     lane.nonceCheckedAtMs = startedMs;
     return lane.cursor === null || proven > lane.cursor ? proven : null;
   } catch (error) {
@@ -86,6 +88,31 @@ async function prove(
       throw unavailable("the chain's nonce for this signer is above ours and endpoints do not agree on it yet");
     }
   }
+}
+
+/**
+ * For keys that other systems use too: what waits in the pool beyond our cursor is stepped over, once every one of those
+ * transactions has been found there and none is ours. What cannot be found is reported, and not believed.
+ */
+async function provePending(
+  ports: NonceFloorPorts,
+  { context, lane }: { readonly context: ChainContext; readonly lane: OwnedLane },
+  mined: number,
+): Promise<number> {
+  const { chain, settings, hashes } = context;
+  const from = Math.max(mined, lane.cursor ?? 0);
+  const first = await chain.transactionCount(lane.lane.signer, "pending");
+  if (first <= from) return mined;
+  report(ports.telemetry, lane, { chainCount: first, proved: false });
+  await ports.clock.sleep(settings.pollIntervalMs);
+  const again = Math.min(first, await chain.transactionCount(lane.lane.signer, "pending"));
+  const nonces = Array.from({ length: Math.max(0, again - from) }, (_, index) => from + index);
+  const pooled = await chain.pooled(lane.lane.signer, nonces);
+  const foreign = pooled?.findIndex((hash) => hash === null || hashes.has(hash)) ?? 0;
+  const proven = from + (foreign === -1 ? nonces.length : foreign);
+  if (proven === from) return mined;
+  report(ports.telemetry, lane, { chainCount: proven, proved: true });
+  return proven;
 }
 
 function report(telemetry: Telemetry, lane: OwnedLane, drift: Drift): void {

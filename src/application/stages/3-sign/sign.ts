@@ -15,7 +15,7 @@ import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
 import type { SignedTransaction, Signer } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
-import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { LONG_AGO, type OwnedLane, type Tracked } from "../../lane/owned-lane.ts";
 
 export interface SignPorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;
@@ -61,7 +61,7 @@ async function signBatch(
   lane.signed(batch.length);
   for (const { tx } of planned) {
     tx.nextSendAtMs = nowMs;
-    tx.receiptCheckedAtMs = context.settings.fetchReceiptUponEntry ? 0 : nowMs;
+    tx.receiptCheckedAtMs = context.settings.fetchReceiptUponEntry ? LONG_AGO : nowMs;
     lane.track(tx);
   }
   lane.broadcasting?.kick();
@@ -117,7 +117,7 @@ function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, sign
     nextSendAtMs: null,
     failures: 0,
     sending: false,
-    receiptCheckedAtMs: 0,
+    receiptCheckedAtMs: LONG_AGO,
   };
   return plan(tx, "sign", { attempt, claim: { ordinal: 1 } });
 }

@@ -12,7 +12,7 @@ import type { Entropy } from "../../../ports/entropy.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { claimAgain, type ResubmitPorts } from "../../detours/resubmit.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
-import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
 
 export interface BroadcastPorts extends ResubmitPorts {
   readonly entropy: Entropy;
@@ -90,7 +90,7 @@ function note(
   const rule = ASK_AGAIN[result.answer as keyof typeof ASK_AGAIN];
   tx.nextSendAtMs = nowMs + backoffMs(rule, tx.failures, ports.entropy.random());
   // Somebody's transaction stands at this nonce; whether it is one of ours, its receipt tells.
-  if (result.answer === "nonceConsumed") tx.receiptCheckedAtMs = 0;
+  if (result.answer === "nonceConsumed") tx.receiptCheckedAtMs = RECEIPT_OWED;
   return planFailed(tx, `${result.answer}${result.detail === null ? "" : `: ${result.detail}`}`);
 }
 

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { fetchPooled } from "../../../src/adapters/evm/read-pool.ts";
+import { RpcErrorAnswer, type RpcReply } from "../../../src/adapters/evm/rpc/errors.ts";
+import { BadAnswer } from "../../../src/adapters/evm/rpc/quantities.ts";
+
+const ADDRESS = `0x${"a1".repeat(20)}` as const;
+const HASH = `0x${"c3".repeat(32)}`;
+
+interface Call {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+function node(answers: Readonly<Record<string, (params: readonly unknown[]) => unknown>>) {
+  const asked: string[] = [];
+  const batch = async (calls: readonly Call[]): Promise<readonly RpcReply[]> =>
+    calls.map(({ method, params }) => {
+      asked.push(method);
+      const answer = answers[method];
+      if (answer === undefined)
+        return { ok: false, error: new RpcErrorAnswer(-32601, `the method ${method} does not exist`) };
+      return { ok: true, result: answer(params) };
+    });
+  return { asked, batch };
+}
+
+describe("what waits in a node's pool", () => {
+  it("is read from txpool_contentFrom, pending and queued", async () => {
+    const rpc = node({
+      txpool_contentFrom: () => ({
+        pending: { "5": { hash: HASH.toUpperCase().replace("0X", "0x") } },
+        queued: { "7": { hash: HASH } },
+      }),
+    });
+    expect(await fetchPooled(rpc, ADDRESS, [5, 6, 7])).toEqual([HASH, null, HASH]);
+    expect(rpc.asked).toEqual(["txpool_contentFrom"]);
+  });
+
+  it("is asked nonce by nonce where there is no such method", async () => {
+    const rpc = node({ eth_getTransactionBySenderAndNonce: ([, nonce]) => (nonce === "0x5" ? { hash: HASH } : null) });
+    expect(await fetchPooled(rpc, ADDRESS, [5, 6])).toEqual([HASH, null]);
+  });
+
+  it("is null where the node has neither", async () => {
+    expect(await fetchPooled(node({}), ADDRESS, [5])).toBeNull();
+  });
+
+  it("is no answer where it is no pool", async () => {
+    for (const lie of [[], "pool", 7, { pending: { "5": {} } }, { pending: { "5": { hash: "0x12" } } }]) {
+      await expect(fetchPooled(node({ txpool_contentFrom: () => lie }), ADDRESS, [5])).rejects.toBeInstanceOf(
+        BadAnswer,
+      );
+    }
+  });
+
+  it("passes on that a node failed, instead of calling the pool empty", async () => {
+    const failing = {
+      batch: async (): Promise<readonly RpcReply[]> => [{ ok: false, error: new RpcErrorAnswer(-32000, "busy") }],
+    };
+    await expect(fetchPooled(failing, ADDRESS, [5])).rejects.toThrow("busy");
+  });
+});
