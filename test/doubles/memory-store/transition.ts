@@ -81,7 +81,7 @@ function history(
   const repeats =
     last !== undefined &&
     last.event === item.event &&
-    last.fromState === item.from &&
+    item.from === item.to &&
     last.state === item.to &&
     last.subState === item.subState;
   if (repeats) return [...row.history.slice(0, -1), { ...last, ...seen, count: last.count + 1 }];

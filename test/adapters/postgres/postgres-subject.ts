@@ -1,0 +1,55 @@
+import pg from "pg";
+import { insertIntake } from "../../../src/adapters/postgres/intake.ts";
+import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { StoreSubject } from "../../contracts/store-subject.ts";
+import { createTestDatabase } from "../../support/database.ts";
+
+export interface PostgresSubject extends StoreSubject {
+  readonly url: string;
+  /** A client beside the store, to look and to interfere. */
+  readonly client: pg.Client;
+}
+
+export interface SubjectOptions {
+  readonly preparedStatements?: boolean;
+  readonly leaseDurationMs?: number;
+}
+
+export const LEASE_MS = 30_000;
+
+/** A database of its own, with as many stores connected to it as a test asks for. */
+export async function createPostgresSubject(options: SubjectOptions = {}): Promise<PostgresSubject> {
+  const database = await createTestDatabase();
+  const client = await connectClient(database.url);
+  const { preparedStatements = true, leaseDurationMs = LEASE_MS } = options;
+  return {
+    url: database.url,
+    client,
+    connect: () =>
+      openPostgresStore({ databaseUrl: database.url, clock: systemClock, leaseDurationMs, preparedStatements }),
+    expire: async (instanceId) => {
+      await client.query(
+        "UPDATE fencepost.node_instance SET expires_at = clock_timestamp() - interval '1 ms' WHERE instance_id = $1",
+        [instanceId],
+      );
+    },
+    tick: async () => undefined,
+    intake: async (...intents) => {
+      await client.query("BEGIN");
+      for (const intent of intents) await insertIntake(client, intent);
+      await client.query("COMMIT");
+    },
+    close: async () => {
+      await client.end();
+      await database.drop();
+    },
+  };
+}
+
+export async function connectClient(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+}

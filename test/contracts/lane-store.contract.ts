@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe } from "vitest";
+import { allocationContract } from "./lane-store/allocation.ts";
+import { batchContract } from "./lane-store/batch.ts";
+import { chainContract } from "./lane-store/chain.ts";
+import { intakeContract } from "./lane-store/intake.ts";
+import { loadingContract } from "./lane-store/loading.ts";
+import { transitionContract } from "./lane-store/transition.ts";
+import type { Store, StoreSubject } from "./store-subject.ts";
+
+/** What the parts of the suite work with; filled before the first test. */
+export interface LaneStoreContext {
+  subject: StoreSubject;
+  store: Store;
+}
+
+/** What every LaneStore promises: fenced, atomic, each item with its own fate, nothing consumed by what is refused. */
+export function laneStoreContract(name: string, create: () => Promise<StoreSubject>): void {
+  describe(`LaneStore contract: ${name}`, () => {
+    const context = {} as LaneStoreContext;
+    beforeAll(async () => {
+      context.subject = await create();
+      context.store = await context.subject.connect();
+    });
+    afterAll(async () => {
+      await context.store.close();
+      await context.subject.close();
+    });
+    describe("allocating", () => allocationContract(context));
+    describe("moving", () => transitionContract(context));
+    describe("following the chain", () => chainContract(context));
+    describe("intake", () => intakeContract(context));
+    describe("loading", () => loadingContract(context));
+    describe("batches", () => batchContract(context));
+  });
+}

@@ -1,0 +1,229 @@
+import { expect, it } from "vitest";
+import { BatchRefused } from "../../../src/ports/lane-store.ts";
+import { aLane, allocate, anIntent, commitOne, holdLane, nonces } from "../../support/lane-samples.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+
+export function allocationContract(context: LaneStoreContext): void {
+  const hold = (lane = aLane()) => holdLane(context.store, lane);
+  const cursorOf = async (fence: Awaited<ReturnType<typeof hold>>) => (await context.store.loadLane(fence))?.cursor;
+
+  it("gives consecutive nonces in order, from the floor of a new lane", async () => {
+    const fence = await hold();
+    const intents = [1, 2, 3].map(() => anIntent(fence.lane));
+    expect(nonces(await allocate(context.store, fence, intents, 7))).toEqual([7, 8, 9]);
+    expect(await cursorOf(fence)).toBe(10);
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([10]);
+  });
+
+  it("takes the higher of cursor and floor, and never goes back", async () => {
+    const fence = await hold();
+    await allocate(context.store, fence, [anIntent(fence.lane)], 5);
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], 2))).toEqual([6]);
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], 10))).toEqual([10]);
+    expect(await cursorOf(fence)).toBe(11);
+  });
+
+  it("gives nothing on a new lane without a floor", async () => {
+    const fence = await hold();
+    const intent = anIntent(fence.lane, { requestId: "early" });
+    expect(await allocate(context.store, fence, [intent], null)).toEqual([{ fate: "noCursor" }]);
+    expect(await context.store.transaction(intent.txId)).toBeNull();
+    expect(await cursorOf(fence)).toBeNull();
+    expect(nonces(await allocate(context.store, fence, [intent], 0))).toEqual([0]);
+  });
+
+  it("says when it was created, and answers with the cursor", async () => {
+    const fence = await hold();
+    const items = [{ intent: anIntent(fence.lane) }];
+    const outcome = await commitOne(context.store, { kind: "allocate", fence, floor: 3, items });
+    expect(outcome).toMatchObject({ status: "allocated", cursor: 4 });
+    const created = outcome.status === "allocated" && outcome.items[0]?.fate === "created" ? outcome.items[0] : null;
+    const record = await context.store.transaction(items[0]?.intent.txId ?? "");
+    expect(Math.abs((record?.createdAt.getTime() ?? 0) - (created?.createdAt.getTime() ?? 0))).toBeLessThanOrEqual(1);
+  });
+
+  it("lets a stored request id win: same payload or not, no nonce is consumed", async () => {
+    const fence = await hold();
+    const first = anIntent(fence.lane, { requestId: "order-1" });
+    await allocate(context.store, fence, [first], 0);
+    const honest = anIntent(fence.lane, { requestId: "order-1" });
+    const other = anIntent(fence.lane, { requestId: "order-1", payload: { value: 2n } });
+    const next = anIntent(fence.lane, { requestId: "order-2" });
+    const existing = {
+      txId: first.txId,
+      lane: fence.lane,
+      requestId: "order-1",
+      nonce: 0,
+      state: "ALLOCATED",
+      fingerprint: first.fingerprint,
+    };
+    expect(await allocate(context.store, fence, [honest, other, next], 0)).toMatchObject([
+      { fate: "duplicate", samePayload: true, existing },
+      { fate: "duplicate", samePayload: false, existing },
+      { fate: "created", nonce: 1 },
+    ]);
+    expect(await context.store.transaction(honest.txId)).toBeNull();
+    expect(await cursorOf(fence)).toBe(2);
+  });
+
+  it("takes repeats within a batch out before giving nonces", async () => {
+    const fence = await hold();
+    const [a, again, b, reused] = [
+      anIntent(fence.lane, { requestId: "a" }),
+      anIntent(fence.lane, { requestId: "a" }),
+      anIntent(fence.lane, { requestId: "b" }),
+      anIntent(fence.lane, { requestId: "a", payload: { value: 9n } }),
+    ] as const;
+    expect(await allocate(context.store, fence, [a, again, b, reused], 0)).toMatchObject([
+      { fate: "created", nonce: 0 },
+      { fate: "duplicate", samePayload: true, existing: { txId: a.txId, nonce: 0 } },
+      { fate: "created", nonce: 1 },
+      { fate: "duplicate", samePayload: false, existing: { txId: a.txId } },
+    ]);
+    expect(await cursorOf(fence)).toBe(2);
+  });
+
+  it("moves no cursor where everything is a repeat", async () => {
+    const fence = await hold();
+    await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "x" })], 0);
+    await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "x" })], 50);
+    expect(await cursorOf(fence)).toBe(1);
+  });
+
+  it("keeps request ids apart by lane: signer and chain", async () => {
+    const [one, two] = [await hold(aLane(1)), await hold(aLane(1))];
+    const three = await hold({ chainId: 2, signer: one.lane.signer });
+    for (const fence of [one, two, three]) {
+      const fates = await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "same" })], 0);
+      expect(nonces(fates)).toEqual([0]);
+    }
+  });
+
+  it("treats no request id as no request id", async () => {
+    const fence = await hold();
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)], 0))).toEqual([
+      0, 1,
+    ]);
+  });
+
+  it("knows request ids byte by byte: case, trailing blanks, other scripts, 255 of them", async () => {
+    const fence = await hold();
+    const ids = ["Order", "order", "order ", "заказ", "注文🙂", '"quoted", \\back{s}lash', "x".repeat(255)];
+    const fates = await allocate(
+      context.store,
+      fence,
+      ids.map((requestId) => anIntent(fence.lane, { requestId })),
+      0,
+    );
+    expect(nonces(fates)).toEqual(ids.map((_, index) => index));
+    const found = await context.store.findByRequestIds(fence.lane, ids);
+    expect(new Set(found.map(({ requestId }) => requestId))).toEqual(new Set(ids));
+  });
+
+  it("keeps every field of an intent", async () => {
+    const fence = await hold();
+    const full = anIntent(fence.lane, {
+      requestId: "full",
+      gas: 123_456n,
+      metadata: { order: "A-1", nested: { list: [1, "zwei", null, true], empty: {} }, unicode: "→ 🙂" },
+      payload: {
+        to: null,
+        data: "0x60006000",
+        value: 2n ** 256n - 1n,
+        gas: 100_000n,
+        type: "eip1559",
+        maxFeePerGas: 10n ** 30n,
+        maxPriorityFeePerGas: 7n,
+        accessList: [{ address: `0x${"d".repeat(40)}`, storageKeys: [`0x${"e".repeat(64)}`] }],
+      },
+    });
+    const bare = anIntent(fence.lane);
+    const legacy = anIntent(fence.lane, { payload: { type: "legacy", gasPrice: 5n } });
+    await allocate(context.store, fence, [full, bare, legacy], 0);
+    for (const intent of [full, bare, legacy]) {
+      expect(await context.store.transaction(intent.txId)).toMatchObject({
+        txId: intent.txId,
+        lane: fence.lane,
+        requestId: intent.requestId,
+        state: "ALLOCATED",
+        subState: null,
+        gas: intent.gas,
+        metadata: intent.metadata,
+        attempts: [],
+        receipt: null,
+      });
+      expect((await context.store.transaction(intent.txId))?.payload).toEqual(intent.payload);
+    }
+    const rows = await context.store.loadAllocated(fence.lane, 0, 10);
+    expect(rows.map(({ payload, gas, requestId }) => ({ payload, gas, requestId }))).toEqual(
+      [full, bare, legacy].map(({ payload, gas, requestId }) => ({ payload, gas, requestId })),
+    );
+  });
+
+  it("writes the first line of the history", async () => {
+    const fence = await hold();
+    const intent = anIntent(fence.lane);
+    await allocate(context.store, fence, [intent], 0);
+    const instance = (await context.store.instances()).find(({ instanceId }) => instanceId === fence.instanceId);
+    expect(await context.store.history(intent.txId)).toMatchObject([
+      {
+        ordinal: 1,
+        event: "allocate",
+        fromState: null,
+        state: "ALLOCATED",
+        subState: null,
+        nodeId: instance?.nodeId,
+        token: fence.token,
+        reason: null,
+        count: 1,
+      },
+    ]);
+  });
+
+  it("aligns upwards only, and gives a new lane its first cursor", async () => {
+    const fence = await hold();
+    const align = (floor: number) => commitOne(context.store, { kind: "align", fence, floor });
+    expect(await align(4)).toEqual({ status: "aligned", cursor: 4 });
+    expect(await align(2)).toEqual({ status: "aligned", cursor: 4 });
+    expect(await align(9)).toEqual({ status: "aligned", cursor: 9 });
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([9]);
+  });
+
+  it("suspends and resumes", async () => {
+    const fence = await hold();
+    await commitOne(context.store, { kind: "suspend", fence, suspended: true });
+    expect(await context.store.loadLane(fence)).toMatchObject({ suspended: true });
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], 0))).toEqual([0]);
+    expect(await context.store.loadLane(fence)).toMatchObject({ suspended: true, cursor: 1 });
+    await commitOne(context.store, { kind: "suspend", fence, suspended: false });
+    expect(await context.store.loadLane(fence)).toMatchObject({ suspended: false, cursor: 1 });
+  });
+
+  it("applies several writes of one lane in order", async () => {
+    const fence = await hold();
+    const intents = [anIntent(fence.lane, { requestId: "1" }), anIntent(fence.lane, { requestId: "1" })] as const;
+    const outcomes = await context.store.commit([
+      { kind: "align", fence, floor: 3 },
+      { kind: "allocate", fence, floor: null, items: [{ intent: intents[0] }] },
+      { kind: "align", fence, floor: 20 },
+      { kind: "allocate", fence, floor: null, items: [{ intent: anIntent(fence.lane) }, { intent: intents[1] }] },
+    ]);
+    expect(outcomes).toMatchObject([
+      { status: "aligned", cursor: 3 },
+      { status: "allocated", items: [{ nonce: 3 }], cursor: 4 },
+      { status: "aligned", cursor: 20 },
+      { status: "allocated", items: [{ nonce: 20 }, { fate: "duplicate" }], cursor: 21 },
+    ]);
+  });
+
+  it("refuses a nonce that is taken, loudly, and consumes nothing", async () => {
+    const fence = await hold();
+    const intent = anIntent(fence.lane);
+    await allocate(context.store, fence, [intent], 0);
+    await expect(allocate(context.store, fence, [anIntent(fence.lane), intent], 0)).rejects.toBeInstanceOf(
+      BatchRefused,
+    );
+    expect(await cursorOf(fence)).toBe(1);
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], 0))).toEqual([1]);
+  });
+}

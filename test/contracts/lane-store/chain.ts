@@ -1,0 +1,113 @@
+import { expect, it } from "vitest";
+import type { Hash } from "../../../src/domain/lane.ts";
+import {
+  AT,
+  aLane,
+  allocate,
+  anIntent,
+  apply,
+  commitOne,
+  confirm,
+  holdLane,
+  mine,
+  step,
+  uniqueHash,
+} from "../../support/lane-samples.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+
+let nextChain = 1_000;
+
+export function chainContract(context: LaneStoreContext): void {
+  const onNewChain = () => holdLane(context.store, aLane(++nextChain));
+  const blocks = (from: number, hashes: readonly Hash[]) =>
+    hashes.map((hash, index) => ({ number: from + index, hash }));
+  const hashes = (count: number) => Array.from({ length: count }, () => uniqueHash());
+  const stored = (chainId: number) => context.store.confirmations(chainId, -1, 1_000);
+  const store = async (
+    fence: Awaited<ReturnType<typeof onNewChain>>,
+    list: ReturnType<typeof blocks>,
+    pruneBelow = 0,
+  ) => {
+    const outcome = await commitOne(context.store, { kind: "confirmations", fence, blocks: list, pruneBelow });
+    return outcome.status === "confirmations" ? outcome.newFork : outcome.status;
+  };
+
+  it("stores blocks once per chain and extends the same prefix", async () => {
+    const fence = await onNewChain();
+    const chain = hashes(6);
+    expect(await store(fence, blocks(10, chain.slice(0, 3)))).toBe(false);
+    expect(await store(fence, blocks(10, chain.slice(0, 3)))).toBe(false);
+    expect(await store(fence, blocks(11, chain.slice(1)))).toBe(false);
+    expect(await stored(fence.lane.chainId)).toEqual(blocks(10, chain));
+    expect(await context.store.confirmations(fence.lane.chainId, 12, 2)).toEqual(blocks(10, chain).slice(3, 5));
+  });
+
+  it("replaces from the first height that differs, also where the new fork is shorter", async () => {
+    const fence = await onNewChain();
+    const chain = hashes(6);
+    await store(fence, blocks(10, chain));
+    const fork = hashes(2);
+    expect(await store(fence, blocks(11, [chain[1] as Hash, ...fork]))).toBe(true);
+    expect(await stored(fence.lane.chainId)).toEqual(blocks(10, [...chain.slice(0, 2), ...fork]));
+    expect(await store(fence, blocks(13, [fork[1] as Hash]))).toBe(false);
+  });
+
+  it("prunes below, and keeps chains apart", async () => {
+    const [one, two] = [await onNewChain(), await onNewChain()];
+    const chain = hashes(5);
+    await store(one, blocks(1, chain));
+    await store(two, blocks(1, chain));
+    expect(await store(one, [], 4)).toBe(false);
+    expect(await stored(one.lane.chainId)).toEqual(blocks(4, chain.slice(3)));
+    expect(await stored(two.lane.chainId)).toEqual(blocks(1, chain));
+    expect(await store(one, blocks(2, chain.slice(1)), 4)).toBe(false);
+    expect(await stored(one.lane.chainId)).toEqual(blocks(4, chain.slice(3)));
+  });
+
+  it("takes several lists of one chain in one batch, in order", async () => {
+    const fence = await onNewChain();
+    const other = await holdLane(context.store, aLane(fence.lane.chainId));
+    const [a, b, c, x] = hashes(4) as [Hash, Hash, Hash, Hash];
+    const outcomes = await context.store.commit([
+      { kind: "confirmations", fence, blocks: blocks(1, [a, b]), pruneBelow: 0 },
+      { kind: "confirmations", fence: other, blocks: blocks(2, [b, c]), pruneBelow: 0 },
+      { kind: "confirmations", fence, blocks: blocks(2, [x]), pruneBelow: 1 },
+    ]);
+    expect(outcomes).toMatchObject([{ newFork: false }, { newFork: false }, { newFork: true }]);
+    expect(await stored(fence.lane.chainId)).toEqual(blocks(1, [a, x]));
+  });
+
+  it("stops watching what is settled and deep, and nothing else", async () => {
+    const fence = await holdLane(context.store);
+    const [deep, shallow] = [uniqueHash(), uniqueHash()];
+    const old = await confirm(context.store, fence, { blockNumber: 50, blockHash: deep });
+    const young = await confirm(context.store, fence, { blockNumber: 60, blockHash: shallow });
+    const open = await mine(context.store, fence, { blockNumber: 40, blockHash: deep });
+    await allocate(context.store, fence, [anIntent(fence.lane)]);
+    expect((await context.store.loadLane(fence))?.watched).toEqual([
+      { number: 50, hash: deep },
+      { number: 60, hash: shallow },
+    ]);
+    expect(await commitOne(context.store, { kind: "unwatch", fence, throughBlock: 50 })).toEqual({ status: "done" });
+    const lane = await context.store.loadLane(fence);
+    expect(lane?.watched).toEqual([{ number: 60, hash: shallow }]);
+    expect(lane?.tracking.map(({ txId }) => txId)).toEqual([open.intent.txId]);
+    expect(lane?.allocated).toBe(1);
+    const watched = await context.store.loadWatched(fence.lane, [deep, shallow]);
+    expect(watched.map(({ txId }) => txId)).toEqual([young.intent.txId]);
+    expect(await context.store.transaction(old.intent.txId)).toMatchObject({
+      state: "CONFIRMED",
+      receipt: old.receipt,
+    });
+  });
+
+  it("moves nothing that is past its watch", async () => {
+    const fence = await holdLane(context.store);
+    const { intent } = await confirm(context.store, fence, { blockNumber: 5 });
+    await commitOne(context.store, { kind: "unwatch", fence, throughBlock: 5 });
+    expect(await apply(context.store, fence, [step(intent.txId, AT.confirmed, "reorg", { receipt: null })])).toEqual([
+      "conflict",
+    ]);
+    expect(await context.store.transaction(intent.txId)).toMatchObject({ state: "CONFIRMED" });
+  });
+}

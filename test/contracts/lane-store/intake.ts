@@ -1,0 +1,238 @@
+import { expect, it } from "vitest";
+import { BatchRefused } from "../../../src/ports/lane-store.ts";
+import { aLane, allocate, anIntent, commitOne, holdLane } from "../../support/lane-samples.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+
+export function intakeContract(context: LaneStoreContext): void {
+  const waiting = async (lane: Parameters<typeof anIntent>[0]) => context.store.loadIntake([lane], 100);
+  const idOf = async (lane: Parameters<typeof anIntent>[0], txId: string) => {
+    const row = (await waiting(lane)).find(({ intent }) => intent.txId === txId);
+    if (row === undefined) throw new Error("not waiting");
+    return row.intakeId;
+  };
+
+  const asIntent = ({ gas: _, ...intent }: Partial<ReturnType<typeof anIntent>> = {}) => intent;
+
+  it("shows what waits, in call order, for the lanes asked for", async () => {
+    const [one, two, three] = [aLane(1), aLane(2), aLane(3)];
+    const intents = [
+      anIntent(two),
+      anIntent(one, { requestId: "x", metadata: { a: 1 } }),
+      anIntent(three),
+      anIntent(one),
+    ];
+    await context.subject.intake(...intents);
+    const rows = await context.store.loadIntake([one, two], 100);
+    expect(rows.map(({ intent }) => intent.txId)).toEqual([intents[0], intents[1], intents[3]].map((i) => i?.txId));
+    expect(rows[1]?.intent).toMatchObject(asIntent(intents[1]));
+    expect(await context.store.loadIntake([one, two], 1)).toHaveLength(1);
+    expect(await context.store.loadIntake([], 10)).toEqual([]);
+  });
+
+  it("is CREATED to everyone who asks", async () => {
+    const lane = aLane();
+    const intent = anIntent(lane, { requestId: "c", payload: { data: "0x1234" }, metadata: { m: [1] } });
+    await context.subject.intake(intent);
+    const record = await context.store.transaction(intent.txId);
+    expect(record).toMatchObject({
+      state: "CREATED",
+      nonce: null,
+      gas: null,
+      payload: intent.payload,
+      metadata: { m: [1] },
+    });
+    expect(await context.store.transactionByRequest(lane, "c")).toEqual(record);
+    expect(await context.store.history(intent.txId)).toMatchObject([{ ordinal: 1, event: "accept", state: "CREATED" }]);
+    expect(await context.store.findByRequestIds(lane, ["c"])).toEqual([
+      { txId: intent.txId, lane, requestId: "c", nonce: null, state: "CREATED", fingerprint: intent.fingerprint },
+    ]);
+  });
+
+  it("becomes a transaction under the same id, created when it was accepted", async () => {
+    const fence = await holdLane(context.store);
+    const intent = anIntent(fence.lane, { requestId: "t" });
+    await context.subject.intake(intent);
+    await context.subject.tick();
+    const accepted = await context.store.transaction(intent.txId);
+    const intakeId = await idOf(fence.lane, intent.txId);
+    const items = [{ intent: anIntent(fence.lane) }, { intent, intakeId }];
+    const outcome = await commitOne(context.store, { kind: "allocate", fence, floor: 0, items });
+    expect(outcome).toMatchObject({ items: [{ nonce: 0 }, { nonce: 1 }] });
+    expect(await waiting(fence.lane)).toEqual([]);
+    expect(await context.store.transaction(intent.txId)).toMatchObject({
+      state: "ALLOCATED",
+      nonce: 1,
+      gas: intent.gas,
+      createdAt: accepted?.createdAt,
+    });
+    expect(await context.store.history(intent.txId)).toMatchObject([
+      { ordinal: 1, event: "accept", fromState: null, state: "CREATED", nodeId: null, token: null },
+      { ordinal: 2, event: "allocate", fromState: "CREATED", state: "ALLOCATED", token: fence.token },
+    ]);
+  });
+
+  it("is a repeat of itself when allocated again, with or without a request id", async () => {
+    const fence = await holdLane(context.store);
+    for (const requestId of ["again", null]) {
+      const intent = anIntent(fence.lane, { requestId });
+      await context.subject.intake(intent);
+      const intakeId = await idOf(fence.lane, intent.txId);
+      const write = { kind: "allocate", fence, floor: 0, items: [{ intent, intakeId }] } as const;
+      expect(await commitOne(context.store, write)).toMatchObject({ items: [{ fate: "created" }] });
+      expect(await commitOne(context.store, write)).toMatchObject({
+        items: [{ fate: "duplicate", samePayload: true, existing: { txId: intent.txId } }],
+      });
+    }
+    expect((await context.store.loadLane(fence))?.cursor).toBe(2);
+  });
+
+  it("refuses an intake row that does not wait", async () => {
+    const fence = await holdLane(context.store);
+    const items = [{ intent: anIntent(fence.lane), intakeId: 999_999 }];
+    await expect(commitOne(context.store, { kind: "allocate", fence, floor: 0, items })).rejects.toBeInstanceOf(
+      BatchRefused,
+    );
+    expect((await context.store.loadLane(fence))?.cursor).toBeNull();
+  });
+
+  it("lets a stored request id win over what waits", async () => {
+    const fence = await holdLane(context.store);
+    const first = anIntent(fence.lane, { requestId: "dup" });
+    await allocate(context.store, fence, [first]);
+    const late = anIntent(fence.lane, { requestId: "dup" });
+    await context.subject.intake(late);
+    const intakeId = await idOf(fence.lane, late.txId);
+    const items = [{ intent: late, intakeId }];
+    expect(await commitOne(context.store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
+      items: [{ fate: "duplicate", samePayload: true, existing: { txId: first.txId } }],
+    });
+    expect((await context.store.findByRequestIds(fence.lane, ["dup"])).map(({ txId }) => txId)).toEqual([first.txId]);
+    expect(await waiting(fence.lane)).toHaveLength(1);
+  });
+
+  it("becomes another name of what existed", async () => {
+    const fence = await holdLane(context.store);
+    const first = anIntent(fence.lane, { requestId: "alias" });
+    await allocate(context.store, fence, [first]);
+    const late = anIntent(fence.lane, { requestId: "alias" });
+    await context.subject.intake(late);
+    const fates = [{ intakeId: await idOf(fence.lane, late.txId), fate: "alias", of: first.txId } as const];
+    expect(await commitOne(context.store, { kind: "settleIntake", fence, fates })).toEqual({ status: "done" });
+    expect(await waiting(fence.lane)).toEqual([]);
+    expect(await context.store.transaction(late.txId)).toEqual(await context.store.transaction(first.txId));
+    expect(await context.store.history(late.txId)).toEqual(await context.store.history(first.txId));
+    const listed = await context.store.transactions({ signer: fence.lane.signer, order: "oldest", limit: 10 });
+    expect(listed.map(({ txId }) => txId)).toEqual([first.txId]);
+    expect(await commitOne(context.store, { kind: "settleIntake", fence, fates })).toEqual({ status: "done" });
+  });
+
+  it("is refused for good: no nonce, a reason, both steps, one completion, counted once", async () => {
+    const fence = await holdLane(context.store);
+    const intent = anIntent(fence.lane, {
+      requestId: "bad",
+      metadata: { k: "v" },
+      payload: { type: "legacy", gasPrice: 1n },
+    });
+    await context.subject.intake(intent);
+    const fates = [
+      {
+        intakeId: await idOf(fence.lane, intent.txId),
+        fate: "refused",
+        event: "refuse",
+        reason: "it reverts",
+      } as const,
+    ];
+    const settle = () => commitOne(context.store, { kind: "settleIntake", fence, fates });
+    await settle();
+    await settle();
+    expect(await context.store.transaction(intent.txId)).toMatchObject({
+      state: "FAILED_FINAL",
+      subState: "REJECTED",
+      nonce: null,
+      gas: null,
+      lastError: "it reverts",
+      metadata: { k: "v" },
+      payload: intent.payload,
+    });
+    expect(await context.store.history(intent.txId)).toMatchObject([
+      { ordinal: 1, event: "accept" },
+      {
+        ordinal: 2,
+        event: "refuse",
+        fromState: "CREATED",
+        subState: "REJECTED",
+        reason: "it reverts",
+        token: fence.token,
+      },
+    ]);
+    const feed = (await context.store.completions(0, 100_000)).filter(({ txId }) => txId === intent.txId);
+    expect(feed).toMatchObject([
+      { state: "FAILED_FINAL", subState: "REJECTED", settled: true, nonce: null, txHash: null },
+    ]);
+    expect((await context.store.lanes(fence.lane.signer))[0]).toMatchObject({ failed: 1, pending: 0, cursor: null });
+    const again = await allocate(context.store, fence, [
+      anIntent(fence.lane, { requestId: "bad", payload: intent.payload }),
+    ]);
+    expect(again).toMatchObject([
+      { fate: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL", nonce: null } },
+    ]);
+  });
+
+  it("does not take the request id away from its owner when refused", async () => {
+    const fence = await holdLane(context.store);
+    const owner = anIntent(fence.lane, { requestId: "owned" });
+    await allocate(context.store, fence, [owner]);
+    const [reused, rejected] = [
+      anIntent(fence.lane, { requestId: "owned", payload: { value: 77n } }),
+      anIntent(fence.lane, { requestId: "owned", payload: { value: 78n } }),
+    ] as const;
+    await context.subject.intake(reused, rejected);
+    const fates = [
+      {
+        intakeId: await idOf(fence.lane, reused.txId),
+        fate: "refused",
+        event: "refuseReusedRequestId",
+        reason: "reused",
+      },
+      { intakeId: await idOf(fence.lane, rejected.txId), fate: "refused", event: "refuse", reason: "reverts" },
+    ] as const;
+    await commitOne(context.store, { kind: "settleIntake", fence, fates });
+    expect(await context.store.transaction(reused.txId)).toMatchObject({ subState: "REQUEST_ID_REUSED", nonce: null });
+    expect(await context.store.transaction(rejected.txId)).toMatchObject({ subState: "REJECTED", nonce: null });
+    expect((await context.store.transactionByRequest(fence.lane, "owned"))?.txId).toBe(owner.txId);
+    const found = await context.store.transactions({ requestId: "owned", order: "oldest", limit: 10 });
+    expect(found.map(({ txId }) => txId)).toEqual([owner.txId, reused.txId, rejected.txId]);
+  });
+
+  it("gives a request id that was refused twice at once to the first", async () => {
+    const fence = await holdLane(context.store);
+    const twins = [1, 2].map(() => anIntent(fence.lane, { requestId: "twins" }));
+    await context.subject.intake(...twins);
+    const fates = (await waiting(fence.lane)).map(
+      ({ intakeId }) => ({ intakeId, fate: "refused", event: "refuse", reason: "reverts" }) as const,
+    );
+    const late = anIntent(fence.lane, { requestId: "twins" });
+    const outcomes = await context.store.commit([
+      { kind: "settleIntake", fence, fates },
+      { kind: "allocate", fence, floor: 0, items: [{ intent: late }] },
+    ]);
+    expect(outcomes).toMatchObject([
+      { status: "done" },
+      { items: [{ fate: "duplicate", existing: { txId: twins[0]?.txId } }] },
+    ]);
+    expect((await context.store.transactionByRequest(fence.lane, "twins"))?.txId).toBe(twins[0]?.txId);
+    expect(await waiting(fence.lane)).toEqual([]);
+  });
+
+  it("is settled by the owner of its lane alone", async () => {
+    const [fence, stranger] = [await holdLane(context.store), await holdLane(context.store)];
+    const intent = anIntent(fence.lane);
+    await context.subject.intake(intent);
+    const fates = [
+      { intakeId: await idOf(fence.lane, intent.txId), fate: "refused", event: "refuse", reason: "not mine" } as const,
+    ];
+    await commitOne(context.store, { kind: "settleIntake", fence: stranger, fates });
+    expect(await waiting(fence.lane)).toHaveLength(1);
+    expect(await context.store.transaction(intent.txId)).toMatchObject({ state: "CREATED" });
+  });
+}

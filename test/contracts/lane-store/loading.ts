@@ -1,0 +1,136 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import {
+  AT,
+  aLane,
+  allocate,
+  anAttempt,
+  anIntent,
+  apply,
+  confirm,
+  holdLane,
+  mine,
+  step,
+  uniqueHash,
+} from "../../support/lane-samples.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+
+export function loadingContract(context: LaneStoreContext): void {
+  it("loads an empty lane", async () => {
+    const fence = await holdLane(context.store);
+    expect(await context.store.loadLane(fence)).toEqual({
+      cursor: null,
+      suspended: false,
+      tracking: [],
+      allocated: 0,
+      watched: [],
+    });
+  });
+
+  it("loads nothing for a term that is over, expired or never was", async () => {
+    const fence = await holdLane(context.store);
+    expect(await context.store.loadLane({ ...fence, token: 2 })).toBeNull();
+    expect(await context.store.loadLane({ ...fence, instanceId: randomUUID() })).toBeNull();
+    expect(await context.store.loadLane({ ...fence, lane: aLane() })).toBeNull();
+    await context.subject.expire(fence.instanceId);
+    expect(await context.store.loadLane(fence)).toBeNull();
+  });
+
+  it("loads everything an owner takes up: tracked by nonce with every hash, allocated counted, watched blocks", async () => {
+    const fence = await holdLane(context.store);
+    const block = { blockNumber: 9, blockHash: uniqueHash() };
+    await confirm(context.store, fence, block);
+    await confirm(context.store, fence, block);
+    const mined = await mine(context.store, fence, { blockNumber: 10, blockHash: uniqueHash() });
+    const open = anIntent(fence.lane, { requestId: "open" });
+    await allocate(context.store, fence, [open, anIntent(fence.lane), anIntent(fence.lane)]);
+    const attempts = [anAttempt(1), anAttempt(2)] as const;
+    await apply(context.store, fence, [
+      step(open.txId, AT.allocated, "sign", { attempt: attempts[0], claim: { ordinal: 1 } }),
+    ]);
+    await apply(context.store, fence, [step(open.txId, AT.pending, "resubmit", { attempt: attempts[1] })]);
+    const lane = await context.store.loadLane(fence);
+    const visible = ({ rawTransaction, ...attempt }: (typeof attempts)[0]) => attempt;
+    expect(lane).toMatchObject({ cursor: 6, suspended: false, allocated: 2 });
+    expect(lane?.watched).toEqual([{ number: 9, hash: block.blockHash }]);
+    expect(lane?.tracking).toEqual([
+      {
+        txId: mined.intent.txId,
+        nonce: 2,
+        state: "TRACKING",
+        subState: "MINED",
+        attempts: [visible(mined.attempt)],
+        receipt: mined.receipt,
+        submitAttempts: 1,
+        createdAt: (await context.store.transaction(mined.intent.txId))?.createdAt,
+        requestId: null,
+      },
+      {
+        txId: open.txId,
+        nonce: 3,
+        state: "TRACKING",
+        subState: "PENDING",
+        attempts: attempts.map(visible),
+        receipt: null,
+        submitAttempts: 1,
+        createdAt: (await context.store.transaction(open.txId))?.createdAt,
+        requestId: "open",
+      },
+    ]);
+  });
+
+  it("loads allocated rows page by page, from a nonce on", async () => {
+    const fence = await holdLane(context.store);
+    const intents = Array.from({ length: 7 }, () => anIntent(fence.lane));
+    await allocate(context.store, fence, intents, 100);
+    await apply(context.store, fence, [step(intents[1]?.txId ?? "", AT.allocated, "sign", { attempt: anAttempt() })]);
+    const page = async (fromNonce: number, limit: number) =>
+      (await context.store.loadAllocated(fence.lane, fromNonce, limit)).map(({ nonce }) => nonce);
+    expect(await page(0, 3)).toEqual([100, 102, 103]);
+    expect(await page(104, 3)).toEqual([104, 105, 106]);
+    expect(await page(107, 3)).toEqual([]);
+    expect(await context.store.loadAllocated(aLane(), 0, 3)).toEqual([]);
+  });
+
+  it("refuses to hand out bytes that are not there", async () => {
+    const fence = await holdLane(context.store);
+    const intent = anIntent(fence.lane);
+    await allocate(context.store, fence, [intent]);
+    await expect(context.store.loadRawTransactions([{ txId: intent.txId, ordinal: 1 }])).rejects.toThrow();
+    expect(await context.store.loadRawTransactions([])).toEqual([]);
+  });
+
+  it("finds settled and watched rows by the block they were mined in", async () => {
+    const fence = await holdLane(context.store);
+    const [a, b] = [uniqueHash(), uniqueHash()];
+    const first = await confirm(context.store, fence, { blockNumber: 1, blockHash: a });
+    const second = await confirm(context.store, fence, { blockNumber: 2, blockHash: b });
+    await mine(context.store, fence, { blockNumber: 2, blockHash: b });
+    const found = await context.store.loadWatched(fence.lane, [a, b, uniqueHash()]);
+    expect(found.map(({ txId, state, receipt }) => ({ txId, state, receipt }))).toEqual([
+      { txId: first.intent.txId, state: "CONFIRMED", receipt: first.receipt },
+      { txId: second.intent.txId, state: "CONFIRMED", receipt: second.receipt },
+    ]);
+    expect(found[0]?.attempts.map(({ txHash }) => txHash)).toEqual([first.attempt.txHash]);
+    expect(await context.store.loadWatched(fence.lane, [])).toEqual([]);
+  });
+
+  it("finds request ids of one lane only", async () => {
+    const [one, two] = [await holdLane(context.store), await holdLane(context.store)];
+    const intent = anIntent(one.lane, { requestId: "mine" });
+    await allocate(context.store, one, [intent]);
+    expect(await context.store.findByRequestIds(one.lane, ["mine", "mine", "other"])).toEqual([
+      {
+        txId: intent.txId,
+        lane: one.lane,
+        requestId: "mine",
+        nonce: 0,
+        state: "ALLOCATED",
+        fingerprint: intent.fingerprint,
+      },
+    ]);
+    expect(await context.store.findByRequestIds(two.lane, ["mine"])).toEqual([]);
+    expect(await context.store.findByRequestIds({ ...one.lane, chainId: 99 }, ["mine"])).toEqual([]);
+    expect(await context.store.findByRequestIds(one.lane, [])).toEqual([]);
+  });
+}

@@ -1,0 +1,18 @@
+import type { Intent } from "../../src/domain/transaction.ts";
+import type { LaneStore } from "../../src/ports/lane-store.ts";
+import type { LeaseStore } from "../../src/ports/lease-store.ts";
+import type { QueryStore } from "../../src/ports/query-store.ts";
+
+export type Store = LeaseStore & LaneStore & QueryStore & { close(): Promise<void> };
+
+/** One database, fresh for each suite, that several stores can be connected to. */
+export interface StoreSubject {
+  connect(): Promise<Store>;
+  /** Puts the heartbeat of an instance into the past, by the database's clock. */
+  expire(instanceId: string): Promise<void>;
+  /** Lets the database's clock go on by a little, so that two moments differ. */
+  tick(): Promise<void>;
+  /** A caller's own transaction, committed, with these intents in this order. */
+  intake(...intents: readonly Intent[]): Promise<void>;
+  close(): Promise<void>;
+}
