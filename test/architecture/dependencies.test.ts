@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { readPackage } from "./package.ts";
+import { importsOf, packageOf } from "./rules/imports.ts";
+import { type Lock, missingPlatforms, unportable } from "./rules/lock.ts";
+import { readCode, readText } from "./tree.ts";
+
+const manifest = readPackage();
+const lock = (JSON.parse(readText("package-lock.json")) as { readonly packages: Lock }).packages;
+
+/** docs/dependencies.md says why each of these is there all the same. */
+const NOT_IMPORTED = ["@clack/prompts", "light-my-request"];
+
+describe("dependencies", () => {
+  it("are at most twelve at run time, none of them by range", () => {
+    const all = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.peerDependencies };
+    expect(Object.keys(manifest.dependencies).length).toBeLessThanOrEqual(12);
+    expect(Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+  });
+
+  it("are each imported by the source, but for those that say why not", () => {
+    const used = new Set(
+      readCode("src")
+        .flatMap(importsOf)
+        .map(({ target }) => packageOf(target)),
+    );
+    expect(Object.keys(manifest.dependencies).filter((name) => !used.has(name))).toEqual(NOT_IMPORTED);
+  });
+
+  it.each([
+    ["Run time", manifest.dependencies],
+    ["Optional peers", manifest.peerDependencies],
+    ["Development", manifest.devDependencies],
+  ] as const)(
+    "of the kind %s are all in docs/dependencies.md with a reason, and nothing else is",
+    (title, declared) => {
+      const reasons = reasonsUnder(title);
+      expect([...reasons.keys()].sort()).toEqual(Object.keys(declared).sort());
+      for (const [name, reason] of reasons) expect(reason.length, `reason for ${name}`).toBeGreaterThan(20);
+    },
+  );
+});
+
+/** The rows of the table under a heading: name → reason. */
+function reasonsUnder(title: string): ReadonlyMap<string, string> {
+  const section =
+    readText("docs/dependencies.md")
+      .split(/^## /m)
+      .find((text) => text.startsWith(`${title}\n`)) ?? "";
+  return new Map(
+    [...section.matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)].map(([, name = "", reason = ""]) => [name, reason]),
+  );
+}
+
+describe("the lock file", () => {
+  it("installs on linux and macOS, x64 and arm64", () => {
+    expect(missingPlatforms(lock)).toEqual([]);
+  });
+
+  it("names no registry, and checks what it downloads", () => {
+    expect(unportable(lock)).toEqual([]);
+  });
+
+  it("is the one of this package.json", () => {
+    const { dependencies, devDependencies } = manifest;
+    expect(lock[""]).toMatchObject({ dependencies, devDependencies });
+  });
+});
+
+describe("the rules about the lock file", () => {
+  const family = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, "1.0.0"]));
+  const all = ["linux-x64-gnu", "linux-arm64-gnu", "darwin-x64", "darwin-arm64"].map((platform) => `@tool/${platform}`);
+  const locked = (listed: readonly string[], present: readonly string[]): Lock => ({
+    "node_modules/tool": { integrity: "sha512-", optionalDependencies: family(listed) },
+    ...Object.fromEntries(present.map((name) => [`node_modules/${name}`, { integrity: "sha512-" }])),
+  });
+
+  it("see a platform that npm dropped", () => {
+    expect(missingPlatforms(locked(all, all))).toEqual([]);
+    expect(missingPlatforms(locked(all, all.slice(0, 3)))).toEqual(["node_modules/tool: @tool/darwin-arm64"]);
+  });
+
+  it("see a platform that never was", () => {
+    const some = all.slice(1);
+    expect(missingPlatforms(locked(some, some))).toEqual(["node_modules/tool: nothing for linux-x64"]);
+  });
+
+  it("see an address, and a package without a checksum", () => {
+    const integrity = "sha512-";
+    expect(
+      unportable({
+        "": {},
+        "node_modules/a": { integrity },
+        "node_modules/b": { integrity, resolved: "https://registry.example/b.tgz" },
+        "node_modules/c": {},
+      }),
+    ).toEqual(["node_modules/b", "node_modules/c"]);
+  });
+});

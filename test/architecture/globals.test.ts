@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { bannedGlobals } from "./rules/globals.ts";
+import { parseSource, readCode } from "./tree.ts";
+
+/** Who may touch time, chance, environment and output. */
+const AT_HOME = /^src\/(adapters\/system|main)\//;
+/** Runs in a browser, where nobody hands it a clock. */
+const PAGE = "src/adapters/dashboard/public/";
+/** The SDK runs in the caller's process and has no ports; it may wait, and nothing more. */
+const CLIENT_WAITS = ["src/client/wait.ts: setTimeout", "src/client/wait.ts: AbortSignal.timeout"];
+
+describe("time, chance, environment and output", () => {
+  it("live in adapters/system and main alone", () => {
+    const elsewhere = readCode("src").filter(({ path }) => !AT_HOME.test(path) && !path.startsWith(PAGE));
+    const uses = elsewhere.flatMap(bannedGlobals);
+    expect(uses.filter((use) => !CLIENT_WAITS.includes(use.replace(/:\d+:/, ":")))).toEqual([]);
+  });
+
+  it("are found where they live, so that the rule is known to see", () => {
+    const uses = readCode("src/adapters/system").flatMap(bannedGlobals).join("\n");
+    for (const name of ["performance", "new Date()", "setTimeout", "Math.random", "process.env"]) {
+      expect(uses).toContain(name);
+    }
+  });
+});
+
+describe("the rule about globals", () => {
+  it.each([
+    ["Date.now();"],
+    ["const at = new Date();"],
+    ["const at = Date();"],
+    ["setTimeout(f, 1);"],
+    ["globalThis.setTimeout(f, 1);"],
+    ["const wait = setInterval;"],
+    ["const f = { setImmediate };"],
+    ["Math.random();"],
+    [`process.env["HOME"];`],
+    ["const { env } = process;"],
+    ["process.on('exit', f);"],
+    ["console.log(1);"],
+    ["performance.now();"],
+    ["AbortSignal.timeout(5);"],
+    [`import { setTimeout as sleep } from "node:timers/promises";`],
+    [`import process from "node:process";`],
+    ["const x = (setTimeout as unknown) as Clock;"],
+  ])("refuses %s", (text) => {
+    expect(bannedGlobals(parseSource("src/domain/a.ts", text))).not.toEqual([]);
+  });
+
+  it.each([
+    ["new Date(0); new Date(row.at);"],
+    ["clock.setTimeout(f, 1);"],
+    ["const o = { console: 1, setTimeout() {} };"],
+    ["type Timer = ReturnType<typeof setTimeout>;"],
+    ["process.platform; process.kill(pid, 0);"],
+    [`const text = "Date.now() console.log"; // Math.random()`],
+    ["clearTimeout(timer);"],
+  ])("lets %s pass", (text) => {
+    expect(bannedGlobals(parseSource("src/domain/a.ts", text))).toEqual([]);
+  });
+});

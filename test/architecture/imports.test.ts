@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { entryFiles } from "./package.ts";
+import { deadExports } from "./rules/exports.ts";
+import { cycles, unreachable, wrongDirections } from "./rules/imports.ts";
+import { listFiles, parseSource, readCode } from "./tree.ts";
+
+const source = readCode("src");
+
+describe("the source tree", () => {
+  it("imports one way: domain ← ports ← application ← adapters ← main", () => {
+    expect(wrongDirections(source)).toEqual([]);
+  });
+
+  it("has no ring of files that load each other", () => {
+    expect(cycles(source)).toEqual([]);
+  });
+
+  it("is reached from its entries, every file of it", () => {
+    expect(entryFiles().filter((path) => !listFiles("src").includes(path))).toEqual([]);
+    expect(unreachable(source, entryFiles())).toEqual([]);
+  });
+
+  it("exports nothing that nobody uses", () => {
+    const files = [...source, ...readCode("test"), ...readCode("bench"), ...readCode("scripts")];
+    expect(deadExports(source, { files, entries: entryFiles() })).toEqual([]);
+  });
+});
+
+describe("the rules about imports", () => {
+  it.each([
+    ["src/domain/a.ts", `import { x } from "../ports/clock.ts";`],
+    ["src/domain/a.ts", `import type { X } from "../ports/clock.ts";`],
+    ["src/domain/a.ts", `import { readFile } from "node:fs";`],
+    ["src/ports/a.ts", `import { createHash } from "node:crypto";`],
+    ["src/application/a.ts", `import { x } from "../adapters/system/clock.ts";`],
+    ["src/application/stages/1-create/a.ts", `const x = await import("../../../adapters/evm/chain.ts");`],
+    ["src/application/a.ts", `import { Pool } from "pg";`],
+    ["src/application/a.ts", `import { Buffer } from "node:buffer";`],
+    ["src/adapters/http/a.ts", `import { x } from "../postgres/migrate.ts";`],
+    ["src/adapters/http/a.ts", `export * from "../evm/chain.ts";`],
+    ["src/adapters/evm/a.ts", `import { x } from "../../application/api.ts";`],
+    ["src/adapters/evm/a.ts", `type X = import("../../application/api.ts").X;`],
+    ["src/adapters/postgres/a.ts", `new Worker(new URL("../evm/signers/worker/sign.js", import.meta.url));`],
+    ["src/adapters/postgres/a.ts", `import { keccak256 } from "viem/utils";`],
+    ["src/adapters/system/a.ts", `import { x } from "../../main/version.ts";`],
+    ["src/adapters/cli/a.ts", `import { x } from "../../application/api.ts";`],
+    ["src/adapters/dashboard/public/a.js", `import { x } from "../files.ts";`],
+    ["src/client/a.ts", `import { Create } from "../contract/create.ts";`],
+    ["src/client/a.ts", `import { Create, type Created } from "../contract/create.ts";`],
+    ["src/client/a.ts", `import { request } from "undici";`],
+    ["src/contract/a.ts", `import type { X } from "../application/api.ts";`],
+    ["src/domain/a.ts", `import { x } from "../../test/support/world.ts";`],
+    ["src/elsewhere/a.ts", ""],
+  ])("%s: %s is refused", (path, text) => {
+    expect(wrongDirections([parseSource(path, text)])).toHaveLength(1);
+  });
+
+  it.each([
+    ["src/domain/a.ts", `import { createHash } from "node:crypto";`],
+    ["src/client/a.ts", `import { type Create, type Created } from "../contract/create.ts";`],
+    ["src/main/a.ts", `const { migrate } = await import("../adapters/postgres/migrate.ts");`],
+    ["src/adapters/evm/a.ts", `import { sign } from "viem/accounts"; import x from "@bitauth/libauth";`],
+    ["src/application/a.ts", `const text = 'import { Pool } from "pg"'; // import "pg"`],
+  ])("%s: %s is fine", (path, text) => {
+    expect(wrongDirections([parseSource(path, text)])).toEqual([]);
+  });
+
+  it("sees a ring, but not one of types alone", () => {
+    const ring = (kind: string) => [
+      parseSource("src/domain/a.ts", `import { b } from "./b.ts";`),
+      parseSource("src/domain/b.ts", `import { c } from "./c.ts";`),
+      parseSource("src/domain/c.ts", `import ${kind} { a } from "./a.ts";`),
+    ];
+    expect(cycles(ring(""))).toEqual(["src/domain/a.ts → src/domain/b.ts → src/domain/c.ts → src/domain/a.ts"]);
+    expect(cycles(ring("type"))).toEqual([]);
+  });
+
+  it("sees a file that nothing leads to", () => {
+    const files = [
+      parseSource("src/index.ts", `export { a } from "./domain/a.ts";`),
+      parseSource("src/domain/a.ts", `new Worker(new URL("./worker.js", import.meta.url));`),
+      parseSource("src/domain/worker.js", ""),
+      parseSource("src/domain/forgotten.ts", `import { a } from "./a.ts";`),
+    ];
+    expect(unreachable(files, ["src/index.ts"])).toEqual(["src/domain/forgotten.ts"]);
+  });
+
+  it("sees an export that nobody uses", () => {
+    const files = [
+      parseSource("src/domain/a.ts", "export const used = 1; export function dead() {} export const own = used;"),
+      parseSource("src/domain/b.ts", `import { own } from "./a.ts"; export class Dead {} export interface Shape {}`),
+    ];
+    expect(deadExports(files, { files, entries: [] })).toEqual(["src/domain/a.ts: dead", "src/domain/b.ts: Dead"]);
+  });
+});

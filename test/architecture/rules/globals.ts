@@ -1,0 +1,64 @@
+import { isNode, lineOf, type Node, nameOf, type SourceFile, walk } from "../tree.ts";
+import { importsOf } from "./imports.ts";
+
+/** Time, chance, environment and output: what a test could not own if it were reached for directly. */
+const GLOBALS = new Set(["console", "performance", "setImmediate", "setInterval", "setTimeout"]);
+/** `process` also tells the platform and ends other processes; these of it belong to whoever owns the process. */
+const MEMBERS = new Set([
+  "AbortSignal.timeout",
+  "Date.now",
+  "Math.random",
+  "crypto.getRandomValues",
+  "crypto.randomUUID",
+  ...["argv", "cwd", "env", "exit", "exitCode", "hrtime", "nextTick", "on", "once", "stderr", "stdin", "stdout"].map(
+    (name) => `process.${name}`,
+  ),
+]);
+const MODULES = new Set(["node:console", "node:perf_hooks", "node:process", "node:timers", "node:timers/promises"]);
+
+/** Each use of what only `adapters/system` and `main` may touch. */
+export function bannedGlobals(file: SourceFile): readonly string[] {
+  const found = importsOf(file)
+    .filter(({ target }) => MODULES.has(target))
+    .map(({ target, line }) => `${file.path}:${line}: ${target}`);
+  walk(file.program, (node, [parent]) => {
+    if (isTypeLevel(node)) return false;
+    const name = bannedUse(node, parent);
+    if (name !== null) found.push(`${file.path}:${lineOf(file, node.start)}: ${name}`);
+    return undefined;
+  });
+  return found;
+}
+
+function bannedUse(node: Node, parent: Node | undefined): string | null {
+  if (node.type === "Identifier") return isReference(node, parent) && isBannedName(node, parent) ? nameOf(node) : null;
+  if (node.type === "NewExpression" || node.type === "CallExpression") return currentDate(node);
+  if (node.type !== "MemberExpression") return null;
+  const member = `${nameOf(node.object)}.${nameOf(node.property)}`;
+  if (MEMBERS.has(member)) return member;
+  return nameOf(node.object) === "globalThis" && GLOBALS.has(nameOf(node.property) ?? "") ? member : null;
+}
+
+/** `process` may be asked for a member; handed on or taken apart, nobody sees what is asked. */
+function isBannedName({ name }: Node, parent: Node | undefined): boolean {
+  return GLOBALS.has(String(name)) || (name === "process" && parent?.type !== "MemberExpression");
+}
+
+/** `new Date()` is now; with an argument it is a conversion. `Date()` is now whatever is passed. */
+function currentDate({ type, callee, arguments: given }: Node): string | null {
+  if (nameOf(callee) !== "Date") return null;
+  return type === "CallExpression" || (Array.isArray(given) && given.length === 0) ? "new Date()" : null;
+}
+
+/** Not the name of a member, a key or a parameter. */
+function isReference(node: Node, parent: Node | undefined): boolean {
+  if (parent === undefined) return true;
+  if (parent.type === "MemberExpression") return parent.object === node || parent.computed === true;
+  if (parent.type === "Property") return parent.value === node;
+  return !["MethodDefinition", "PropertyDefinition"].includes(parent.type);
+}
+
+/** `typeof setTimeout` in a type calls nobody. */
+function isTypeLevel({ type, expression }: Node): boolean {
+  return type.startsWith("TS") && !isNode(expression);
+}

@@ -1,0 +1,15 @@
+import type { SourceFile } from "../tree.ts";
+
+const PARTS = {
+  "what it reads": /\breads?\b/i,
+  "what it writes": /\bwrites?\b/i,
+  "what a crash leaves": /\bcrash\b/i,
+};
+
+/** What the header of a stage leaves unsaid. A header stands before everything else. */
+export function unsaid({ path, text }: SourceFile): readonly string[] {
+  const header = /^\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? "";
+  return Object.entries(PARTS)
+    .filter(([, words]) => !words.test(header))
+    .map(([part]) => `${path}: ${part}`);
+}

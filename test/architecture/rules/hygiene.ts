@@ -1,0 +1,52 @@
+import { isNode, lineOf, type Node, nameOf, nodesIn, type SourceFile, walk } from "../tree.ts";
+import { importsOf } from "./imports.ts";
+
+const RUNNERS = new Set(["describe", "it", "suite", "test"]);
+/** `fails` and `todo` are skips that look like passes. */
+const EVASIONS = new Set(["fails", "only", "retry", "runIf", "skip", "skipIf", "todo"]);
+const TIMERS = new Set(["setInterval", "setTimeout"]);
+
+/** Tests that may not run, run alone, or run until they pass; and waits for time instead of for a fact. */
+export function dishonest(file: SourceFile): readonly string[] {
+  const found = importsOf(file)
+    .filter(({ target }) => /^node:timers(\/promises)?$/.test(target))
+    .map(({ line }) => `${file.path}:${line}: sleeps`);
+  walk(file.program, (node) => {
+    const what = evasion(node) ?? sleep(node);
+    if (what !== null) found.push(`${file.path}:${lineOf(file, node.start)}: ${what}`);
+    return undefined;
+  });
+  return found;
+}
+
+/** `it.skip`, `describe.skipIf`, `test.concurrent.only`, `context.skip()`, `{ retry: 3 }`. */
+function evasion(node: Node): string | null {
+  if (node.type === "MemberExpression") {
+    const name = nameOf(node.property) ?? "";
+    return EVASIONS.has(name) && isRunner(node.object) ? name : null;
+  }
+  if (node.type !== "CallExpression" || !isRunner(node.callee)) return null;
+  const keys = nodesIn(node.arguments).flatMap(({ properties }) => nodesIn(properties));
+  return keys.map(({ key }) => nameOf(key) ?? "").find((key) => EVASIONS.has(key)) ?? null;
+}
+
+function isRunner(value: unknown): boolean {
+  const name = nameOf(value);
+  if (name !== null) return RUNNERS.has(name) || /^(context|task)$/.test(name);
+  return isNode(value) && value.type === "MemberExpression" && isRunner(value.object);
+}
+
+/** A timer of a fixed length, or the real clock asked to sleep. The manual clock sleeps in no time. */
+function sleep({ type, callee, arguments: given }: Node): string | null {
+  if (type !== "CallExpression") return null;
+  if (TIMERS.has(nameOf(callee) ?? "")) {
+    const delay = nodesIn(given)[1];
+    return delay !== undefined && isFixed(delay) ? "sleeps" : null;
+  }
+  if (!isNode(callee) || callee.type !== "MemberExpression") return null;
+  return nameOf(callee.property) === "sleep" && nameOf(callee.object) === "systemClock" ? "sleeps" : null;
+}
+
+function isFixed({ type, value, name }: Node): boolean {
+  return (type === "Literal" && value !== 0) || (type === "Identifier" && /^[A-Z0-9_]+$/.test(String(name)));
+}

@@ -1,0 +1,178 @@
+import { isNode, lineOf, type Node, nameOf, nodesIn, resolveFrom, type SourceFile, walk } from "../tree.ts";
+
+export interface Import {
+  readonly from: string;
+  readonly line: number;
+  /** A path from the repository's root, or a package or `node:` module as written. */
+  readonly target: string;
+  readonly isRelative: boolean;
+  /** Gone after compilation: `import type`, or every name in it marked so. */
+  readonly isTypeOnly: boolean;
+}
+
+/** Static, dynamic and type imports, re-exports, and files loaded by `new URL("…", import.meta.url)`. */
+export function importsOf(file: SourceFile): readonly Import[] {
+  const found: Import[] = [];
+  walk(file.program, (node) => {
+    const specifier = specifierOf(node);
+    if (specifier === null) return undefined;
+    const isRelative = specifier.startsWith(".");
+    found.push({
+      from: file.path,
+      line: lineOf(file, node.start),
+      target: isRelative ? resolveFrom(file.path, specifier) : specifier,
+      isRelative,
+      isTypeOnly: isTypeOnly(node),
+    });
+    return undefined;
+  });
+  return found;
+}
+
+function specifierOf(node: Node): string | null {
+  switch (node.type) {
+    case "ImportDeclaration":
+    case "ExportNamedDeclaration":
+    case "ExportAllDeclaration":
+    case "ImportExpression":
+    case "TSImportType":
+      return nameOf(node.source ?? node.argument);
+    case "NewExpression":
+      return ownFile(node);
+    default:
+      return null;
+  }
+}
+
+/** `new URL("./worker.js", import.meta.url)`; of a folder (ends in a slash) it imports nothing. */
+function ownFile({ callee, arguments: given }: Node): string | null {
+  const [file, base] = nodesIn(given);
+  if (nameOf(callee) !== "URL" || !isNode(base?.object)) return null;
+  const path = nameOf(file);
+  return base.object.type === "MetaProperty" && path !== null && /\.(ts|js)$/.test(path) ? path : null;
+}
+
+function isTypeOnly(node: Node): boolean {
+  if (node.type === "TSImportType" || node.importKind === "type" || node.exportKind === "type") return true;
+  const names = nodesIn(node.specifiers);
+  return names.length > 0 && names.every(({ importKind, exportKind }) => (importKind ?? exportKind) === "type");
+}
+
+interface Layer {
+  /** Layers besides itself that it may import. */
+  readonly imports: readonly string[];
+  /** Of these layers, types only. */
+  readonly types?: readonly string[];
+  readonly packages: readonly string[];
+}
+
+const CORE = ["src/domain", "src/ports"];
+const EVERY_ADAPTER = "src/adapters/*";
+/** An adapter behind a port of the core: who calls it is not its business. */
+const DRIVEN = { imports: CORE };
+
+/**
+ * Who may import what. A package has one home: a second one is a decision, written down here. Node's own
+ * modules are for adapters and main; `node:crypto` hashes in the domain.
+ */
+const LAYERS: Readonly<Record<string, Layer>> = {
+  "src/domain": { imports: [], packages: ["node:crypto"] },
+  "src/ports": { imports: ["src/domain"], packages: [] },
+  "src/application": { imports: CORE, packages: [] },
+  "src/contract": { imports: ["src/domain"], packages: ["typebox"] },
+  "src/client": { imports: [], types: ["src/contract"], packages: [] },
+  "src/adapters/postgres": { ...DRIVEN, packages: ["node:*", "pg"] },
+  "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth"] },
+  "src/adapters/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
+  "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
+  "src/adapters/http": {
+    imports: [...CORE, "src/application", "src/contract"],
+    packages: ["node:*", "fastify", "typebox"],
+  },
+  // The command line and the dashboard see what a caller sees.
+  "src/adapters/cli": {
+    imports: ["src/contract", "src/client"],
+    packages: ["node:*", "commander", "@clack/prompts"],
+  },
+  "src/adapters/dashboard/public": { imports: [], packages: [] },
+  "src/adapters/dashboard": { imports: ["src/contract", "src/client"], packages: ["node:*"] },
+  "src/main": {
+    imports: [...CORE, "src/application", "src/contract", "src/client", EVERY_ADAPTER],
+    // `pg` for the type of a caller's own client: `send(intent, { client })`.
+    packages: ["node:*", "jiti", "pg"],
+  },
+  "src/index.ts": { imports: [...CORE, "src/application", "src/contract", "src/main"], packages: [] },
+};
+
+export function layerOf(path: string): string | null {
+  return Object.keys(LAYERS).find((layer) => path === layer || path.startsWith(`${layer}/`)) ?? null;
+}
+
+export function wrongDirections(files: readonly SourceFile[]): readonly string[] {
+  return files.flatMap((file) => {
+    const name = layerOf(file.path);
+    const layer = name === null ? undefined : LAYERS[name];
+    if (name === null || layer === undefined) return [`${file.path}: belongs to no layer`];
+    return importsOf(file)
+      .filter((each) => !(each.isRelative ? mayImport({ name, ...layer }, each) : mayUse(layer, each.target)))
+      .map((each) => `${each.from}:${each.line}: ${name} must not import ${each.target}`);
+  });
+}
+
+function mayImport({ name, imports, types = [] }: Layer & { readonly name: string }, each: Import): boolean {
+  const target = layerOf(each.target);
+  if (target === null) return false;
+  const within = (allowed: readonly string[]) =>
+    allowed.some((layer) => layer === target || (layer === EVERY_ADAPTER && target.startsWith("src/adapters/")));
+  return target === name || within(imports) || (each.isTypeOnly && within(types));
+}
+
+function mayUse({ packages }: Layer, target: string): boolean {
+  const name = packageOf(target);
+  return packages.includes(name) || (name.startsWith("node:") && packages.includes("node:*"));
+}
+
+/** `viem/accounts` → `viem`, `@bitauth/libauth/x` → `@bitauth/libauth`, `node:fs/promises` as it is. */
+export function packageOf(specifier: string): string {
+  if (specifier.startsWith("node:")) return specifier;
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+/** What no entry leads to. Types count: a file of types is used by whoever imports them. */
+export function unreachable(files: readonly SourceFile[], entries: readonly string[]): readonly string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const seen = new Set<string>();
+  const open = [...entries];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    const file = byPath.get(path);
+    if (file === undefined || seen.has(path)) continue;
+    seen.add(path);
+    open.push(...importsOf(file).map(({ target }) => target));
+  }
+  return files.map(({ path }) => path).filter((path) => !seen.has(path));
+}
+
+/** Rings of files that load each other. Types do not count: they are gone when the code runs. */
+export function cycles(files: readonly SourceFile[]): readonly string[] {
+  const loads = new Map(
+    files.map((file) => [
+      file.path,
+      importsOf(file)
+        .filter(({ isRelative, isTypeOnly }) => isRelative && !isTypeOnly)
+        .map(({ target }) => target),
+    ]),
+  );
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) found.push([...trail.slice(trail.indexOf(path)), path].join(" → "));
+    if (done.has(path) || trail.includes(path)) return;
+    for (const next of loads.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of loads.keys()) visit(path, []);
+  return found;
+}

@@ -1,0 +1,48 @@
+export interface LockedPackage {
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly link?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** By place: "" is this package, `node_modules/x/node_modules/y` a copy of y that only x sees. */
+export type Lock = Readonly<Record<string, LockedPackage>>;
+
+const SYSTEMS = ["linux", "darwin"];
+const PROCESSORS = ["x64", "arm64"];
+
+/**
+ * Native packages come as a family, one per platform, listed by the package that loads them. npm drops those from the lock
+ * that it cannot find at that moment, without a word: the lock then installs on one machine and breaks on the next.
+ */
+export function missingPlatforms(lock: Lock): readonly string[] {
+  return Object.entries(lock).flatMap(([place, locked]) => {
+    const native = Object.keys({ ...locked.dependencies, ...locked.optionalDependencies }).filter(isNative);
+    if (native.length === 0) return [];
+    return SYSTEMS.flatMap((system) => PROCESSORS.map((processor) => `${system}-${processor}`)).flatMap((platform) =>
+      missingOn(platform, native, lock).map((name) => `${place}: ${name}`),
+    );
+  });
+}
+
+function isNative(name: string): boolean {
+  return SYSTEMS.some((system) => PROCESSORS.some((processor) => name.includes(`${system}-${processor}`)));
+}
+
+function missingOn(platform: string, native: readonly string[], lock: Lock): readonly string[] {
+  const listed = native.filter((name) => name.includes(platform));
+  if (listed.length === 0) return [`nothing for ${platform}`];
+  const places = Object.keys(lock);
+  return listed.filter((name) => !places.some((place) => place.endsWith(`node_modules/${name}`)));
+}
+
+/** Entries that name a registry, which is not everybody's, or that cannot be checked after download. */
+export function unportable(lock: Lock): readonly string[] {
+  return Object.entries(lock)
+    .filter(([place]) => place !== "")
+    .filter(([, { resolved, integrity, link }]) => resolved !== undefined || (integrity === undefined && link !== true))
+    .map(([place]) => place);
+}

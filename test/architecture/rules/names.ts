@@ -1,0 +1,55 @@
+import { posix } from "node:path";
+import { isNode, lineOf, type Node, nameOf, nodesIn, type SourceFile, walk } from "../tree.ts";
+
+/** Words that say "things that had no other place". */
+const EMPTY_WORDS = new Set(["manager", "managers", "helper", "helpers", "util", "utils", "common"]);
+
+export function emptyNames(file: SourceFile): readonly string[] {
+  const names = [...exportedNames(file), ...posix.basename(file.path).split(".").slice(0, -1)];
+  return names
+    .filter((name) => wordsOf(name).some((word) => EMPTY_WORDS.has(word)))
+    .map((name) => `${file.path}: ${name}`);
+}
+
+function wordsOf(name: string): readonly string[] {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.toLowerCase());
+}
+
+/** What a file offers to others: declarations and lists, `default` under its own name. */
+export function exportedNames({ program }: SourceFile): readonly string[] {
+  return nodesIn(program.body)
+    .filter(({ type }) => /^Export(Named|Default)Declaration$/.test(type))
+    .flatMap(namesOf);
+}
+
+function namesOf({ declaration, specifiers }: Node): readonly string[] {
+  if (!isNode(declaration)) return nodesIn(specifiers).flatMap(({ exported }) => nameOf(exported) ?? []);
+  return declaredNames(declaration);
+}
+
+/** `const a = 1, b = 2` declares two. */
+export function declaredNames(declaration: Node): readonly string[] {
+  const several = nodesIn(declaration.declarations);
+  return (several.length > 0 ? several : [declaration]).flatMap(({ id }) => nameOf(id) ?? []);
+}
+
+/** Where the compiler was told to look away. */
+export function escapeHatches(file: SourceFile): readonly string[] {
+  const found = [...file.text.matchAll(/@ts-(?:ignore|expect-error|nocheck)/g)].map(
+    ({ 0: directive, index }) => `${file.path}:${lineOf(file, index)}: ${directive}`,
+  );
+  walk(file.program, (node) => {
+    const hatch = hatchOf(node);
+    if (hatch !== null) found.push(`${file.path}:${lineOf(file, node.start)}: ${hatch}`);
+    return undefined;
+  });
+  return found;
+}
+
+function hatchOf({ type, definite }: Node): string | null {
+  if (type === "TSAnyKeyword") return "any";
+  return type === "TSNonNullExpression" || definite === true ? "!" : null;
+}

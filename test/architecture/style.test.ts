@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import { unsaid } from "./rules/headers.ts";
+import { emptyNames, escapeHatches } from "./rules/names.ts";
+import { functionsOf } from "./rules/sizes.ts";
+import { countLines, median, parseSource, readCode } from "./tree.ts";
+
+const source = readCode("src");
+const functions = source.flatMap(functionsOf);
+
+describe("files", () => {
+  it("have at most 400 lines", () => {
+    const long = source.filter(({ text }) => countLines(text) > 400).map(({ path }) => path);
+    expect(long).toEqual([]);
+  });
+
+  it("have 120 or fewer at the median", () => {
+    expect(median(source.map(({ text }) => countLines(text)))).toBeLessThanOrEqual(120);
+  });
+
+  it("say in their names what is in them", () => {
+    expect([...source, ...readCode("test"), ...readCode("scripts")].flatMap(emptyNames)).toEqual([]);
+  });
+
+  it("leave no check of the compiler out", () => {
+    expect(source.flatMap(escapeHatches)).toEqual([]);
+  });
+
+  it("of stages and detours say what they read, what they write, and what a crash leaves", () => {
+    const stages = source.filter(({ path }) => /^src\/application\/(stages|detours)\//.test(path));
+    expect(stages.length).toBeGreaterThan(10);
+    expect(stages.flatMap(unsaid)).toEqual([]);
+  });
+});
+
+describe("functions", () => {
+  it("have at most 70 lines", () => {
+    expect(functions.filter(({ lines }) => lines > 70)).toEqual([]);
+  });
+
+  it("have 10 or fewer at the median, expressions not counted", () => {
+    const bodies = functions.filter(({ hasBlock }) => hasBlock);
+    expect(bodies.length).toBeGreaterThan(300);
+    expect(median(bodies.map(({ lines }) => lines))).toBeLessThanOrEqual(10);
+  });
+
+  it("take at most three parameters", () => {
+    expect(functions.filter(({ parameters }) => parameters > 3).map(({ where }) => where)).toEqual([]);
+  });
+});
+
+describe("the rules about style", () => {
+  const sizesOf = (text: string) => functionsOf(parseSource("src/a.ts", text));
+
+  it("measure functions by their lines, closures and all", () => {
+    const [outer, inner] = sizesOf(`function outer() {\n  return () => {\n${"    work();\n".repeat(80)}  };\n}\n`);
+    expect(outer).toMatchObject({ where: "src/a.ts:1 outer", lines: 84 });
+    expect(inner).toMatchObject({ lines: 82, hasBlock: true });
+  });
+
+  it.each([
+    ["function f(a, b, c, d) {}", 4],
+    ["const f = (a, { b, c }, ...rest) => a;", 3],
+    ["class A { constructor(a: number, b = 1, c?: string, d = c) {} }", 4],
+    ["class A { m(this: A, a: number, b: number, c: number) {} }", 3],
+    ["interface Port { commit(a: A, b: B, c: C, d: D): void }", 4],
+    ["type F = (a: A, b: B, c: C, d: D) => void;", 4],
+    ["app.addHook((request, reply, payload, done) => done());", 0],
+  ])("count the parameters of %s as %i", (text, count) => {
+    expect(sizesOf(text)[0]?.parameters).toBe(count);
+  });
+
+  it.each([
+    ["src/store-manager.ts", ""],
+    ["src/utils/../lane.utils.ts", ""],
+    ["src/a.ts", "export class LaneManager {}"],
+    ["src/a.ts", "export const nonceHelper = 1;"],
+    ["src/a.ts", "export interface CommonOptions {}"],
+    ["src/a.ts", "const a = 1; export { a as dateUtil };"],
+  ])("refuse the name of %s %s", (path, text) => {
+    expect(emptyNames(parseSource(path, text))).toHaveLength(1);
+  });
+
+  it("know words by their borders", () => {
+    expect(emptyNames(parseSource("src/uncommon.ts", "export const commonality = 1, utilisation = 2;"))).toEqual([]);
+  });
+
+  it.each([
+    ["const a: any = 1;"],
+    ["function f(rows: Map<string, any[]>) {}"],
+    ["row!.id;"],
+    ["class A { name!: string }"],
+    ["// @ts-ignore\nf();"],
+    ["// @ts-expect-error: known\nf();"],
+  ])("see the hatch in %s", (text) => {
+    expect(escapeHatches(parseSource("src/a.ts", text))).toHaveLength(1);
+  });
+
+  it("are not fooled by words", () => {
+    expect(escapeHatches(parseSource("src/a.ts", `const any = !a; // any\nconst s = "x!.y: any";`))).toEqual([]);
+  });
+
+  it.each([
+    ["", 3],
+    ["// Reads, writes, crash: a line comment is no header\n", 3],
+    ["/** Reads: the chain. Writes: nothing. */", 1],
+    ["import x from 'y';\n/** Reads: a. Writes: b. A crash leaves c. */", 3],
+    ["/** Reads: a. Writes: b. A crash leaves c. */", 0],
+  ])("miss what the header %j leaves out", (text, count) => {
+    expect(unsaid(parseSource("src/application/stages/1-create/a.ts", text))).toHaveLength(count);
+  });
+});

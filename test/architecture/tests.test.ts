@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import { dishonestDoubles } from "./rules/doubles.ts";
+import { dishonest } from "./rules/hygiene.ts";
+import { countLines, parseSource, readCode } from "./tree.ts";
+
+const tests = readCode("test");
+
+/** Facts outside the process announce themselves to nobody: this one looks again, for everybody. */
+const LOOKS_AGAIN = "test/support/wait-until.ts";
+/** Not everybody has a browser. Where there is none, that file says so on standard error. */
+const LOUD_SKIP = /^test\/adapters\/dashboard\/browser\.test\.ts:\d+: skipIf$/;
+/** Goes up with the tests, never down. */
+const LEAST_TESTS_PER_SOURCE_LINE = 0.8;
+
+describe("the tests", () => {
+  it("all run, once, and wait for facts", () => {
+    const suspect = tests.filter(({ path }) => path !== LOOKS_AGAIN);
+    expect(suspect.flatMap(dishonest).filter((found) => !LOUD_SKIP.test(found))).toEqual([]);
+  });
+
+  it("keep every double honest by a contract suite that the real adapter passes too", () => {
+    expect(dishonestDoubles(tests)).toEqual([]);
+  });
+
+  it("are longer than what they test", async ({ annotate }) => {
+    const ratio = linesIn("test") / linesIn("src");
+    await annotate(`tests : source = ${ratio.toFixed(2)}`);
+    expect(ratio).toBeGreaterThanOrEqual(LEAST_TESTS_PER_SOURCE_LINE);
+  });
+});
+
+describe("the rules about tests", () => {
+  it.each([
+    [`it.skip("x", f);`],
+    [`describe.only("x", f);`],
+    [`test.concurrent.only("x", f);`],
+    [`it.todo("x");`],
+    [`it.fails("x", f);`],
+    [`it.skipIf(slow)("x", f);`],
+    [`describe.runIf(fast)("x", f);`],
+    [`it("x", { retry: 3 }, f);`],
+    [`it("x", (context) => context.skip());`],
+    ["setTimeout(f, 500);"],
+    ["await new Promise((resolve) => setTimeout(resolve, 1_000));"],
+    ["setInterval(f, POLL_MS);"],
+    ["await systemClock.sleep(50);"],
+    [`import { setTimeout } from "node:timers/promises";`],
+  ])("refuse %s", (text) => {
+    expect(dishonest(parseSource("test/a.test.ts", text))).toHaveLength(1);
+  });
+
+  it.each([
+    [`it("skips nothing", f);`],
+    ["setTimeout(f, 0); setTimeout(f, delayMs);"],
+    ["await world.clock.sleep(500);"],
+    ["reader.skip(3); pages.only;"],
+  ])("let %s pass", (text) => {
+    expect(dishonest(parseSource("test/a.test.ts", text))).toEqual([]);
+  });
+
+  const contract = parseSource("test/contracts/clock.contract.ts", "export function clockContract() {}");
+  const double = parseSource("test/doubles/clock.ts", "export const clock = 1;");
+  const runner = (path: string, more = "") => parseSource(path, `import "../contracts/clock.contract.ts"; ${more}`);
+  const doubleRuns = runner("test/doubles/clock.test.ts", `import "./clock.ts";`);
+  const adapterRuns = parseSource("test/adapters/system/clock.test.ts", `import "../../contracts/clock.contract.ts";`);
+
+  it("want a contract that both sides run", () => {
+    expect(dishonestDoubles([contract, double, doubleRuns, adapterRuns])).toEqual([]);
+    expect(dishonestDoubles([contract, double, doubleRuns])).toEqual([
+      "test/contracts/clock.contract.ts: run by nothing in test/adapters/",
+    ]);
+    expect(dishonestDoubles([contract, double, adapterRuns])).toHaveLength(2);
+  });
+
+  it("want a double deleted that no contract checks", () => {
+    const lonely = parseSource("test/doubles/memory-queue/state.ts", "");
+    expect(dishonestDoubles([contract, double, doubleRuns, adapterRuns, lonely])).toEqual([
+      "test/doubles/memory-queue: runs no contract suite",
+    ]);
+  });
+});
+
+function linesIn(folder: string): number {
+  return readCode(folder).reduce((sum, { text }) => sum + countLines(text), 0);
+}
