@@ -72,6 +72,24 @@ describe("submissions", () => {
     checkInvariants(world);
   });
 
+  it("that fail in ever new numbers are the same failure still", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    let balance = 0;
+    type Submission = ReturnType<typeof world.chain.submit>;
+    world.chain.submit = () => {
+      balance++;
+      return {
+        accepted: false,
+        refusal: { answer: "insufficientFunds", message: `have ${balance} want 21000` },
+      } as Submission;
+    };
+    await create(entry, 1);
+    await world.clock.advance(600_000);
+    expect(world.rows()[0]?.submitAttempts).toBeGreaterThan(5);
+    expect(world.rows()[0]?.history.length).toBeLessThan(6);
+  });
+
   it("stay within the in-flight window, in nonce order, and the rest waits in the database", async () => {
     world = new World({ settings: { inFlightWindow: 8 } });
     const entry = await world.startNode();

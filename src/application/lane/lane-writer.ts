@@ -46,13 +46,24 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
   return { tx, item: completion === undefined ? item : { ...item, completion } };
 }
 
+/** Moves in one write; more would hold the lane's row for longer than a takeover should have to wait. */
+const MOVES_AT_ONCE = 200;
+
 /** Commits planned moves. False: not all were applied, the lane has stopped, and nothing more may be done for it. */
 export async function commitPlanned(
   ports: LaneWriterPorts,
   lane: OwnedLane,
   planned: readonly Planned[],
 ): Promise<boolean> {
-  if (planned.length === 0) return !lane.stopped;
+  const writes: Promise<boolean>[] = [];
+  for (let from = 0; from < planned.length; from += MOVES_AT_ONCE) {
+    writes.push(commitSome(ports, lane, planned.slice(from, from + MOVES_AT_ONCE)));
+  }
+  const applied = await Promise.all(writes);
+  return applied.every((each) => each) && !lane.stopped;
+}
+
+async function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<boolean> {
   let outcome: WriteOutcome;
   try {
     const items = planned.map(({ item }) => item);
@@ -62,13 +73,13 @@ export async function commitPlanned(
     return false;
   }
   if (outcome.status !== "applied") return false;
-  const conflict = outcome.items.indexOf("conflict");
-  for (let index = 0; index < planned.length; index++) {
-    if (outcome.items[index] === "applied") report(ports, lane, planned[index] as Planned);
-  }
-  if (conflict === -1) return !lane.stopped;
-  const { item } = planned[conflict] as Planned;
-  ports.reload(lane, `${item.txId} was not ${item.from} when it was to ${item.event}`);
+  const { items } = outcome;
+  planned.forEach((move, index) => {
+    if (items[index] === "applied") report(ports, lane, move);
+  });
+  const conflict = planned[items.indexOf("conflict")];
+  if (conflict === undefined) return true;
+  ports.reload(lane, `${conflict.item.txId} was not ${conflict.item.from} when it was to ${conflict.item.event}`);
   return false;
 }
 

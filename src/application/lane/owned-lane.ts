@@ -69,6 +69,8 @@ export class OwnedLane {
   private readonly index: HashIndex;
   private backlog: AllocatedRecord[] = [];
   private moreInDatabase: boolean;
+  /** The highest nonce that was allocated here and left to be read from the database. */
+  private leftThrough = -1;
 
   constructor(fence: Fence, snapshot: LaneSnapshot, index: HashIndex) {
     this.fence = fence;
@@ -142,8 +144,11 @@ export class OwnedLane {
   /** Newly allocated rows: kept at hand while they follow on, else left to be read from the database in their turn. */
   enqueue(records: readonly AllocatedRecord[]): void {
     for (const record of records) {
-      if (this.moreInDatabase || this.backlog.length >= BACKLOG_LIMIT) this.moreInDatabase = true;
-      else this.backlog.push(record);
+      if (record.nonce <= this.atHandThrough()) continue; // a page that was read meanwhile has brought it
+      if (this.moreInDatabase || this.backlog.length >= BACKLOG_LIMIT) {
+        this.moreInDatabase = true;
+        this.leftThrough = record.nonce;
+      } else this.backlog.push(record);
     }
   }
 
@@ -155,7 +160,8 @@ export class OwnedLane {
 
   refill(page: readonly AllocatedRecord[], limit: number): void {
     this.backlog.push(...page);
-    this.moreInDatabase = page.length === limit;
+    // What was allocated and left while the page was on its way is not on it, and must not be forgotten: a hole.
+    this.moreInDatabase = page.length === limit || this.leftThrough > this.atHandThrough();
   }
 
   /** The next transactions that may be signed: in nonce order, none beyond the window over the head of line. */
@@ -190,6 +196,10 @@ export class OwnedLane {
         if (this.index.get(attempt.txHash)?.lane === this) this.index.delete(attempt.txHash);
       }
     }
+  }
+
+  private atHandThrough(): number {
+    return this.backlog.at(-1)?.nonce ?? this.nextUnsigned - 1;
   }
 
   private nextUnsigned = 0;

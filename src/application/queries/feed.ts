@@ -63,7 +63,8 @@ function refuseMisplaced(query: CompletionsQuery, position: FeedPosition): void 
   if (query.epoch !== undefined && query.epoch !== position.epoch) {
     throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
       epoch: position.epoch,
-      resumeAfter: position.epochStartsAfter,
+      // What the caller has not seen and the database still has is told before the new epoch's own.
+      resumeAfter: Math.min(query.after, position.epochStartsAfter),
     });
   }
   if (query.after < position.truncatedThrough) {

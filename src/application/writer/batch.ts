@@ -1,5 +1,5 @@
 import { type LaneKey, laneKey } from "../../domain/lane.ts";
-import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import { type AllocateWrite, type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
 
 export interface Entry {
   readonly write: LaneWrite;
@@ -99,9 +99,16 @@ function reassemble(entry: Entry, results: readonly (WriteOutcome | { readonly e
   const failure = results.find((result) => "error" in result && entry.write.kind !== "allocate");
   const fenced = results.find((result) => "status" in result && result.status === "fenced");
   if (failure !== undefined && "error" in failure) entry.reject(failure.error);
-  else if (fenced !== undefined) entry.resolve(fenced as WriteOutcome);
+  else if (fenced !== undefined && results.some(hasCreated)) {
+    entry.reject(new OutcomeUnknown("the lane was lost when part of the batch was committed"));
+  } else if (fenced !== undefined) entry.resolve(fenced as WriteOutcome);
   else if (entry.write.kind === "allocate") entry.resolve(reassembleAllocation(results));
   else entry.resolve({ status: "applied", items: results.flatMap(appliedItems) });
+}
+
+/** A nonce was given: whoever hears "fenced" would believe that nothing was. */
+function hasCreated(result: WriteOutcome | { readonly error: unknown }): boolean {
+  return "status" in result && result.status === "allocated" && result.items.some(({ fate }) => fate === "created");
 }
 
 function appliedItems(result: WriteOutcome | { readonly error: unknown }): readonly ("applied" | "conflict")[] {

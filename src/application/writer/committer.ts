@@ -16,6 +16,7 @@ import {
   HistoryChanged,
   type LaneStore,
   type LaneWrite,
+  OutcomeUnknown,
   StoreUnavailable,
   type WriteOutcome,
 } from "../../ports/lane-store.ts";
@@ -34,6 +35,11 @@ export interface CommitterEvents {
   /** A write found its fence broken: the lane is somebody else's. */
   onFenced(fence: Fence, write: LaneWrite["kind"]): void;
   onHistoryChanged(error: HistoryChanged): void;
+}
+
+/** Whether any piece of a batch that is being taken apart has been committed. */
+interface Progress {
+  committed: boolean;
 }
 
 const MAX_IN_FLIGHT = 2;
@@ -158,10 +164,11 @@ export class Committer {
 
   private async commit(batch: readonly Entry[]): Promise<void> {
     const started = this.ports.clock.monotonicMs();
+    const progress: Progress = { committed: false };
     try {
-      await this.commitOrBisect(batch);
+      await this.commitOrBisect(batch, progress);
     } catch (error) {
-      this.fail(batch, error);
+      this.fail(batch, error, progress);
     }
     this.ports.telemetry.emit({
       type: "writer.flushed",
@@ -172,9 +179,10 @@ export class Committer {
   }
 
   /** One poison item must not fail the others: halves are tried in order until it stands alone. */
-  private async commitOrBisect(batch: readonly Entry[]): Promise<void> {
+  private async commitOrBisect(batch: readonly Entry[], progress: Progress): Promise<void> {
     try {
       await this.commitOnce(batch);
+      progress.committed = true;
     } catch (error) {
       if (!(error instanceof BatchRefused)) throw error;
       const pieces = batch.length > 1 ? batch : splitEntry(batch[0] as Entry);
@@ -183,8 +191,8 @@ export class Committer {
         return;
       }
       const middle = Math.ceil(pieces.length / 2);
-      await this.commitOrBisect(pieces.slice(0, middle));
-      await this.commitOrBisect(pieces.slice(middle));
+      await this.commitOrBisect(pieces.slice(0, middle), progress);
+      await this.commitOrBisect(pieces.slice(middle), progress);
     }
   }
 
@@ -212,16 +220,18 @@ export class Committer {
 
   /**
    * What is queued behind a failed write of the same lane was planned on top of it: it fails with it, and the lane is
-   * read again from the database.
+   * read again from the database. Where a refused batch was being taken apart, some of its pieces may be durable: their
+   * writers are told that nobody knows, never that nothing happened.
    */
-  private fail(batch: readonly Entry[], error: unknown): void {
+  private fail(batch: readonly Entry[], error: unknown, progress: Progress): void {
     const lanes = new Set(batch.map((entry) => laneKey(entry.write.fence.lane)));
     const doomed = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
     this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
     for (const entry of doomed) this.queuedItems -= entry.weight;
     if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
     this.ports.telemetry.emit({ type: "writer.failed", items: batch.length + doomed.length, reason: String(error) });
-    for (const entry of batch) entry.reject(error);
+    const fate = progress.committed ? new OutcomeUnknown("part of the batch was committed", { cause: error }) : error;
+    for (const entry of batch) entry.reject(fate);
     for (const entry of doomed) entry.reject(new StoreUnavailable("a write before this one failed", { cause: error }));
   }
 }

@@ -101,11 +101,15 @@ function planTaken(tx: Tracked): readonly Planned[] {
   return [plan(tx, "broadcast", { accepted: { ordinal: tx.sendOrdinal }, lastError: null })];
 }
 
-/** The same words again change nothing and are not written again: an outage must not fill the history. */
+/** The same words again, but for the numbers in them, are not written again: an outage must not fill the history. */
 function planFailed(tx: Tracked, lastError: string): readonly Planned[] {
-  if (tx.lastError === lastError) return [];
+  if (tx.lastError !== null && withoutNumbers(tx.lastError) === withoutNumbers(lastError)) return [];
   tx.lastError = lastError;
   return [plan(tx, "submitFailed", { lastError, reason: lastError })];
+}
+
+function withoutNumbers(text: string): string {
+  return text.replace(/0x[0-9a-f]+|[0-9]+/gi, "#");
 }
 
 function report(
