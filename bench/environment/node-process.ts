@@ -1,0 +1,56 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+export interface NodeProcess {
+  readonly url: string;
+  readonly pid: number;
+  residentMiB(): Promise<number>;
+  /** Gracefully, as SIGTERM does it. */
+  stop(): Promise<void>;
+}
+
+export interface NodeOptions {
+  readonly environment: Readonly<Record<string, string>>;
+  /** Logs go there as they would in production: at the default level, to a file. */
+  readonly logFile: string;
+  readonly profileTo: string | null;
+}
+
+export const LAUNCHER = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
+
+/** `fencepost start`, what ships, in a process of its own. */
+export async function startNode({ environment, logFile, profileTo }: NodeOptions): Promise<NodeProcess> {
+  const log = openSync(logFile, "a");
+  const profiling = profileTo === null ? [] : ["--cpu-prof", "--cpu-prof-dir", profileTo];
+  const child = spawn(process.execPath, [...profiling, LAUNCHER, "start"], {
+    env: { PATH: process.env.PATH, FENCEPOST_AUTH: "none", FENCEPOST_PORT: "0", ...environment },
+    stdio: ["ignore", "pipe", log],
+  });
+  const output = child.stdout as Readable;
+  closeSync(log);
+  const exited = once(child, "exit");
+  const [line] = (await Promise.race([
+    once(createInterface(output), "line"),
+    exited.then(() => Promise.reject(new Error(`fencepost start ended; its log is ${logFile}`))),
+  ])) as [string];
+  const pid = child.pid as number;
+  return {
+    url: (JSON.parse(line) as { readonly url: string }).url,
+    pid,
+    residentMiB: () => residentMiB(pid),
+    stop: async () => {
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
+
+async function residentMiB(pid: number): Promise<number> {
+  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]);
+  return Number(stdout.trim()) / 1024;
+}

@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type BenchChain, startChain } from "./chain.ts";
+import { type Databases, query, startDatabases } from "./databases.ts";
+import { LAUNCHER, type NodeProcess, startNode } from "./node-process.ts";
+import { type BenchSigner, makeSigners } from "./signers.ts";
+
+/** A node with a database and a chain of its own. */
+export interface Setup {
+  readonly node: NodeProcess;
+  readonly chain: BenchChain;
+  readonly databaseUrl: string;
+  readonly signers: readonly BenchSigner[];
+  close(): Promise<void>;
+}
+
+export interface SetupOptions {
+  readonly signers?: number;
+  /** Creates are accepted and wait; nothing is signed or sent. */
+  readonly suspended?: boolean;
+}
+
+/** What every measure stands on: one PostgreSQL, and set-ups that are made and thrown away. */
+export interface Workbench {
+  readonly databases: Databases;
+  open(options?: SetupOptions): Promise<Setup>;
+  close(): Promise<void>;
+}
+
+const CHAIN_ID = 31_337;
+
+/** SPEC section 15: 50 ms blocks, window 512. One confirmation, and a poll for each block. */
+const NODE_ENVIRONMENT = {
+  FENCEPOST_POLL_INTERVAL: "50ms",
+  FENCEPOST_CONFIRMATIONS: "1",
+  FENCEPOST_IN_FLIGHT_WINDOW: "512",
+};
+
+export async function openWorkbench(profileTo: string | null): Promise<Workbench> {
+  const directory = await mkdtemp(join(tmpdir(), "fencepost-bench-"));
+  // Under root the server runs as somebody else, who must be able to pass through.
+  await chmod(directory, 0o755);
+  const databases = await startDatabases(directory);
+  const logFile = join(directory, "node.log");
+  return {
+    databases,
+    open: (options = {}) => openSetup({ databases, logFile, profileTo }, options),
+    close: async () => {
+      await databases.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function openSetup(
+  { databases, logFile, profileTo }: { databases: Databases; logFile: string; profileTo: string | null },
+  { signers: count = 1, suspended = false }: SetupOptions,
+): Promise<Setup> {
+  const signers = makeSigners(count);
+  const [databaseUrl, chain] = await Promise.all([databases.create(), startChain()]);
+  const environment = {
+    ...NODE_ENVIRONMENT,
+    FENCEPOST_DATABASE_URL: databaseUrl,
+    FENCEPOST_RPC_URL: chain.url,
+    FENCEPOST_PRIVATE_KEYS: signers.map(({ privateKey }) => privateKey).join(","),
+  };
+  if (suspended) await suspendAll(databaseUrl, signers);
+  const node = await startNode({ environment, logFile, profileTo });
+  return {
+    node,
+    chain,
+    databaseUrl,
+    signers,
+    close: async () => {
+      await node.stop();
+      await Promise.all([chain.stop(), databases.drop(databaseUrl)]);
+    },
+  };
+}
+
+async function suspendAll(databaseUrl: string, signers: readonly BenchSigner[]): Promise<void> {
+  const env = { PATH: process.env.PATH, FENCEPOST_DATABASE_URL: databaseUrl };
+  await promisify(execFile)(process.execPath, [LAUNCHER, "migrate"], { env });
+  const rows = signers.map(({ address }) => `(${CHAIN_ID}, '${address}', true)`);
+  await query(databaseUrl, `INSERT INTO fencepost.lane (chain_id, signer, suspended) VALUES ${rows.join(", ")}`);
+}

@@ -1,0 +1,76 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import pg from "pg";
+import { query } from "../environment/databases.ts";
+
+const ROWS_AT_ONCE = 200;
+/** As many as Fencepost itself has in flight. */
+const CONNECTIONS = 2;
+
+const TABLE = `CREATE TABLE bare (
+  tx_id uuid PRIMARY KEY, chain_id bigint NOT NULL, signer text NOT NULL, request_id text, nonce bigint NOT NULL,
+  state text NOT NULL, to_address text, data bytea NOT NULL, value numeric NOT NULL, gas bigint,
+  max_fee_per_gas numeric, max_priority_fee_per_gas numeric, fingerprint bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now()
+)`;
+
+const INSERT = {
+  name: "insert-bare",
+  text: `INSERT INTO bare (tx_id, chain_id, signer, request_id, nonce, state, to_address, data, value, gas,
+      max_fee_per_gas, max_priority_fee_per_gas, fingerprint)
+    SELECT tx_id, 31337, signer, request_id, nonce, 'ALLOCATED', signer, data, 1, 60000, 3000000000, 1000000000, fingerprint
+    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bytea[], $6::bytea[])
+      AS row(tx_id, signer, request_id, nonce, data, fingerprint)`,
+};
+
+export interface BareInserts {
+  /** Rows per second. */
+  run(turnMs: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** What the same server does with the same information and none of the promises: one table, one index, rows in batches. */
+export async function openBareInserts(databaseUrl: string): Promise<BareInserts> {
+  await query(databaseUrl, TABLE);
+  const clients = Array.from({ length: CONNECTIONS }, () => new pg.Client({ connectionString: databaseUrl }));
+  await Promise.all(clients.map((client) => client.connect()));
+  let nonce = 0;
+  const batch = () => {
+    nonce += ROWS_AT_ONCE;
+    return columns(nonce);
+  };
+  return {
+    run: async (turnMs) => {
+      const startMs = performance.now();
+      const inserted = await Promise.all(clients.map((client) => insertUntil(client, startMs + turnMs, batch)));
+      return (1_000 * inserted.reduce((sum, rows) => sum + rows, 0)) / (performance.now() - startMs);
+    },
+    close: async () => {
+      await Promise.all(clients.map((client) => client.end()));
+    },
+  };
+}
+
+async function insertUntil(client: pg.Client, endMs: number, batch: () => unknown[][]): Promise<number> {
+  let inserted = 0;
+  while (performance.now() < endMs) {
+    await client.query({ ...INSERT, values: batch() });
+    inserted += ROWS_AT_ONCE;
+  }
+  return inserted;
+}
+
+const SIGNER = `0x${"5e".repeat(20)}`;
+const DATA = randomBytes(68);
+const FINGERPRINT = randomBytes(32);
+
+function columns(nonce: number): unknown[][] {
+  const each = <T>(value: (index: number) => T) => Array.from({ length: ROWS_AT_ONCE }, (_, index) => value(index));
+  return [
+    each(() => randomUUID()),
+    each(() => SIGNER),
+    each((index) => `bench-${nonce + index}`),
+    each((index) => nonce + index),
+    each(() => DATA),
+    each(() => FINGERPRINT),
+  ];
+}

@@ -1,0 +1,38 @@
+import { parseArgs } from "node:util";
+
+export interface BenchOptions {
+  readonly json: boolean;
+  readonly pace: Pace;
+  /** Only measures whose name begins with one of these; all where empty. */
+  readonly only: readonly string[];
+  /** Directory for a CPU profile of every node that is started; null: none are taken. */
+  readonly profileTo: string | null;
+}
+
+/** How long everything takes. Ratios need rounds, rates need seconds. */
+export interface Pace {
+  /** What is compared is measured in turns, this many times; medians are reported. */
+  readonly rounds: number;
+  /** Of one turn, after the warm-up. */
+  readonly turnMs: number;
+  readonly warmUpMs: number;
+  /** Of one sustained rate. */
+  readonly sustainMs: number;
+}
+
+const FULL: Pace = { rounds: 3, turnMs: 4_000, warmUpMs: 3_000, sustainMs: 25_000 };
+const QUICK: Pace = { rounds: 1, turnMs: 2_500, warmUpMs: 1_500, sustainMs: 5_000 };
+
+export function parseOptions(argv: readonly string[]): BenchOptions {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: { quick: { type: "boolean" }, json: { type: "boolean" }, profile: { type: "string" } },
+  });
+  return {
+    json: values.json === true,
+    pace: values.quick === true ? QUICK : FULL,
+    only: positionals,
+    profileTo: values.profile ?? null,
+  };
+}

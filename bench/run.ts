@@ -1,0 +1,39 @@
+/** `npm run bench`: every measure in one run, compared with what the same machine does at the same time. */
+import { openWorkbench, type Workbench } from "./environment/workbench.ts";
+import { measureBatchCreate } from "./measures/batch-create.ts";
+import { measureBroadcastLatency } from "./measures/broadcast-latency.ts";
+import { measureConfirm } from "./measures/confirm.ts";
+import { measureIdle } from "./measures/idle.ts";
+import { measureSingleCreate } from "./measures/single-create.ts";
+import { type BenchOptions, type Pace, parseOptions } from "./options.ts";
+import { type Figure, missed, print } from "./report.ts";
+
+type Measure = (bench: Workbench, pace: Pace) => Promise<readonly Figure[]>;
+
+const MEASURES: Readonly<Record<string, Measure>> = {
+  idle: measureIdle,
+  batch: measureBatchCreate,
+  single: measureSingleCreate,
+  confirm: measureConfirm,
+  broadcast: measureBroadcastLatency,
+};
+
+async function run(options: BenchOptions): Promise<readonly Figure[]> {
+  const bench = await openWorkbench(options.profileTo);
+  const figures: Figure[] = [];
+  try {
+    for (const [name, measure] of Object.entries(MEASURES)) {
+      if (options.only.length > 0 && !options.only.includes(name)) continue;
+      process.stderr.write(`measuring: ${name}\n`);
+      figures.push(...(await measure(bench, options.pace)));
+    }
+    return figures;
+  } finally {
+    await bench.close();
+  }
+}
+
+const options = parseOptions(process.argv.slice(2));
+const figures = await run(options);
+print(figures, options);
+process.exitCode = missed(figures).length === 0 ? 0 : 1;
