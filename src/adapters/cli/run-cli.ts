@@ -11,14 +11,14 @@ import {
   readyLine,
 } from "./present.ts";
 
-export interface CommonOptions {
+export interface CommandOptions {
   /** Instead of the file in the working directory. */
   readonly config?: string;
   readonly json?: boolean;
   readonly verbose?: boolean;
 }
 
-export interface ServeOptions extends CommonOptions {
+export interface ServeOptions extends CommandOptions {
   readonly port?: string;
 }
 
@@ -32,8 +32,8 @@ export interface DevOptions extends ServeOptions {
 export interface CliActions {
   dev(options: DevOptions, ready: (node: ReadyDevNode) => void): Promise<void>;
   start(options: ServeOptions, ready: (node: ReadyNode) => void): Promise<void>;
-  migrate(options: CommonOptions): Promise<{ readonly applied: readonly string[] }>;
-  config(options: CommonOptions): Promise<readonly ConfigRow[]>;
+  migrate(options: CommandOptions): Promise<{ readonly applied: readonly string[] }>;
+  config(options: CommandOptions): Promise<readonly ConfigRow[]>;
 }
 
 export interface CliIo {
@@ -49,7 +49,7 @@ export async function runCli(argv: readonly string[], actions: CliActions, io: C
     await program.parseAsync([...argv], { from: "user" });
     return EXIT_CODES.ok;
   } catch (error) {
-    return report(error, io, program.opts<CommonOptions>().verbose === true);
+    return report(error, io, program.opts<CommandOptions>().verbose === true);
   }
 }
 
@@ -98,7 +98,7 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
     .command("migrate")
     .description("bring the database's schema up to this version")
     .action(async (_, command: Command) => {
-      const options = command.optsWithGlobals<CommonOptions>();
+      const options = command.optsWithGlobals<CommandOptions>();
       const { applied } = await actions.migrate(options);
       if (options.json === true) json({ applied });
       else io.stdout(migrationReport(applied));
@@ -107,7 +107,7 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
     .command("config")
     .description("print the effective configuration and where each value comes from; secrets are masked")
     .action(async (_, command: Command) => {
-      const options = command.optsWithGlobals<CommonOptions>();
+      const options = command.optsWithGlobals<CommandOptions>();
       const rows = await actions.config(options);
       if (options.json === true) json(rows);
       else io.stdout(configTable(rows));

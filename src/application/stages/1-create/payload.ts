@@ -1,3 +1,7 @@
+/**
+ * Stage 1: the three forms of a payload (raw fields, ABI call, deployment) become one.
+ * Reads: the payload alone. Writes: nothing. A crash here leaves nothing behind.
+ */
 import { invalid } from "../../../domain/errors.ts";
 import type { FeeWishes } from "../../../domain/fees.ts";
 import type { Hash, Hex } from "../../../domain/lane.ts";
