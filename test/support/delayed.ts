@@ -1,4 +1,4 @@
-type Method = (...parameters: readonly unknown[]) => Promise<unknown>;
+type Method = (...parameters: unknown[]) => Promise<unknown>;
 
 /** A port whose every call takes its time: on the way there, and, the effect being done, on the way back. */
 export function delayed<T extends object>(port: T, pause: () => Promise<void>): T {
@@ -6,7 +6,7 @@ export function delayed<T extends object>(port: T, pause: () => Promise<void>): 
     get(target, name) {
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== "function") return member;
-      return async (...parameters: readonly unknown[]) => {
+      return async (...parameters: unknown[]) => {
         await pause();
         try {
           return await (member as Method).apply(target, parameters);

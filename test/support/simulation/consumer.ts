@@ -55,7 +55,7 @@ export class Consumer {
     if (!(error instanceof FencepostError)) this.violations.push(`the feed threw ${String(error)}`);
     else if (error.code === "EPOCH_CHANGED") {
       this.epoch = error.extras.epoch;
-      this.after = error.extras.resumeAfter ?? 0;
+      this.after = error.extras.resumeAfter ?? this.after;
     } else if (error.code !== "UNAVAILABLE") this.violations.push(`the feed answered ${error.code}`);
   }
 }

@@ -1,6 +1,8 @@
+import { type Fence, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import { FAILPOINTS, type Failpoint } from "../../../src/ports/failpoints.ts";
-import { BatchRefused } from "../../../src/ports/lane-store.ts";
-import type { CommitFault, MemoryStore } from "../../doubles/memory-store.ts";
+import { BatchRefused, type LaneWrite } from "../../../src/ports/lane-store.ts";
+import type { CommitFault } from "../../doubles/memory-store.ts";
+import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
@@ -9,6 +11,10 @@ interface Member {
   /** "starting" nodes take no requests; "gone" ones never come back: a restart is a new process. */
   phase: "starting" | "up" | "closing" | "gone";
   crashAt: { readonly name: Failpoint; passages: number } | null;
+  /** Until then nothing this node asked for goes out or comes back: SIGSTOP, or a very long collection of garbage. */
+  frozenUntilMs: number;
+  /** Its second endpoint, where it has one. */
+  readonly elsewhere: Faults | null;
 }
 
 const COMMIT_FAULTS: readonly CommitFault[] = ["unavailable", "busy", "unknown-committed", "unknown-lost"];
@@ -24,6 +30,8 @@ const CHAIN_METHODS = [
 /** The nodes of a simulation, and everything that can happen to one of them. */
 export class Crew {
   readonly counts = new Map<string, number>();
+  readonly violations: string[] = [];
+  private readonly tokens = new Map<LaneKey, number>();
   private readonly world: World;
   private readonly dice: Dice;
   private readonly members: Member[] = [];
@@ -45,12 +53,14 @@ export class Crew {
 
   start(): void {
     const holder: { member: Member | null } = { member: null };
+    const elsewhere = this.dice.chance(0.3) ? new Faults() : null;
     const entry = this.world.addNode({
       failpoint: (name) => (holder.member === null ? undefined : this.pass(holder.member, name)),
-      ...(this.slowness === 0 ? {} : { latency: () => this.travel() }),
+      latency: () => this.travel(holder.member),
+      ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
     });
-    refusePoison(entry.store);
-    const member: Member = { entry, phase: "starting", crashAt: null };
+    this.watchCommits(entry);
+    const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, elsewhere };
     holder.member = member;
     this.members.push(member);
     this.count("started");
@@ -101,6 +111,13 @@ export class Crew {
     });
   }
 
+  freeze(mostMs: number): void {
+    this.withMember((member) => {
+      member.frozenUntilMs = this.world.clock.monotonicMs() + this.dice.int(50, mostMs);
+      this.count("frozen");
+    });
+  }
+
   cutStore(mostMs: number): void {
     this.withMember((member) => {
       member.entry.store.cut();
@@ -123,23 +140,35 @@ export class Crew {
 
   /** The endpoint falls behind, catches up later. */
   lagChain(): void {
-    this.withMember((member) => {
-      member.entry.faults.pinHead(this.world.chain.head.number - this.dice.int(0, 2));
-      this.world.clock.after(this.dice.int(200, 3_000), () => member.entry.faults.pinHead(null));
+    this.withMember(({ entry, elsewhere }) => {
+      const faults = this.dice.pick([entry.faults, elsewhere ?? entry.faults]);
+      faults.pinHead(this.world.chain.head.number - this.dice.int(0, 2));
+      this.world.clock.after(this.dice.int(200, 3_000), () => faults.pinHead(null));
       this.count("lagged");
+    });
+  }
+
+  /** One count too high, which a second look does not confirm. */
+  lieAboutNonce(): void {
+    this.withMember(({ entry }) => {
+      let lies = 1;
+      entry.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + this.dice.int(1, 700) : honest));
+      this.count("lied");
     });
   }
 
   /** Everything works again, and at least one node runs. */
   heal(): void {
-    for (const { entry, phase } of this.members) {
+    for (const member of this.members) {
+      const { entry, phase, elsewhere } = member;
       if (phase === "gone") continue;
+      Object.assign(member, { crashAt: null, frozenUntilMs: 0 });
       entry.store.resume();
       entry.store.heal();
       entry.store.forgetFaults();
       entry.faults.heal();
+      elsewhere?.heal();
     }
-    for (const member of this.members) member.crashAt = null;
     if (this.alive === 0) this.start();
   }
 
@@ -176,17 +205,36 @@ export class Crew {
     return new Promise(() => undefined);
   }
 
-  private async travel(): Promise<void> {
-    if (this.dice.chance(0.5)) await this.world.clock.sleep(this.dice.int(0, this.slowness));
+  private async travel(member: Member | null): Promise<void> {
+    const { clock } = this.world;
+    if (this.slowness > 0 && this.dice.chance(0.5)) await clock.sleep(this.dice.int(0, this.slowness));
+    while (member !== null && member.phase !== "gone" && clock.monotonicMs() < member.frozenUntilMs) {
+      await clock.sleep(50);
+    }
   }
-}
 
-/** Stands for whatever a database cannot hold and the doors of the API let in: one item that fails its whole batch. */
-function refusePoison(store: MemoryStore): void {
-  const commit = store.commit.bind(store);
-  store.commit = async (writes) => {
-    const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
-    if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
-    return commit(writes);
-  };
+  /**
+   * Tokens of accepted writes only grow (I2). And poison, which stands for whatever a database cannot hold and the doors
+   * of the API let in: one item that fails its whole batch.
+   */
+  private watchCommits({ store }: WorldNode): void {
+    const commit = store.commit.bind(store);
+    store.commit = async (writes) => {
+      const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
+      if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
+      const outcomes = await commit(writes);
+      outcomes.forEach((outcome, index) => {
+        if (outcome.status !== "fenced") this.accepted((writes[index] as LaneWrite).fence);
+        else this.count("fenced");
+      });
+      return outcomes;
+    };
+  }
+
+  private accepted({ lane, token }: Fence): void {
+    const highest = this.tokens.get(laneKey(lane)) ?? 0;
+    if (token < highest) this.violations.push(`a write under token ${token} was accepted after ${highest}`);
+    if (token > highest && highest > 0) this.count("takeover");
+    this.tokens.set(laneKey(lane), Math.max(highest, token));
+  }
 }

@@ -32,7 +32,7 @@ export async function simulate(seed: number): Promise<Simulation> {
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
-  const steps = dice.int(20, 50);
+  const steps = dice.int(20, 60);
   for (let step = 0; step < steps; step++) {
     act(simulation, dice);
     await world.clock.advance(dice.int(0, 700));
@@ -62,13 +62,20 @@ function makeWorld(seed: number, dice: Dice): World {
       inFlightWindow: dice.pick([2, 8, 64]),
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
+      fetchReceiptUponEntry: dice.chance(0.2),
+      finality: dice.weighted([
+        [8, "confirmations" as const],
+        [1, "safe" as const],
+        [1, "finalized" as const],
+      ]),
     },
     node: {
       lease: LEASE,
       writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
       queueLimit: dice.pick([5, 10_000]),
     },
-    chain: { pool: dice.pick([GETH_POOL, ROOMY_POOL]) },
+    // Deeper than any reorg: what a chain calls finalized does not go away.
+    chain: { pool: dice.pick([GETH_POOL, ROOMY_POOL]), tagDepths: { safe: 2, finalized: 6 } },
   });
   world.chain.mine(10);
   // A property of the payload, so that a reorg does not change it.
@@ -83,6 +90,8 @@ function act({ world, callers, crew }: Simulation, dice: Dice): void {
     [4, () => crew.failCommits()],
     [2, () => crew.pauseStore(2 * LEASE.durationMs)],
     [2, () => crew.cutStore(2 * LEASE.durationMs)],
+    [2, () => crew.freeze(2 * LEASE.durationMs)],
+    [1, () => crew.lieAboutNonce()],
     [3, () => crew.troubleChain()],
     [1, () => crew.lagChain()],
     [3, () => reorganise(world, crew, dice)],

@@ -1,0 +1,60 @@
+import { expect, it } from "vitest";
+import { FAILPOINTS } from "../../src/ports/failpoints.ts";
+import { checkSimulation } from "../support/simulation/check.ts";
+import { type Simulation, simulate } from "../support/simulation/simulate.ts";
+
+/** FENCEPOST_SIM_SEEDS runs more of them, FENCEPOST_SIM_FIRST begins elsewhere. */
+const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
+const COUNT = Number(process.env.FENCEPOST_SIM_SEEDS ?? 200);
+const ENOUGH = 200;
+
+async function play(seed: number): Promise<Simulation> {
+  const simulation = await simulate(seed);
+  try {
+    checkSimulation(simulation);
+  } finally {
+    await simulation.world.close();
+  }
+  return simulation;
+}
+
+function replay(seed: number, error: unknown): string {
+  const command = `FENCEPOST_SIM_FIRST=${seed} FENCEPOST_SIM_SEEDS=1 npx vitest run test/application/simulation.test.ts`;
+  return `seed ${seed}: ${error instanceof Error ? error.message : String(error)}\nreplay: ${command}`;
+}
+
+it(
+  `${COUNT} random worlds come to rest with every invariant whole`,
+  async () => {
+    const failures: string[] = [];
+    const counts = new Map<string, number>();
+    for (let seed = FIRST; seed < FIRST + COUNT; seed++) {
+      try {
+        const { crew, callers, world } = await play(seed);
+        for (const [what, times] of crew.counts) counts.set(what, (counts.get(what) ?? 0) + times);
+        counts.set("unknown to the caller", (counts.get("unknown to the caller") ?? 0) + callers.unknown);
+        for (const { state } of world.database.state.completions) counts.set(state, (counts.get(state) ?? 0) + 1);
+      } catch (error) {
+        failures.push(replay(seed, error));
+      }
+    }
+    expect(failures).toEqual([]);
+    if (COUNT >= ENOUGH) expectTrouble(counts);
+  },
+  COUNT * 5_000,
+);
+
+/** A run with too little trouble proves nothing. */
+function expectTrouble(counts: ReadonlyMap<string, number>): void {
+  const troubles = [
+    "takeover",
+    "fenced",
+    "reorg",
+    "REORGED",
+    "FAILED_FINAL",
+    "unknown to the caller",
+    "history changed",
+  ];
+  const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
+  for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);
+}
