@@ -33,9 +33,7 @@ export function commandsOf(plan: Plan): readonly Command[] {
     ...sentAttempts(moved),
     ...receipts(moved),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
-    ...plan.unwatched.map(({ lane, throughBlock }) =>
-      command(unwatchTransactions, [lane.row.chain_id, lane.row.signer, throughBlock]),
-    ),
+    ...unwatched(plan),
     ...completions(plan),
   ];
 }
@@ -182,6 +180,12 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
     command(deleteConfirmations, [chainId, replacedFrom, pruneBelow]),
     ...(added.length === 0 ? [] : [command(insertConfirmations, [chainId, JSON.stringify(records)])]),
   ];
+}
+
+/** What this very commit moves is not past its watch, whatever was read before. */
+function unwatched({ unwatched, moves }: Plan): readonly Command[] {
+  const ids = [...unwatched].filter((id) => moves.get(id)?.moved !== true).sort();
+  return ids.length === 0 ? [] : [command(unwatchTransactions, [ids, ids.length])];
 }
 
 function completions({ completions }: Plan): readonly Command[] {

@@ -5,6 +5,7 @@
  * Writes: everything of lane data. Invariants: I1–I5, I8 of SPEC section 2.
  * A crash here leaves nothing, or all of it: see write-transaction.ts.
  */
+import { laneKey } from "../../../domain/lane.ts";
 import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durably } from "../durably.ts";
 import type { Opened } from "../write-transaction.ts";
@@ -12,11 +13,28 @@ import { planAllocation } from "./allocate.ts";
 import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";
 import { planIntakeFate } from "./intake.ts";
-import { lookupFor } from "./lookup.ts";
+import { lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import { planTransition } from "./transitions.ts";
 
-export function commitWrites(runtime: DurableRuntime, writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
+export async function commitWrites(
+  runtime: DurableRuntime,
+  writes: readonly LaneWrite[],
+): Promise<readonly WriteOutcome[]> {
+  const { result, unfinished } = await commitOnce(runtime, writes);
+  // The writes themselves are committed by now: nothing that fails here may be reported as theirs. The next block
+  // brings the same write again.
+  await letGoOfTheRest(runtime, unfinished).catch(() => undefined);
+  return result;
+}
+
+interface Committed {
+  readonly result: readonly WriteOutcome[];
+  /** Lanes with more to let go than one commit does. */
+  readonly unfinished: readonly LaneWrite[];
+}
+
+function commitOnce(runtime: DurableRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
   const instances = new Set(writes.map(({ fence }) => fence.instanceId));
   return durably(
     runtime,
@@ -26,11 +44,22 @@ export function commitWrites(runtime: DurableRuntime, writes: readonly LaneWrite
       decide: (found, opened) => {
         const plan = new Plan(found);
         const result = writes.map((write) => planWrite(plan, write, opened));
-        return { commands: commandsOf(plan), result, rollback: result.every(({ status }) => status === "fenced") };
+        const unfinished = writes.filter((write) => hasMore(plan, write));
+        const rollback = result.every(({ status }) => status === "fenced");
+        return { commands: commandsOf(plan), result: { result, unfinished }, rollback };
       },
     },
     writes.map(({ fence }) => fence.lane),
   );
+}
+
+function hasMore(plan: Plan, write: LaneWrite): boolean {
+  if (write.kind !== "unwatch" || plan.held(write.fence) === null) return false;
+  return (plan.unwatchable.get(laneKey(write.fence.lane)) ?? []).length >= UNWATCH_PAGE;
+}
+
+async function letGoOfTheRest(runtime: DurableRuntime, unfinished: readonly LaneWrite[]): Promise<void> {
+  for (let rest = unfinished; rest.length > 0; ) rest = (await commitOnce(runtime, rest)).unfinished;
 }
 
 function planWrite(plan: Plan, write: LaneWrite, opened: Opened): WriteOutcome {
@@ -51,7 +80,7 @@ function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWr
     case "transition":
       return { status: "applied", items: write.items.map((item) => planTransition(plan, write.fence, item)) };
     case "unwatch":
-      plan.unwatched.push({ lane, throughBlock: write.throughBlock });
+      for (const txId of plan.unwatchable.get(laneKey(write.fence.lane)) ?? []) plan.unwatched.add(txId);
       return { status: "done" };
     case "confirmations":
       return planConfirmations(plan, write);

@@ -3,6 +3,7 @@ import { compareLanes, type Lane, laneKey } from "../../../domain/lane.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
 import type { Run } from "../connections.ts";
 import { type ExistingRow, findRequests } from "../statements/find-requests.ts";
+import { findUnwatchable, type UnwatchableRow } from "../statements/find-unwatchable.ts";
 import { lockChains } from "../statements/lock-chains.ts";
 import { type LockedLaneRow, lockLanes } from "../statements/lock-lanes.ts";
 import { type BlockRow, readConfirmations } from "../statements/read-confirmations.ts";
@@ -14,6 +15,7 @@ export interface Found {
   readonly requests: readonly ExistingRow[];
   readonly transactions: readonly CurrentRow[];
   readonly intake: readonly WaitingIntakeRow[];
+  readonly unwatchable: readonly UnwatchableRow[];
   readonly blocks: ReadonlyMap<number, readonly BlockRow[]>;
 }
 
@@ -24,6 +26,9 @@ export interface Lookup {
 
 const EVERY = 1_000_000;
 
+/** How many transactions of a lane one commit lets go at most. */
+export const UNWATCH_PAGE = 1_000;
+
 /** What to lock and read for these writes. The sending happens in one go, in this order. */
 export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const terms = termsOf(writes);
@@ -33,7 +38,8 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const intake = intakeIdsOf(writes);
   const heights = lowestHeights(writes);
   const chains = [...heights.keys()].sort((a, b) => a - b);
-  const statements = 1 + Math.sign(requests.length) + Math.sign(transactions.length) + Math.sign(intake.length);
+  const unwatched = unwatchedOf(writes);
+  const lookups = [requests, transactions, intake, unwatched, chains].filter((keys) => keys.length > 0).length;
   const records = terms.map(({ lane, instanceId, token }) => ({
     chain_id: lane.chainId,
     signer: lane.signer,
@@ -41,15 +47,16 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
     token,
   }));
   return {
-    statements: statements + (chains.length === 0 ? 0 : 1 + chains.length),
+    statements: 1 + lookups + chains.length,
     find: async (run) => {
       const when = <Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>) =>
         keys.length === 0 ? Promise.resolve([]) : read();
-      const [locked, requestRows, transactionRows, intakeRows, , ...blockRows] = await Promise.all([
+      const [locked, requestRows, transactionRows, intakeRows, unwatchable, , ...blockRows] = await Promise.all([
         run(lockLanes, [JSON.stringify(records), chainIds(lanes), signers(lanes)]),
         when(requests, () => run(findRequests, [requests, signers(lanes)])),
         when(transactions, () => run(readTransactions, [transactions])),
         when(intake, () => run(readIntake, [intake])),
+        when(unwatched, () => run(findUnwatchable, [JSON.stringify(unwatched), UNWATCH_PAGE])),
         when(chains, () => run(lockChains, [chains])),
         ...chains.map((chainId) => run(readConfirmations, [chainId, heights.get(chainId), EVERY])),
       ]);
@@ -58,6 +65,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
         requests: requestRows,
         transactions: transactionRows,
         intake: intakeRows,
+        unwatchable,
         blocks: new Map(chains.map((chainId, index) => [chainId, blockRows[index] ?? []])),
       };
     },
@@ -103,6 +111,14 @@ function intakeIdsOf(writes: readonly LaneWrite[]): readonly number[] {
     return write.kind === "allocate" ? write.items.flatMap(({ intakeId }) => intakeId ?? []) : [];
   });
   return [...new Set(ids)].sort((a, b) => a - b);
+}
+
+function unwatchedOf(writes: readonly LaneWrite[]) {
+  return writes.flatMap((write) => {
+    if (write.kind !== "unwatch") return [];
+    const { chainId, signer } = write.fence.lane;
+    return { chain_id: chainId, signer, through_block: write.throughBlock };
+  });
 }
 
 function lowestHeights(writes: readonly LaneWrite[]): ReadonlyMap<number, number> {

@@ -95,7 +95,9 @@ export class Plan {
   readonly allocations: Allocation[] = [];
   readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
   readonly refusals: Refusal[] = [];
-  readonly unwatched: { readonly lane: LanePlan; readonly throughBlock: number }[] = [];
+  /** What is past its watch, by lane. */
+  readonly unwatchable: ReadonlyMap<LaneKey, readonly string[]>;
+  readonly unwatched = new Set<string>();
   readonly completions: PlannedCompletion[] = [];
 
   constructor(found: Found) {
@@ -103,6 +105,7 @@ export class Plan {
     this.moves = new Map(found.transactions.map((row) => [row.tx_id, standing(row)]));
     this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
     this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
+    this.unwatchable = idsByLane(found.unwatchable);
     this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
   }
 
@@ -127,6 +130,17 @@ export function existingOf(row: ExistingRow): ExistingTransaction {
     state: row.state as State,
     fingerprint: prefixed(row.fingerprint),
   };
+}
+
+function idsByLane(rows: Found["unwatchable"]): ReadonlyMap<LaneKey, readonly string[]> {
+  const ids = new Map<LaneKey, string[]>();
+  for (const row of rows) {
+    const key = laneKey(laneOf(row));
+    const group = ids.get(key);
+    if (group === undefined) ids.set(key, [row.tx_id]);
+    else group.push(row.tx_id);
+  }
+  return ids;
 }
 
 function lanePlan(row: LockedLaneRow): LanePlan {

@@ -94,7 +94,7 @@ CREATE TABLE fencepost.transaction (
     (claim_ordinal IS NULL) = (claim_token IS NULL) AND claim_ordinal BETWEEN 1 AND attempt_count
   ),
   CONSTRAINT transaction_accepted CHECK (accepted_ordinal BETWEEN 1 AND attempt_count)
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 
 CREATE UNIQUE INDEX transaction_nonce_once ON fencepost.transaction (chain_id, signer, nonce);
 -- Led by the request id, so that it also answers a look-up by request id alone.
