@@ -64,6 +64,14 @@ describe("the documents", () => {
     expect(pages.filter((path) => !index.includes(`(${path.replace("docs/", "")})`))).toEqual([]);
   });
 
+  it("can rely on the npm scripts they name: each runs a file that exists", () => {
+    const named = Object.values(readPackage().scripts).flatMap(
+      (script) => script.match(/[\w./-]+\.(?:ts|mjs|js)\b/g) ?? [],
+    );
+    expect(named.length).toBeGreaterThan(2);
+    expect(named.filter((path) => !files.includes(path))).toEqual([]);
+  });
+
   it("are checked against a command line that was found", () => {
     expect([...commands]).toEqual(expect.arrayContaining(["dev", "start", "migrate", "config"]));
     expect([...options]).toEqual(expect.arrayContaining(["--config", "--json", "--port", "--version"]));

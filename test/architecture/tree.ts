@@ -22,7 +22,7 @@ export interface SourceFile {
 
 const CODE = new Set([".ts", ".js", ".mjs"]);
 /** Made by tools or by running the thing; never written by people. */
-const NOT_OURS = new Set(["node_modules", "dist", "dist-bench", "coverage", ".git", ".fencepost"]);
+const NOT_OURS = new Set(["node_modules", "dist", "coverage", ".git", ".fencepost"]);
 
 export function parseSource(path: string, text: string): SourceFile {
   const lang = extname(path) === ".ts" ? "ts" : "js";
