@@ -55,6 +55,7 @@ export interface NodeGauges {
 }
 
 const BEAT_MS = 100;
+const GRACE_MS = 1_000;
 const DRAINING = "this node is shutting down";
 
 export class FencepostNode {
@@ -135,9 +136,11 @@ export class FencepostNode {
     const deadlineMs = this.ports.clock.monotonicMs() + this.settings.drainTimeoutMs;
     while (this.underWay > 0 && this.ports.clock.monotonicMs() < deadlineMs) await this.ports.clock.sleep(10);
     this.lanes.close(DRAINING);
-    await this.stopWork();
-    await this.bounded(this.writer.idle(), deadlineMs);
-    await this.bounded(this.lease.stop(), deadlineMs + 1_000);
+    // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
+    await this.bounded(this.stopWork(), deadlineMs + GRACE_MS);
+    this.lanes.loseAll(DRAINING);
+    await this.bounded(this.writer.idle(), deadlineMs + 2 * GRACE_MS);
+    await this.bounded(this.lease.stop(), deadlineMs + 3 * GRACE_MS);
   }
 
   /** Stops without releasing anything: to the rest of the world this node has crashed. */
@@ -213,7 +216,8 @@ export class FencepostNode {
   }
 
   private async takeIntake(): Promise<void> {
-    while (!this.draining && this.lease.mayAct() && (await takeIntake(this.intakePorts, this.lanes.all())));
+    let lanes = this.lanes.all();
+    while (lanes.length > 0 && !this.draining && this.lease.mayAct()) lanes = await takeIntake(this.intakePorts, lanes);
   }
 
   private startOver(): void {

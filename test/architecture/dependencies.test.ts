@@ -8,7 +8,7 @@ const manifest = readPackage();
 const lock = (JSON.parse(readText("package-lock.json")) as { readonly packages: Lock }).packages;
 
 /** docs/dependencies.md says why each of these is there all the same. */
-const NOT_IMPORTED = ["@clack/prompts", "light-my-request"];
+const NOT_IMPORTED = ["light-my-request"];
 
 describe("dependencies", () => {
   it("are at most twelve at run time, none of them by range", () => {

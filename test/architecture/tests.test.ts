@@ -10,7 +10,7 @@ const LOOKS_AGAIN = "test/support/wait-until.ts";
 /** Not everybody has a browser. Where there is none, that file says so on standard error. */
 const LOUD_SKIP = /^test\/adapters\/dashboard\/browser\.test\.ts:\d+: skipIf$/;
 /** Goes up with the tests, never down. */
-const LEAST_TESTS_PER_SOURCE_LINE = 0.8;
+const LEAST_TESTS_PER_SOURCE_LINE = 1;
 
 describe("the tests", () => {
   it("all run, once, and wait for facts", () => {

@@ -86,12 +86,14 @@ export class ChainLoop {
     const lanes = ports.lanesOf(context.chain.chainId);
     if (gapPotential) oweEveryReceipt(lanes);
     if (changes.length > 0) context.forget();
-    await this.forEachLane(lanes, (lane) => withdrawOrphaned(ports, context, lane));
+    const unsure = await this.forEachLane(lanes, (lane) => withdrawOrphaned(ports, context, lane));
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
     await recordConfirmations(ports, context, lanes);
     const view = await openPass(context);
-    await this.forEachLane(lanes, (lane) => decideFinal(ports, view, lane));
+    // Where nobody could say what left the chain, nothing is final, and no watch ends.
+    const sure = lanes.filter((lane) => !unsure.has(lane));
+    await this.forEachLane(sure, (lane) => decideFinal(ports, view, lane));
     for (const lane of lanes) {
       lane.signing?.kick();
       lane.broadcasting?.kick();
@@ -104,18 +106,24 @@ export class ChainLoop {
     return [...added, ...this.unfetched].filter((block) => this.context.follower.window.contains(block));
   }
 
-  /** A lane that fails fails alone. The chain not answering is no failure: the next pass asks again. */
-  private async forEachLane(lanes: readonly OwnedLane[], work: (lane: OwnedLane) => Promise<void>): Promise<void> {
+  /** Returns those that failed, each alone. The chain not answering drops no lane: the next pass asks again. */
+  private async forEachLane(
+    lanes: readonly OwnedLane[],
+    work: (lane: OwnedLane) => Promise<void>,
+  ): Promise<ReadonlySet<OwnedLane>> {
+    const failed = new Set<OwnedLane>();
     const busy = lanes.filter((lane) => !lane.stopped && (lane.mined.size > 0 || lane.watched.size > 0));
     await Promise.all(
       busy.map(async (lane) => {
         try {
           await work(lane);
         } catch (error) {
+          failed.add(lane);
           if (!(error instanceof ChainUnavailable)) this.ports.reload(lane, String(error));
         }
       }),
     );
+    return failed;
   }
 
   private reportFailure(error: unknown): void {

@@ -22,9 +22,11 @@ export interface IntakePorts extends AllocatePorts {
 
 const AT_ONCE = 200;
 
-/** Takes up what is visible for these lanes. True where there may be more. */
-export async function takeIntake(ports: IntakePorts, lanes: readonly OwnedLane[]): Promise<boolean> {
-  if (lanes.length === 0) return false;
+/**
+ * Takes up what is visible for these lanes, and returns those that may have more. A lane that has to wait is not among
+ * them: its rows must not fill the page for ever while others wait behind them.
+ */
+export async function takeIntake(ports: IntakePorts, lanes: readonly OwnedLane[]): Promise<readonly OwnedLane[]> {
   const rows = await ports.store.loadIntake(
     lanes.map(({ lane }) => lane),
     AT_ONCE,
@@ -35,14 +37,18 @@ export async function takeIntake(ports: IntakePorts, lanes: readonly OwnedLane[]
     byLane.set(key, [...(byLane.get(key) ?? []), row]);
   }
   const taken = await Promise.all(lanes.map((lane) => takeLane(ports, lane, byLane.get(lane.key) ?? [])));
-  return rows.length === AT_ONCE && taken.some((some) => some);
+  return rows.length < AT_ONCE ? [] : lanes.filter((_, index) => taken[index]);
 }
 
-/** In call order. What the chain cannot prepare now stops the rest of the lane, so that nothing overtakes. */
+/**
+ * In call order. What the chain cannot prepare now stops the rest of the lane, so that nothing overtakes. True where
+ * every row was taken.
+ */
 async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   const prepared: NewTransaction[] = [];
   const fates: IntakeFate[] = [];
+  let waits = false;
   for (const row of rows) {
     const result = await prepareRow(ports, {
       context,
@@ -50,6 +56,7 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
       row,
       behindPending: prepared.length > 0 || lane.hasUnmined(),
     });
+    waits = result === "wait";
     if (result === "wait") break;
     if ("fate" in result) fates.push(result);
     else prepared.push(result);
@@ -60,7 +67,7 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
     fates.push(...outcome.flatMap((fate, index) => duplicateFate(fate, prepared[index] as NewTransaction)));
   }
   await settle(ports, lane, fates);
-  return prepared.length + fates.length > 0;
+  return !waits && !lane.stopped;
 }
 
 interface RowWork {

@@ -29,17 +29,10 @@ export async function withdraw(ports: ReorgPorts, lane: OwnedLane, orphaned: rea
 }
 
 /** Outcomes that were final and watched: the deep reorg that section 7 of the contract speaks of. */
-export async function reviseWatched(
-  ports: ReorgPorts,
-  lane: OwnedLane,
-  gone: readonly (readonly [number: number, hash: Hash])[],
-): Promise<void> {
-  const records = await ports.store.loadWatched(
-    lane.lane,
-    gone.map(([, hash]) => hash),
-  );
+export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
+  const records = await ports.store.loadWatched(lane.lane, gone);
   if (lane.stopped) return;
-  for (const [number] of gone) lane.watched.delete(number);
+  for (const hash of gone) lane.watched.delete(hash);
   const nowMs = ports.clock.monotonicMs();
   const planned = records.map((record) => {
     const tx = resumed(record);

@@ -58,12 +58,14 @@ export class OwnedLane {
   creating = 0;
   /** Monotonic time when the chain's count was last compared with the cursor; null: never under this term. */
   nonceCheckedAtMs: number | null = null;
+  /** What that comparison proved; no nonce below it is given, also while the cursor has not followed yet. */
+  provenCount = 0;
   /** Broadcast, not mined. At most the in-flight window. */
   readonly unmined = new Map<number, Tracked>();
   /** Mined, not final. */
   readonly mined = new Map<number, Tracked>();
-  /** Blocks that hold settled transactions still under watch. */
-  readonly watched = new Map<number, Hash>();
+  /** Blocks that hold settled transactions still under watch. By hash: a height may have had two, one of them gone. */
+  readonly watched = new Map<Hash, number>();
   signing: Activity | null = null;
   broadcasting: Activity | null = null;
   private readonly index: HashIndex;
@@ -81,7 +83,7 @@ export class OwnedLane {
     this.index = index;
     this.moreInDatabase = snapshot.allocated > 0;
     for (const record of snapshot.tracking) this.track(resumed(record));
-    for (const block of snapshot.watched) this.watched.set(block.number, block.hash);
+    for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
   }
 
   /** Nothing in flight, waiting or watched: the lane may be let go. */
@@ -138,7 +140,7 @@ export class OwnedLane {
     this.mined.delete(tx.nonce);
     this.unmined.delete(tx.nonce);
     for (const attempt of tx.attempts) this.index.delete(attempt.txHash);
-    if (tx.receipt !== null) this.watched.set(tx.receipt.blockNumber, tx.receipt.blockHash);
+    if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 
   /** Newly allocated rows: kept at hand while they follow on, else left to be read from the database in their turn. */

@@ -92,7 +92,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // The command line and the dashboard see what a caller sees.
   "src/adapters/cli": {
     imports: ["src/contract", "src/client"],
-    packages: ["node:*", "commander", "@clack/prompts"],
+    packages: ["node:*", "commander"],
   },
   "src/adapters/dashboard/public": { imports: [], packages: [] },
   "src/adapters/dashboard": { imports: ["src/contract", "src/client"], packages: ["node:*"] },

@@ -3,7 +3,7 @@
  * Reads: the payload alone. Writes: nothing. A crash here leaves nothing behind.
  */
 import { invalid } from "../../../domain/errors.ts";
-import type { FeeWishes } from "../../../domain/fees.ts";
+import type { Fees, FeeWishes } from "../../../domain/fees.ts";
 import type { Hash, Hex } from "../../../domain/lane.ts";
 import type { AccessListEntry, Payload } from "../../../domain/transaction.ts";
 import { BadEncoding, type Codec } from "../../../ports/codec.ts";
@@ -20,17 +20,17 @@ const FORMS = {
   deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
 } as const;
 
-const TYPES: Readonly<Record<string, FeeWishes["type"]>> = {
-  legacy: "legacy",
-  "0": "legacy",
-  "0x0": "legacy",
-  eip2930: "eip2930",
-  "1": "eip2930",
-  "0x1": "eip2930",
-  eip1559: "eip1559",
-  "2": "eip1559",
-  "0x2": "eip1559",
-};
+const TYPES: ReadonlyMap<string, Fees["type"]> = new Map([
+  ["legacy", "legacy"],
+  ["0", "legacy"],
+  ["0x0", "legacy"],
+  ["eip2930", "eip2930"],
+  ["1", "eip2930"],
+  ["0x1", "eip2930"],
+  ["eip1559", "eip1559"],
+  ["2", "eip1559"],
+  ["0x2", "eip1559"],
+]);
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -167,7 +167,7 @@ function parseFees(fields: Fields, hasAccessList: boolean): FeeWishes {
 
 function parseType(value: unknown): FeeWishes["type"] {
   if (value === undefined || value === null) return undefined;
-  const type = typeof value === "string" || typeof value === "number" ? TYPES[String(value)] : undefined;
+  const type = typeof value === "string" || typeof value === "number" ? TYPES.get(String(value)) : undefined;
   if (type === undefined) throw invalid("payload.type", "must be legacy, eip2930 or eip1559");
   return type;
 }

@@ -27,14 +27,14 @@ interface Drift {
 const PROOF_INTERVALS = 3;
 const proving = new WeakMap<OwnedLane, Promise<number | null>>();
 
-/** The proven count where it is above the cursor, else null. Throws UNAVAILABLE where a new lane's count cannot be had. */
+/** The proven count while it is above the cursor, else null. Throws UNAVAILABLE where a new lane's count cannot be had. */
 export async function nonceFloor(
   ports: NonceFloorPorts,
   context: ChainContext,
   lane: OwnedLane,
 ): Promise<number | null> {
   if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
-  if (isFresh(ports.clock, context, lane)) return null;
+  if (isFresh(ports.clock, context, lane)) return aboveCursor(lane);
   const underWay = proving.get(lane);
   if (underWay !== undefined) return underWay;
   const proof = askAndProve(ports, context, lane).finally(() => proving.delete(lane));
@@ -47,6 +47,11 @@ function isFresh(clock: Clock, context: ChainContext, lane: OwnedLane): boolean 
   return clock.monotonicMs() - lane.nonceCheckedAtMs < context.settings.nonceStateTimeoutMs;
 }
 
+/** The create that brought the proof may still fail: whoever comes after it must not get a nonce below what was proved. */
+function aboveCursor({ cursor, provenCount }: OwnedLane): number | null {
+  return cursor === null || provenCount > cursor ? provenCount : null;
+}
+
 async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: OwnedLane): Promise<number | null> {
   const startedMs = ports.clock.monotonicMs();
   try {
@@ -55,11 +60,12 @@ async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: 
     const proven =
       context.settings.nonceChainQuery === "pending" ? await provePending(ports, { context, lane }, mined) : mined;
     lane.nonceCheckedAtMs = startedMs;
-    return lane.cursor === null || proven > lane.cursor ? proven : null;
+    lane.provenCount = proven;
+    return aboveCursor(lane);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
     // The database has a cursor: the chain being away stops nobody. A new lane has nothing to go by.
-    if (lane.cursor !== null) return null;
+    if (lane.cursor !== null) return aboveCursor(lane);
     throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
   }
 }

@@ -38,9 +38,15 @@ export async function withdrawOrphaned(ports: FinalityPorts, context: ChainConte
   const hashAt = await canonicalHashes(context, mined.map(blockNumberOf));
   const orphaned = mined.filter((tx) => differs(hashAt.get(blockNumberOf(tx)), tx.receipt?.blockHash));
   if (orphaned.length > 0) await withdraw(ports, lane, orphaned);
-  const watchedHashes = await canonicalHashes(context, [...lane.watched.keys()]);
-  const gone = [...lane.watched].filter(([number, hash]) => differs(watchedHashes.get(number), hash));
-  if (gone.length > 0 && !lane.stopped) await reviseWatched(ports, lane, gone);
+  const watchedHashes = await canonicalHashes(context, [...lane.watched.values()]);
+  const gone = [...lane.watched].filter(([hash, number]) => differs(watchedHashes.get(number), hash));
+  if (gone.length > 0 && !lane.stopped) {
+    await reviseWatched(
+      ports,
+      lane,
+      gone.map(([hash]) => hash),
+    );
+  }
 }
 
 /** Commits what is final on this view, and ends the watch over what is deep enough. */
@@ -69,10 +75,10 @@ async function agreedElsewhere(context: ChainContext, decided: readonly Tracked[
 }
 
 async function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): Promise<void> {
-  const past = [...lane.watched.keys()].filter((number) => number <= throughBlock);
+  const past = [...lane.watched].filter(([, number]) => number <= throughBlock);
   if (past.length === 0) return;
   await ports.writer.write({ kind: "unwatch", fence: lane.fence, throughBlock });
-  for (const number of past) lane.watched.delete(number);
+  for (const [hash] of past) lane.watched.delete(hash);
 }
 
 function blockNumberOf(tx: Tracked): number {
