@@ -17,7 +17,7 @@ export async function registerInstance(
   registration: InstanceRegistration,
   seenSeq: number,
 ): Promise<void> {
-  const { instanceId, nodeId, url, version, mode, leaseDurationMs } = registration;
+  const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers } = registration;
   const { floor } = runtime.history;
   const observed = await durably(
     runtime,
@@ -29,7 +29,7 @@ export async function registerInstance(
           run(lockFeed, []),
           run(readDatabaseHistory, []),
           run(purgeInstances, []),
-          run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs]),
+          run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers]),
         ]),
       verify: () => undefined,
       decide: ([[feed], [known]], { history }) => {

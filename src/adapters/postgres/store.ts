@@ -8,7 +8,7 @@ import { commitWrites } from "./commit/commit.ts";
 import { Connections } from "./connections.ts";
 import type { DurableRuntime } from "./durably.ts";
 import { KnownHistory } from "./known-history.ts";
-import { Leases, readInstances, readLeases } from "./leases.ts";
+import { Leases, readInstances, readLeases, readSecret, readSignersOf } from "./leases.ts";
 import { limitsFor } from "./limits.ts";
 import { Loads } from "./loads.ts";
 import { Queries } from "./queries.ts";
@@ -146,6 +146,18 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
 
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {
     return this.held.renew(instanceId, leaseDurationMs);
+  }
+
+  announce(instanceId: string, announcement: Announcement): Promise<void> {
+    return this.held.announce(instanceId, announcement);
+  }
+
+  signersOf(instanceId: string): Promise<readonly Address[]> {
+    return readSignersOf(this.parts.leasing.connections, instanceId);
+  }
+
+  clusterSecret(): Promise<string> {
+    return readSecret(this.parts.leasing.connections);
   }
 
   instances() {
