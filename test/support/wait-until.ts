@@ -3,13 +3,22 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 const POLL_MS = 10;
 const GIVE_UP_MS = 30_000;
 
+export interface Patience {
+  readonly everyMs?: number;
+  readonly giveUpMs?: number;
+}
+
 /** For facts outside this process that announce themselves to nobody: a file, another process. */
-export async function waitUntil<T>(look: () => Promise<T> | T, what: string): Promise<T & {}> {
-  const deadlineMs = systemClock.monotonicMs() + GIVE_UP_MS;
+export async function waitUntil<T>(
+  look: () => Promise<T> | T,
+  what: string,
+  { everyMs = POLL_MS, giveUpMs = GIVE_UP_MS }: Patience = {},
+): Promise<T & {}> {
+  const deadlineMs = systemClock.monotonicMs() + giveUpMs;
   for (;;) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) return found;
     if (systemClock.monotonicMs() > deadlineMs) throw new Error(`waited in vain until ${what}`);
-    await systemClock.sleep(POLL_MS);
+    await systemClock.sleep(everyMs);
   }
 }

@@ -1,0 +1,78 @@
+/** Each row of the crash table in ARCHITECTURE.md, in a real process that is killed right there. */
+import { describe, expect } from "vitest";
+import type { CreatedTransaction, FencepostClient } from "../../src/client/index.ts";
+import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
+import type { SimulatedServer } from "../doubles/simulated-chain/server.ts";
+import { audit, untilSettled } from "../support/audit.ts";
+import { type Database, it, SHORT_LEASE } from "../support/integration.ts";
+import { nodeOnceReady } from "../support/node-process.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import { range, transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const COUNT = 12;
+
+/** What must happen to the chain for a node to come by there. */
+const PROVOKE: Partial<Record<Failpoint, (chain: SimulatedServer, database: Database) => Promise<void>>> = {
+  "resubmit.claimed": async ({ faults }) => {
+    faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
+  },
+  "withdraw.committed": async ({ chain }, database) => {
+    const block = await waitUntil(() => firstBlockMined(database), "a receipt is stored");
+    chain.reorg(chain.head.number - block + 1, { drop: "all", keepInPool: false });
+  },
+};
+
+async function firstBlockMined(database: Database): Promise<number | null> {
+  const rows = await database.query<{ first: number | null }>(
+    "SELECT min(block_number)::int AS first FROM fencepost.receipt",
+  );
+  return rows[0]?.first ?? null;
+}
+
+/** The first passage is the first time a stage does its work; the second, with a second wave of requests, finds others at all stages. */
+const PASSAGES: readonly (readonly [Failpoint, number])[] = [
+  ...FAILPOINTS.map((name) => [name, 1] as const),
+  ["allocate.committed", 2],
+  ["sign.committed", 2],
+  ["broadcast.sent", 2],
+];
+
+/** In two waves: the second comes once a node has taken the first. */
+async function createInWaves(caller: PersistentCaller, database: Database): Promise<readonly CreatedTransaction[]> {
+  const wave = (from: number) => Promise.all(range(COUNT / 2).map((index) => caller.send(transfer(from + index))));
+  const first = await wave(0);
+  const unsent = "SELECT 1 FROM fencepost.transaction WHERE coalesce(sub_state, state) IN ('ALLOCATED', 'PENDING')";
+  await waitUntil(async () => (await database.query(unsent)).length === 0, "the first wave is on its way");
+  return [...first, ...(await wave(COUNT / 2))];
+}
+
+describe("SIGKILL right after each effect: the next process finishes every transaction once", () => {
+  it.for(PASSAGES)(
+    "%s, passage %i",
+    { concurrent: true, timeout: 120_000 },
+    async ([failpoint, passage], { database, simulated, nodes }) => {
+      let serving: FencepostClient | null = null;
+      const doomed = nodes.crashing(failpoint, simulated.url, { ...SHORT_LEASE, passage: String(passage) });
+      await nodeOnceReady(doomed).then(
+        ({ client }) => {
+          serving = client;
+        },
+        () => undefined, // lease.acquired: it dies before it is ready
+      );
+      const creating = createInWaves(new PersistentCaller(() => serving), database);
+      await PROVOKE[failpoint]?.(simulated, database);
+      expect(await doomed.exited, doomed.stderr()).toEqual({ code: null, signal: "SIGKILL" });
+      serving = (await nodes.start(simulated.url, SHORT_LEASE)).client;
+      const created = await creating;
+      await untilSettled(database, COUNT);
+      const witnessed = simulated.chain.witness.map(({ hash }) => hash);
+      const { mined, stored } = await audit({ database, rpcUrl: simulated.url, witnessed });
+      expect(new Set(mined.map(({ value }) => value)).size).toBe(COUNT);
+      expect(stored.map(({ state, nonce }) => ({ state, nonce }))).toEqual(
+        range(COUNT).map((nonce) => ({ state: "CONFIRMED", nonce: String(nonce) })),
+      );
+      expect(new Set(created.map(({ txId }) => txId))).toEqual(new Set(stored.map(({ tx_id }) => tx_id)));
+    },
+  );
+});

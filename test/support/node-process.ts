@@ -1,0 +1,107 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { createClient, type FencepostClient } from "../../src/client/index.ts";
+
+const root = new URL("../../", import.meta.url);
+const launcher = fileURLToPath(new URL("bin/fencepost.js", root));
+const crashing = fileURLToPath(new URL("test/support/crashing-node.mjs", root));
+
+export type Variables = Readonly<Record<string, string>>;
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Ready {
+  readonly url: string;
+  readonly nodeId: string;
+}
+
+/** The command line in a process of its own. */
+export interface FencepostProcess {
+  readonly pid: number;
+  /** Rejects, with what was said on standard error, where the process ends without having been ready. */
+  readonly ready: Promise<Ready>;
+  readonly exited: Promise<Exit>;
+  stdout(): string;
+  stderr(): string;
+  signal(name: NodeJS.Signals): void;
+}
+
+export interface NodeProcess extends FencepostProcess, Ready {
+  readonly client: FencepostClient;
+}
+
+export interface SpawnOptions {
+  readonly variables?: Variables;
+  readonly directory?: string;
+}
+
+export function spawnFencepost(argv: readonly string[], options: SpawnOptions = {}): FencepostProcess {
+  return spawnScript([launcher, ...argv], options);
+}
+
+/** A node like `start` runs, which kills itself with SIGKILL at the n-th passage of a failpoint. */
+export function spawnCrashingNode(failpoint: string, passage: number, options: SpawnOptions): FencepostProcess {
+  return spawnScript([crashing, failpoint, String(passage)], options);
+}
+
+export async function nodeOnceReady(child: FencepostProcess): Promise<NodeProcess> {
+  const { url, nodeId } = await child.ready;
+  return { ...child, url, nodeId, client: createClient({ url }) };
+}
+
+const alive = new Set<() => void>();
+process.on("exit", () => {
+  for (const kill of alive) kill();
+});
+
+function spawnScript(argv: readonly string[], { variables = {}, directory }: SpawnOptions): FencepostProcess {
+  const child = spawn(process.execPath, argv, {
+    env: { ...cleanEnvironment(), ...variables },
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(directory === undefined ? {} : { cwd: directory }),
+  });
+  const kill = () => void child.kill("SIGKILL");
+  alive.add(kill);
+  const written = { stdout: "", stderr: "" };
+  const lines = new Set<() => void>();
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      written[name] += text;
+      for (const look of lines) look();
+    });
+  }
+  const exited = new Promise<Exit>((resolve) => {
+    child.on("close", (code, signal) => {
+      alive.delete(kill);
+      resolve({ code, signal });
+    });
+  });
+  const ready = new Promise<Ready>((resolve, reject) => {
+    lines.add(() => {
+      const line = /^\{"ready":true.*\}$/m.exec(written.stdout);
+      if (line !== null) resolve(JSON.parse(line[0]) as Ready);
+    });
+    void exited.then((exit) =>
+      reject(new Error(`never ready: ${JSON.stringify(exit)}\n${written.stdout}\n${written.stderr}`)),
+    );
+  });
+  // Whoever does not wait for it does not care.
+  ready.catch(() => undefined);
+  return {
+    pid: child.pid as number,
+    ready,
+    exited,
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
+    signal: (name) => void child.kill(name),
+  };
+}
+
+/** Nothing of whoever runs the tests: neither settings nor the runner's own hooks. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const foreign = (name: string) => name.startsWith("FENCEPOST_") || name === "NODE_OPTIONS";
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));
+}

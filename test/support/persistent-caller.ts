@@ -1,0 +1,64 @@
+import {
+  type CreatedTransaction,
+  type CreateTransaction,
+  FencepostApiError,
+  type FencepostClient,
+} from "../../src/client/index.ts";
+import { waitUntil } from "./wait-until.ts";
+
+const REPEATABLE = new Set(["UNREACHABLE", "UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL"]);
+const PATIENCE = { everyMs: 100, giveUpMs: 60_000 };
+
+export function isRepeatable(error: unknown): boolean {
+  return error instanceof FencepostApiError && REPEATABLE.has(error.code);
+}
+
+/**
+ * A caller as the documentation wants it: what got no answer, or one that says "later", is repeated with the same
+ * request id, at whichever node serves now. Anything else is thrown.
+ */
+export class PersistentCaller {
+  /** Called for each request that was answered for good. */
+  onAnswer: () => void = () => undefined;
+  private readonly current: () => FencepostClient | null;
+
+  constructor(current: () => FencepostClient | null) {
+    this.current = current;
+  }
+
+  send(transaction: CreateTransaction): Promise<CreatedTransaction> {
+    return this.repeat((client) => client.send(transaction));
+  }
+
+  /** Items that were told "later" are sent again, the others not. */
+  async sendBatch(transactions: readonly CreateTransaction[]): Promise<readonly CreatedTransaction[]> {
+    const answered = new Map<CreateTransaction, CreatedTransaction>();
+    await this.repeat(async (client) => {
+      const open = transactions.filter((transaction) => !answered.has(transaction));
+      const results = await client.sendBatch(open);
+      results.forEach((result, index) => {
+        if (result.status === 200 || result.status === 202) {
+          answered.set(open[index] as CreateTransaction, result as CreatedTransaction);
+        } else if (!REPEATABLE.has((result as { code: string }).code)) throw new Error(JSON.stringify(result));
+      });
+      return answered.size === transactions.length;
+    });
+    return transactions.map((transaction) => answered.get(transaction) as CreatedTransaction);
+  }
+
+  private repeat<T>(ask: (client: FencepostClient) => Promise<T>): Promise<T & {}> {
+    const look = async () => {
+      const client = this.current();
+      if (client === null) return null;
+      try {
+        const answer = await ask(client);
+        this.onAnswer();
+        return answer;
+      } catch (error) {
+        if (isRepeatable(error)) return null;
+        throw error;
+      }
+    };
+    return waitUntil(look, "a node takes the request", PATIENCE);
+  }
+}

@@ -1,0 +1,20 @@
+import type { CreateTransaction } from "../../src/client/index.ts";
+import { RECIPIENT, SIGNER } from "./integration.ts";
+
+const GWEI = 1_000_000_000n;
+
+/** Told apart on the chain by its value: no two of a test are the same payload. */
+export function transfer(index: number, prefix = "request"): CreateTransaction & { readonly requestId: string } {
+  return { signer: SIGNER, requestId: `${prefix}-${index}`, payload: { to: RECIPIENT, value: String(index + 1) } };
+}
+
+/** One that needs nothing from the chain to be accepted. */
+export function pricedTransfer(index: number, prefix = "request"): ReturnType<typeof transfer> {
+  const { payload, ...rest } = transfer(index, prefix);
+  const fees = { gas: "21000", maxFeePerGas: String(20n * GWEI), maxPriorityFeePerGas: String(GWEI) };
+  return { ...rest, payload: { ...payload, ...fees } };
+}
+
+export function range(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}
