@@ -24,7 +24,11 @@ export interface Peers {
    * Hands creates of one lane to a node, which answers or refuses but never forwards: one hop at most. Throws
    * `PeerUnreachable` where there is no answer.
    */
-  create(url: string, creates: readonly ForwardedCreate[], repeat: boolean): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
+  create(
+    url: string,
+    creates: readonly ForwardedCreate[],
+    repeat: boolean,
+  ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
   close(): Promise<void>;
 }
 

@@ -6,6 +6,7 @@ import type { Address } from "../../src/domain/lane.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
+import { MemoryNetwork } from "../doubles/memory-peers.ts";
 import { FakeSigner } from "../doubles/memory-signer.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
@@ -63,6 +64,7 @@ export interface WorldNode {
   readonly store: MemoryStore;
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
+  readonly url: string;
 }
 
 export interface NodeOptions {
@@ -81,6 +83,7 @@ export class World {
   readonly clock = createManualClock();
   readonly database = new MemoryDatabase(this.clock);
   readonly chain: SimulatedChain;
+  readonly network = new MemoryNetwork();
   readonly nodes: WorldNode[] = [];
   private readonly options: WorldOptions;
   private mining = true;
@@ -121,6 +124,7 @@ export class World {
           },
         ],
         signer: new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS),
+        peers: this.network.connect(),
         codec: createCodec(),
         clock: this.clock,
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
@@ -129,13 +133,16 @@ export class World {
       },
       { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url: `http://node-${index}` },
     );
-    const entry = { node, store, faults, events };
+    const url = `http://node-${index}`;
+    this.network.join(url, (creates, repeat) => node.createForwarded(creates, repeat));
+    const entry = { node, store, faults, events, url };
     this.nodes.push(entry);
     return entry;
   }
 
   /** Kill −9: from this instant nothing of the node reaches the database or the chain. */
-  crash({ node, store, faults }: WorldNode): void {
+  crash({ node, store, faults, url }: WorldNode): void {
+    this.network.hangUp(url);
     store.cut();
     faults.inject({ kind: "unavailable" });
     void node.abandon();

@@ -2,7 +2,7 @@
 import type { Address, Fence, Hash, Hex, Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
-import type { Acquisition, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
+import type { Acquisition, Announcement, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../ports/query-store.ts";
 import { commitWrites } from "./commit/commit.ts";
 import { Connections } from "./connections.ts";

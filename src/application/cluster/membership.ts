@@ -27,7 +27,10 @@ export class Membership {
   /** Takes a reading of the heartbeat rows in. True where the picture changed. */
   async learn(instances: readonly InstanceRecord[]): Promise<boolean> {
     const alive = instances.filter((instance) => !instance.dead && !instance.expired);
-    const fingerprint = alive.map(({ instanceId, chains, draining }) => `${instanceId} ${chains} ${draining}`).sort().join();
+    const fingerprint = alive
+      .map(({ instanceId, chains, draining }) => `${instanceId} ${chains} ${draining}`)
+      .sort()
+      .join();
     if (fingerprint === this.fingerprint) return false;
     const members = await Promise.all(alive.map((instance) => this.memberOf(instance)));
     for (const known of this.signers.keys()) {

@@ -1,14 +1,16 @@
 /**
  * Takes creates of one lane to whoever owns it. The guess costs nothing: this node where it holds the lane, else the
  * owner it last heard of, else the member that placement favours. A wrong guess is answered with the owner's name and
- * costs one more hop; a node that was forwarded to never forwards again.
+ * costs one more stop; a node that was forwarded to never forwards again. While a lane changes hands nobody leads it for
+ * some milliseconds: the errand then waits and starts over, for as long as its patience lasts.
  *
  * Reads: membership. Writes: nothing. Invariants: I10 (any node may be asked), I5 (the id is given here, so a create whose
  * answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat finds it.
  */
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { type ForwardedCreate, PeerUnreachable, type Peers } from "../../ports/peers.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type ForwardedCreate, type Peers, PeerUnreachable } from "../../ports/peers.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Created } from "../api.ts";
 import type { Membership } from "./membership.ts";
@@ -19,6 +21,7 @@ export interface RoutePorts {
   readonly peers: Pick<Peers, "create">;
   readonly membership: Membership;
   readonly telemetry: Telemetry;
+  readonly clock: Clock;
   readonly selfUrl: string;
   readonly holds: (lane: Lane) => boolean;
   /** True where this node may acquire the lane itself. */
@@ -29,14 +32,16 @@ export interface RoutePorts {
 export interface Errand {
   readonly lane: Lane;
   readonly creates: readonly ForwardedCreate[];
-  readonly locally: (which: readonly number[]) => Promise<readonly Fate[]>;
+  readonly locally: (which: readonly number[], repeat: boolean) => Promise<readonly Fate[]>;
 }
 
-const MOST_STOPS = 4;
+/** Below what a client waits for; a lane changes hands in a fraction of it. */
+const PATIENCE_MS = 4_000;
+const START_OVER_MS = 25;
 
 export class Router {
   private readonly ports: RoutePorts;
-  /** Owners that other nodes named; forgotten as soon as one of them denies it. */
+  /** Owners that answered for a lane; forgotten as soon as one of them denies it. */
   private readonly owners = new Map<LaneKey, string>();
 
   constructor(ports: RoutePorts) {
@@ -44,14 +49,20 @@ export class Router {
   }
 
   async run(errand: Errand): Promise<readonly Fate[]> {
+    const { clock } = this.ports;
+    const deadlineMs = clock.monotonicMs() + PATIENCE_MS;
     const journey = new Journey(errand, this.firstStop(errand.lane));
-    while (journey.open.length > 0 && journey.stop !== null && journey.stops < MOST_STOPS) {
-      journey.stops++;
-      const fates = await this.visit(journey);
-      if (fates !== null) this.settle(journey, fates);
+    if (journey.stop === null) return journey.nobody();
+    while (journey.open.length > 0 && clock.monotonicMs() < deadlineMs) {
+      if (journey.stop === null) {
+        await clock.sleep(START_OVER_MS);
+        journey.startOver(this.firstStop(errand.lane));
+      } else {
+        await this.visit(journey, journey.stop);
+      }
     }
     this.report(journey);
-    return journey.fates.map((fate) => fate ?? journey.giveUp());
+    return journey.conclude();
   }
 
   private firstStop(lane: Lane): string | null {
@@ -62,64 +73,55 @@ export class Router {
     return membership.favourite(lane)?.url ?? (canServe(lane) ? selfUrl : null);
   }
 
-  /** Null: there was no answer, and the journey knows where to try next. */
-  private async visit(journey: Journey): Promise<readonly Fate[] | null> {
-    const { errand, open } = journey;
-    const stop = journey.stop as string;
-    if (stop === this.ports.selfUrl) return errand.locally(open);
+  private async visit(journey: Journey, stop: string): Promise<void> {
+    journey.stops++;
+    const { errand, open, repeated } = journey;
+    if (stop === this.ports.selfUrl) {
+      this.settle(journey, await errand.locally(open, repeated));
+      return;
+    }
     try {
       const creates = open.map((index) => errand.creates[index] as ForwardedCreate);
-      return await this.ports.peers.create(stop, creates, journey.repeated);
+      this.settle(journey, await this.ports.peers.create(stop, creates, repeated));
     } catch (error) {
       if (!(error instanceof PeerUnreachable)) throw error;
       this.owners.delete(laneKey(errand.lane));
-      journey.failed(error, this.nextStop(journey));
-      return null;
+      journey.unanswered(error, () => this.otherStop(journey));
     }
   }
 
-  /** After silence: the same node once more where it may have acted, else another that can serve the lane. */
-  private nextStop(journey: Journey): string | null {
-    const { lane } = journey.errand;
-    const others = this.ports.membership.candidates(lane).map(({ url }) => url);
-    const fresh = [...others, ...(this.ports.canServe(lane) ? [this.ports.selfUrl] : [])];
-    return fresh.find((url) => !journey.visited.has(url)) ?? null;
+  /** Somebody who can serve the lane and was not asked yet. */
+  private otherStop({ errand, visited }: Journey): string | null {
+    const { membership, canServe, selfUrl } = this.ports;
+    const others = membership.candidates(errand.lane).map(({ url }) => url);
+    const all = canServe(errand.lane) ? [...others, selfUrl] : others;
+    return all.find((url) => !visited.has(url)) ?? null;
   }
 
-  /** Notes fates; what was refused because another node leads goes on to that node. */
   private settle(journey: Journey, fates: readonly Fate[]): void {
-    const { lane } = journey.errand;
-    const turnedAway: number[] = [];
-    let owner: string | null = null;
-    journey.open.forEach((index, at) => {
-      const fate = fates[at] as Fate;
-      journey.fates[index] = fate;
-      if (!(fate instanceof FencepostError && fate.code === "NOT_LEADER")) return;
-      turnedAway.push(index);
-      owner = fate.extras.ownerUrl ?? owner;
-    });
+    const key = laneKey(journey.errand.lane);
     const stop = journey.stop as string;
-    journey.visited.add(stop);
-    if (turnedAway.length === 0) {
-      if (stop !== this.ports.selfUrl) this.owners.set(laneKey(lane), stop);
-      journey.finish();
+    const owner = journey.note(fates);
+    if (journey.open.length === 0) {
+      if (stop !== this.ports.selfUrl) this.owners.set(key, stop);
       return;
     }
-    this.owners.delete(laneKey(lane));
-    journey.redirected(turnedAway, owner ?? this.nextStop(journey));
+    this.owners.delete(key);
+    journey.goTo(owner ?? this.otherStop(journey));
   }
 
   private report(journey: Journey): void {
-    if (journey.stops === 1 && journey.visited.has(this.ports.selfUrl)) return;
-    const result = journey.open.length > 0 ? "failed" : journey.stops === 1 ? "hit" : "miss";
-    this.ports.telemetry.emit({ type: "forward", lane: journey.errand.lane, result, stops: journey.stops });
+    const { stops, open, errand } = journey;
+    if (stops === 1 && journey.stop === this.ports.selfUrl) return;
+    const result = open.length > 0 ? "failed" : stops === 1 ? "hit" : "miss";
+    this.ports.telemetry.emit({ type: "forward", lane: errand.lane, result, stops });
   }
 }
 
 /** One errand under way: where it goes next, and what is still open. */
 class Journey {
   readonly errand: Errand;
-  readonly fates: (Fate | undefined)[];
+  private readonly fates: (Fate | undefined)[];
   readonly visited = new Set<string>();
   open: readonly number[];
   stop: string | null;
@@ -134,34 +136,55 @@ class Journey {
     this.stop = stop;
   }
 
-  finish(): void {
-    this.open = [];
+  /** Keeps fates; what was refused because another node leads stays open. Returns that node, where it was named. */
+  note(fates: readonly Fate[]): string | null {
+    let owner: string | null = null;
+    this.visited.add(this.stop as string);
+    this.open = this.open.filter((index, at) => {
+      const fate = fates[at] as Fate;
+      this.fates[index] = fate;
+      if (!(fate instanceof FencepostError && fate.code === "NOT_LEADER")) return false;
+      owner = fate.extras.ownerUrl ?? owner;
+      return true;
+    });
+    return owner;
   }
 
-  redirected(open: readonly number[], stop: string | null): void {
-    this.open = open;
+  /** Null where that node was asked already: then there is nothing left but to wait. */
+  goTo(stop: string | null): void {
     this.stop = stop !== null && this.visited.has(stop) ? null : stop;
   }
 
-  failed(error: PeerUnreachable, next: string | null): void {
-    const stop = this.stop as string;
-    // It may have acted: ask it once more before anybody else, because the answer is there.
-    const askAgain = !error.neverSent && !this.repeated;
-    this.repeated ||= !error.neverSent;
-    if (!askAgain) this.visited.add(stop);
-    this.stop = askAgain ? stop : next === stop ? null : next;
+  startOver(stop: string | null): void {
+    this.visited.clear();
+    this.stop = stop;
   }
 
-  giveUp(): FencepostError {
-    if (this.stop === null && this.stops === 0) {
-      return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${this.errand.lane.signer}`);
-    }
-    const txId = this.errand.creates[0]?.txId;
-    if (!this.repeated || txId === undefined) return unavailable("no node that can act for this signer answers; nothing was accepted");
-    return new FencepostError("UNAVAILABLE", "the node that acts for this signer did not answer; ask for the transaction, or repeat with the same request id", {
-      txId,
-      outcome: "unknown",
-      retryAfterSeconds: 1,
-    });
+  /** Silence from a node that may have acted: it is asked once more before anybody else, because the answer is there. */
+  unanswered(error: PeerUnreachable, other: () => string | null): void {
+    const again = !error.neverSent && !this.repeated;
+    this.repeated ||= !error.neverSent;
+    if (again) return;
+    this.visited.add(this.stop as string);
+    this.stop = other();
+  }
+
+  nobody(): readonly FencepostError[] {
+    const { lane, creates } = this.errand;
+    return creates.map(() => new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`));
+  }
+
+  conclude(): readonly Fate[] {
+    const open = new Set(this.open);
+    return this.errand.creates.map(({ txId }, index) =>
+      open.has(index) ? this.unresolved(txId) : (this.fates[index] as Fate),
+    );
+  }
+
+  private unresolved(txId: string): FencepostError {
+    if (!this.repeated) return unavailable("no node can act for this signer right now; nothing was accepted");
+    const detail =
+      "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
+    return new FencepostError("UNAVAILABLE", detail, { txId, outcome: "unknown", retryAfterSeconds: 1 });
   }
 }
