@@ -101,6 +101,20 @@ export async function untilSettled(database: Database, count: number, patience: 
   });
 }
 
+/** Settled, and the node has seen the newest branch: every receipt is of a canonical block. */
+export async function untilAtRest({ database, rpcUrl }: AuditSubject, count: number): Promise<void> {
+  const look = async () => {
+    await untilSettled(database, count);
+    const stored = await database.query<{ number: string; hash: string }>(
+      "SELECT DISTINCT to_hex(block_number) AS number, block_hash AS hash FROM fencepost.receipt",
+    );
+    const calls = stored.map(({ number }) => ["eth_getBlockByNumber", [`0x${number}`, false]] as const);
+    const blocks = calls.length === 0 ? [] : await rpcCalls<{ hash: string } | null>(rpcUrl, calls);
+    return stored.every(({ hash }, index) => hash === blocks[index]?.hash);
+  };
+  await waitUntil(look, "what is settled is on the canonical chain", { everyMs: 50 });
+}
+
 export interface AuditSubject {
   readonly database: Database;
   readonly rpcUrl: string;

@@ -13,6 +13,7 @@ interface Member {
   crashAt: { readonly name: Failpoint; passages: number } | null;
   /** Until then nothing this node asked for goes out or comes back: SIGSTOP, or a very long collection of garbage. */
   frozenUntilMs: number;
+  lied: boolean;
   /** Its second endpoint, where it has one. */
   readonly elsewhere: Faults | null;
 }
@@ -60,7 +61,7 @@ export class Crew {
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
     });
     this.watchCommits(entry);
-    const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, elsewhere };
+    const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
     holder.member = member;
     this.members.push(member);
     this.count("started");
@@ -148,11 +149,13 @@ export class Crew {
     });
   }
 
-  /** One count too high, which a second look does not confirm. */
+  /** One count too high, which a second look does not confirm. Once per node: two lies that agree are a proof. */
   lieAboutNonce(): void {
-    this.withMember(({ entry }) => {
+    this.withMember((member) => {
+      if (member.lied) return;
+      member.lied = true;
       let lies = 1;
-      entry.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + this.dice.int(1, 700) : honest));
+      member.entry.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + this.dice.int(1, 700) : honest));
       this.count("lied");
     });
   }

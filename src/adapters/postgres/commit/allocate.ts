@@ -13,7 +13,11 @@ import {
 import type { WaitingIntakeRow } from "../statements/read-intake.ts";
 import { existingOf, type LanePlan, type Plan, requestKey } from "./plan.ts";
 
-export function planAllocation(plan: Plan, lane: LanePlan, write: AllocateWrite, now: Date): WriteOutcome {
+export function planAllocation(
+  plan: Plan,
+  lane: LanePlan,
+  { write, now }: { write: AllocateWrite; now: Date },
+): WriteOutcome {
   const items = write.items.map((item) => fateOf(plan, lane, { item, floor: write.floor, now }));
   return { status: "allocated", items, cursor: lane.cursor ?? 0 };
 }

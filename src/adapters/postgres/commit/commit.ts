@@ -70,7 +70,7 @@ function planWrite(plan: Plan, write: LaneWrite, opened: Opened): WriteOutcome {
 function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWrite; opened: Opened }): WriteOutcome {
   switch (write.kind) {
     case "allocate":
-      return planAllocation(plan, lane, write, opened.now);
+      return planAllocation(plan, lane, { write, now: opened.now });
     case "align":
       return planAlignment(lane, write.floor);
     case "suspend":

@@ -64,7 +64,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
         lanes: locked,
         requests: requestRows,
         transactions: transactionRows,
-        intake: intakeRows,
+        intake: intakeRows.filter((row) => row.alias_of === null),
         unwatchable,
         blocks: new Map(chains.map((chainId, index) => [chainId, blockRows[index] ?? []])),
       };

@@ -36,7 +36,8 @@ CREATE TABLE fencepost.lane (
   suspended boolean NOT NULL DEFAULT false,
   confirmed_total bigint NOT NULL DEFAULT 0,
   failed_total bigint NOT NULL DEFAULT 0,
-  PRIMARY KEY (chain_id, signer),
+  -- Led by the signer: statements name their lanes as lists, and a list of signers is what narrows.
+  PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK (chain_id > 0),
   CONSTRAINT lane_signer CHECK (signer ~ '^0x[0-9a-f]{40}$'),
   CONSTRAINT lane_token CHECK (token >= 0 AND (owner_instance IS NULL OR token > 0)),
@@ -309,7 +310,7 @@ CREATE TABLE fencepost.intake (
   CONSTRAINT intake_fingerprint CHECK (octet_length(fingerprint) = 32)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 CREATE UNIQUE INDEX intake_tx_id ON fencepost.intake (tx_id);
-CREATE INDEX intake_waiting ON fencepost.intake (chain_id, signer, intake_id) WHERE alias_of IS NULL;
+CREATE INDEX intake_waiting ON fencepost.intake (signer, chain_id, intake_id) WHERE alias_of IS NULL;
 CREATE INDEX intake_request ON fencepost.intake (request_id) WHERE request_id IS NOT NULL;
 
 -- Which history of the database each registration saw. Another system, another timeline or a position behind the

@@ -6,5 +6,5 @@ export const aliasIntake = statement<unknown>(
   `UPDATE fencepost.intake AS i
    SET alias_of = a.alias_of
    FROM json_to_recordset($1::json) AS a(intake_id bigint, alias_of uuid)
-   WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = a.intake_id AND i.alias_of IS NULL`,
+   WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = a.intake_id`,
 );

@@ -7,5 +7,5 @@ export const ensureLanes = statement<unknown>(
    SELECT k.chain_id, k.signer
    FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
    ORDER BY k.chain_id, k.signer
-   ON CONFLICT (chain_id, signer) DO NOTHING`,
+   ON CONFLICT (signer, chain_id) DO NOTHING`,
 );

@@ -1,12 +1,12 @@
 import { statement } from "./statement.ts";
 
-/** Waiting intake rows by id, behind the lane's lock. */
-export const readIntake = statement<WaitingIntakeRow>(
+/** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
+export const readIntake = statement<WaitingIntakeRow & { readonly alias_of: string | null }>(
   "read-intake",
-  `SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.created_at,
+  `SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.alias_of, i.created_at,
      i.created_at::text AS accepted_at, encode(i.fingerprint, 'hex') AS fingerprint
    FROM fencepost.intake AS i
-   WHERE i.intake_id = ANY ($1::bigint[]) AND i.alias_of IS NULL`,
+   WHERE i.intake_id = ANY ($1::bigint[])`,
 );
 
 export interface WaitingIntakeRow {

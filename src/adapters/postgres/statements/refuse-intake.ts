@@ -13,7 +13,7 @@ export const refuseIntake = statement<unknown>(
      )
    ), consumed AS (
      DELETE FROM fencepost.intake AS i USING fate AS f
-     WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = f.intake_id AND i.alias_of IS NULL
+     WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = f.intake_id
      RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token
    ), refused AS (
      INSERT INTO fencepost.transaction (

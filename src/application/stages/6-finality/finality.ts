@@ -25,11 +25,23 @@ export interface FinalityPass {
 }
 
 export async function openPass(context: ChainContext): Promise<FinalityPass> {
-  const { settings, chain, follower } = context;
+  const { settings, follower } = context;
   const head = follower.window.tip?.number ?? -1;
-  const tagged = settings.finality === "confirmations" ? null : ((await chain.head(settings.finality))?.number ?? null);
+  const tagged = settings.finality === "confirmations" ? null : await taggedHeight(context, settings.finality);
   const finalized = settings.finality === "finalized" ? tagged : null;
   return { context, view: { head, tagged, finalized } };
+}
+
+/**
+ * A tag is a block of one chain, and its height says nothing about another: where the window is still on a branch that
+ * the tagged block is not part of, nothing is final until the follower has caught up. Below the window, hashes are asked
+ * of the chain itself, after the tag.
+ */
+async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): Promise<number | null> {
+  const block = await context.chain.head(tag);
+  const { window } = context.follower;
+  if (block === null || window.oldest === null) return null;
+  return block.number < window.oldest.number || window.contains(block) ? block.number : null;
 }
 
 /** Withdraws what left the canonical chain. Done before new blocks are matched, so that a moved transaction is found again. */

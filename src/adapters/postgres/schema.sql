@@ -1,0 +1,276 @@
+-- Made from a migrated database. Do not edit: change a migration, then update the snapshot.
+
+CREATE TABLE fencepost.attempt (
+  tx_id uuid NOT NULL,
+  ordinal integer NOT NULL,
+  chain_id bigint NOT NULL,
+  tx_hash text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  gas bigint NOT NULL,
+  fee_type text COLLATE "C" NOT NULL,
+  gas_price numeric(78,0),
+  max_fee_per_gas numeric(78,0),
+  max_priority_fee_per_gas numeric(78,0),
+  raw_transaction bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  first_sent_at timestamp with time zone,
+  CONSTRAINT attempt_pkey PRIMARY KEY (tx_id, ordinal),
+  CONSTRAINT attempt_fees CHECK (
+CASE fee_type
+    WHEN 'eip1559'::text THEN ((gas_price IS NULL) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric) AND (max_fee_per_gas IS NOT NULL) AND (max_priority_fee_per_gas IS NOT NULL))
+    WHEN 'legacy'::text THEN ((gas_price IS NOT NULL) AND (gas_price >= (0)::numeric) AND (max_fee_per_gas IS NULL) AND (max_priority_fee_per_gas IS NULL))
+    WHEN 'eip2930'::text THEN ((gas_price IS NOT NULL) AND (gas_price >= (0)::numeric) AND (max_fee_per_gas IS NULL) AND (max_priority_fee_per_gas IS NULL))
+    ELSE false
+END),
+  CONSTRAINT attempt_gas CHECK ((gas >= 0)),
+  CONSTRAINT attempt_kind CHECK ((kind = ANY (ARRAY['initial'::text, 'reprice'::text, 'cancel'::text, 'replace'::text, 'placeholder'::text, 'external'::text]))),
+  CONSTRAINT attempt_ordinal CHECK ((ordinal >= 1)),
+  CONSTRAINT attempt_tx_hash CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+
+CREATE UNIQUE INDEX attempt_tx_hash_once ON fencepost.attempt USING btree (tx_hash, chain_id);
+
+CREATE TABLE fencepost.completion (
+  seq bigint NOT NULL,
+  epoch integer NOT NULL,
+  tx_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  request_id text COLLATE "C",
+  nonce bigint,
+  state text COLLATE "C" NOT NULL,
+  sub_state text COLLATE "C",
+  settled boolean NOT NULL,
+  tx_hash text COLLATE "C",
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT completion_pkey PRIMARY KEY (seq),
+  CONSTRAINT completion_settled CHECK ((settled = (state = ANY (ARRAY['CONFIRMED'::text, 'FAILED_FINAL'::text])))),
+  CONSTRAINT completion_state CHECK ((state = ANY (ARRAY['CONFIRMED'::text, 'FAILED_FINAL'::text, 'STUCK'::text, 'REORGED'::text]))),
+  CONSTRAINT completion_tx_hash CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+
+CREATE TABLE fencepost.confirmation (
+  chain_id bigint NOT NULL,
+  block_number bigint NOT NULL,
+  block_hash text COLLATE "C" NOT NULL,
+  CONSTRAINT confirmation_pkey PRIMARY KEY (chain_id, block_number),
+  CONSTRAINT confirmation_block CHECK (((block_number >= 0) AND (block_hash ~ '^0x[0-9a-f]{64}$'::text)))
+) WITH (autovacuum_vacuum_scale_factor=0.05);
+
+CREATE TABLE fencepost.database_history (
+  ordinal integer NOT NULL,
+  system_identifier text NOT NULL,
+  timeline text NOT NULL,
+  wal_position numeric NOT NULL,
+  epoch integer NOT NULL,
+  seen_at timestamp with time zone NOT NULL,
+  CONSTRAINT database_history_pkey PRIMARY KEY (ordinal)
+) WITH (fillfactor=50);
+
+CREATE TABLE fencepost.feed (
+  only_row boolean NOT NULL DEFAULT true,
+  epoch integer NOT NULL,
+  last_seq bigint NOT NULL,
+  truncated_through bigint NOT NULL,
+  epoch_starts_after bigint NOT NULL,
+  CONSTRAINT feed_pkey PRIMARY KEY (only_row),
+  CONSTRAINT feed_only_row CHECK (only_row),
+  CONSTRAINT feed_order CHECK (((epoch >= 1) AND (epoch_starts_after >= 0) AND ((truncated_through >= 0) AND (truncated_through <= last_seq)) AND (epoch_starts_after <= last_seq)))
+) WITH (fillfactor=10, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
+
+CREATE TABLE fencepost.history (
+  tx_id uuid NOT NULL,
+  ordinal integer NOT NULL,
+  chain_id bigint NOT NULL,
+  event text COLLATE "C" NOT NULL,
+  from_state text COLLATE "C",
+  state text COLLATE "C" NOT NULL,
+  sub_state text COLLATE "C",
+  node_id text,
+  token bigint,
+  reason text,
+  count integer NOT NULL DEFAULT 1,
+  first_at timestamp with time zone NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  CONSTRAINT history_pkey PRIMARY KEY (tx_id, ordinal),
+  CONSTRAINT history_ordinal CHECK (((ordinal >= 1) AND (count >= 1))),
+  CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
+) WITH (fillfactor=90);
+
+CREATE TABLE fencepost.intake (
+  intake_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  tx_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  request_id text COLLATE "C",
+  to_address text COLLATE "C",
+  data bytea NOT NULL,
+  value numeric(78,0) NOT NULL,
+  gas bigint,
+  fee_type text COLLATE "C",
+  gas_price numeric(78,0),
+  max_fee_per_gas numeric(78,0),
+  max_priority_fee_per_gas numeric(78,0),
+  access_list jsonb,
+  metadata jsonb,
+  fingerprint bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  alias_of uuid,
+  CONSTRAINT intake_pkey PRIMARY KEY (intake_id),
+  CONSTRAINT intake_chain_id CHECK ((chain_id > 0)),
+  CONSTRAINT intake_data CHECK ((octet_length(data) <= 131072)),
+  CONSTRAINT intake_fee_type CHECK ((fee_type = ANY (ARRAY['legacy'::text, 'eip2930'::text, 'eip1559'::text]))),
+  CONSTRAINT intake_fees CHECK (((gas_price >= (0)::numeric) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric))),
+  CONSTRAINT intake_fingerprint CHECK ((octet_length(fingerprint) = 32)),
+  CONSTRAINT intake_gas CHECK ((gas >= 0)),
+  CONSTRAINT intake_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
+  CONSTRAINT intake_signer CHECK ((signer ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT intake_to_address CHECK ((to_address ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT intake_value CHECK ((value >= (0)::numeric))
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
+
+CREATE INDEX intake_request ON fencepost.intake USING btree (request_id) WHERE (request_id IS NOT NULL);
+
+CREATE UNIQUE INDEX intake_tx_id ON fencepost.intake USING btree (tx_id);
+
+CREATE INDEX intake_waiting ON fencepost.intake USING btree (signer, chain_id, intake_id) WHERE (alias_of IS NULL);
+
+CREATE TABLE fencepost.lane (
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  owner_instance uuid,
+  token bigint NOT NULL DEFAULT 0,
+  acquired_at timestamp with time zone,
+  next_nonce bigint,
+  suspended boolean NOT NULL DEFAULT false,
+  confirmed_total bigint NOT NULL DEFAULT 0,
+  failed_total bigint NOT NULL DEFAULT 0,
+  CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
+  CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
+  CONSTRAINT lane_next_nonce CHECK ((next_nonce >= 0)),
+  CONSTRAINT lane_signer CHECK ((signer ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT lane_token CHECK (((token >= 0) AND ((owner_instance IS NULL) OR (token > 0))))
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
+
+CREATE TABLE fencepost.migration (
+  name text NOT NULL,
+  checksum text NOT NULL,
+  applied_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT migration_pkey PRIMARY KEY (name)
+);
+
+CREATE TABLE fencepost.node_instance (
+  instance_id uuid NOT NULL,
+  node_id text NOT NULL,
+  url text NOT NULL,
+  version text NOT NULL,
+  mode text NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  heartbeat_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  counter bigint NOT NULL DEFAULT 1,
+  dead boolean NOT NULL DEFAULT false,
+  CONSTRAINT node_instance_pkey PRIMARY KEY (instance_id),
+  CONSTRAINT node_instance_mode CHECK ((mode = ANY (ARRAY['basic'::text, 'worker-queue'::text])))
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);
+
+CREATE TABLE fencepost.payload (
+  tx_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  to_address text COLLATE "C",
+  data bytea NOT NULL,
+  value numeric(78,0) NOT NULL,
+  gas bigint,
+  gas_limit bigint,
+  fee_type text COLLATE "C",
+  gas_price numeric(78,0),
+  max_fee_per_gas numeric(78,0),
+  max_priority_fee_per_gas numeric(78,0),
+  access_list jsonb,
+  metadata jsonb,
+  fingerprint bytea NOT NULL,
+  CONSTRAINT payload_pkey PRIMARY KEY (tx_id),
+  CONSTRAINT payload_data CHECK ((octet_length(data) <= 131072)),
+  CONSTRAINT payload_fee_type CHECK ((fee_type = ANY (ARRAY['legacy'::text, 'eip2930'::text, 'eip1559'::text]))),
+  CONSTRAINT payload_fees CHECK (((gas_price >= (0)::numeric) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric))),
+  CONSTRAINT payload_fingerprint CHECK ((octet_length(fingerprint) = 32)),
+  CONSTRAINT payload_gas CHECK (((gas >= 0) AND (gas_limit >= 0))),
+  CONSTRAINT payload_to_address CHECK ((to_address ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT payload_value CHECK ((value >= (0)::numeric))
+);
+
+CREATE TABLE fencepost.receipt (
+  tx_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  tx_hash text COLLATE "C" NOT NULL,
+  block_number bigint NOT NULL,
+  block_hash text COLLATE "C" NOT NULL,
+  transaction_index integer NOT NULL,
+  status text COLLATE "C" NOT NULL,
+  gas_used bigint NOT NULL,
+  effective_gas_price numeric(78,0),
+  contract_address text COLLATE "C",
+  CONSTRAINT receipt_pkey PRIMARY KEY (tx_id),
+  CONSTRAINT receipt_block CHECK (((block_number >= 0) AND (block_hash ~ '^0x[0-9a-f]{64}$'::text))),
+  CONSTRAINT receipt_contract_address CHECK ((contract_address ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT receipt_status CHECK ((status = ANY (ARRAY['success'::text, 'reverted'::text]))),
+  CONSTRAINT receipt_tx_hash CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+
+CREATE TABLE fencepost.transaction (
+  tx_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  request_id text COLLATE "C",
+  owns_request boolean NOT NULL DEFAULT true,
+  nonce bigint,
+  state text COLLATE "C" NOT NULL,
+  sub_state text COLLATE "C",
+  live boolean NOT NULL DEFAULT true,
+  outcome text COLLATE "C",
+  history_count integer NOT NULL,
+  last_event text COLLATE "C" NOT NULL,
+  attempt_count integer NOT NULL DEFAULT 0,
+  claim_token bigint,
+  claim_ordinal integer,
+  accepted_ordinal integer,
+  submit_attempts integer NOT NULL DEFAULT 0,
+  last_submitted_at timestamp with time zone,
+  last_error text,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  confirmed_at timestamp with time zone,
+  CONSTRAINT transaction_pkey PRIMARY KEY (tx_id),
+  CONSTRAINT transaction_accepted CHECK (((accepted_ordinal >= 1) AND (accepted_ordinal <= attempt_count))),
+  CONSTRAINT transaction_claim CHECK ((((claim_ordinal IS NULL) = (claim_token IS NULL)) AND ((claim_ordinal >= 1) AND (claim_ordinal <= attempt_count)))),
+  CONSTRAINT transaction_nonce_bound CHECK (((nonce IS NULL) = ((state = 'CREATED'::text) OR (COALESCE(sub_state, '-'::text) = ANY (ARRAY['REJECTED'::text, 'REQUEST_ID_REUSED'::text]))))),
+  CONSTRAINT transaction_nonce_range CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
+  CONSTRAINT transaction_outcome CHECK (((live = (outcome IS NULL)) AND ((outcome IS NULL) OR ((outcome = state) AND (state = ANY (ARRAY['CONFIRMED'::text, 'FAILED_FINAL'::text])))))),
+  CONSTRAINT transaction_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
+  CONSTRAINT transaction_signed CHECK (((state <> 'TRACKING'::text) OR (attempt_count > 0))),
+  CONSTRAINT transaction_status CHECK ((((state || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['CREATED/-'::text, 'ALLOCATED/-'::text, 'TRACKING/PENDING'::text, 'TRACKING/BROADCAST'::text, 'TRACKING/STALE'::text, 'TRACKING/MINED'::text, 'TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'CONFIRMED/-'::text, 'CONFIRMED/REPLACED'::text, 'FAILED_FINAL/REVERTED'::text, 'FAILED_FINAL/CANCELLED'::text, 'FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'FAILED_FINAL/REJECTED'::text, 'FAILED_FINAL/REQUEST_ID_REUSED'::text, 'STUCK/-'::text])))
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
+
+CREATE INDEX transaction_by_outcome ON fencepost.transaction USING btree (outcome, tx_id) WHERE (outcome IS NOT NULL);
+
+CREATE INDEX transaction_by_signer ON fencepost.transaction USING btree (signer, tx_id);
+
+CREATE INDEX transaction_live ON fencepost.transaction USING btree (chain_id, signer, nonce) WHERE live;
+
+CREATE UNIQUE INDEX transaction_nonce_once ON fencepost.transaction USING btree (chain_id, signer, nonce);
+
+CREATE UNIQUE INDEX transaction_request_once ON fencepost.transaction USING btree (request_id, signer, chain_id) WHERE (owns_request AND (request_id IS NOT NULL));
+
+CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (request_id) WHERE ((NOT owns_request) AND (request_id IS NOT NULL));
+
+CREATE OR REPLACE FUNCTION fencepost.require_rows(actual bigint, planned bigint, what text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF actual IS DISTINCT FROM planned THEN
+    RAISE EXCEPTION '%: % rows where % were planned', what, actual, planned USING ERRCODE = 'FP001';
+  END IF;
+  RETURN actual;
+END
+$function$;

@@ -1,0 +1,129 @@
+import { readdir } from "node:fs/promises";
+import type { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+const FOLDER = new URL("../../../src/adapters/postgres/statements/", import.meta.url);
+
+interface NamedStatement {
+  readonly file: string;
+  readonly statement: Statement<unknown>;
+}
+
+async function everyStatement(): Promise<readonly NamedStatement[]> {
+  const files = (await readdir(FOLDER)).filter((file) => file.endsWith(".ts") && file !== "statement.ts");
+  const modules = await Promise.all(
+    files.map(async (file) => {
+      const exports: Record<string, unknown> = await import(new URL(file, FOLDER).href);
+      return Object.values(exports).map((statement) => ({ file, statement: statement as Statement<unknown> }));
+    }),
+  );
+  return modules.flat();
+}
+
+let subject: PostgresSubject;
+let client: Client;
+let statements: readonly NamedStatement[];
+
+beforeAll(async () => {
+  subject = await createPostgresSubject();
+  client = subject.client;
+  statements = await everyStatement();
+});
+afterAll(() => subject.close());
+
+/** Plans as a store's transaction would: for parameters it does not know, after the switches of its first statement. */
+async function planOf(name: string): Promise<string> {
+  const found = statements.find(({ statement }) => statement.name === `fencepost:${name}`);
+  if (found === undefined) throw new Error(`there is no statement ${name}`);
+  await client.query("BEGIN");
+  try {
+    await client.query("SET LOCAL plan_cache_mode = force_generic_plan");
+    await client.query("SET LOCAL enable_seqscan = off");
+    await client.query("SET LOCAL enable_nestloop = off");
+    await client.query(`PREPARE planned AS ${found.statement.sql}`);
+    const { rows: types } = await client.query<{ count: number }>(
+      "SELECT cardinality(parameter_types) AS count FROM pg_prepared_statements WHERE name = 'planned'",
+    );
+    const nulls = Array.from({ length: types[0]?.count ?? 0 }, () => "NULL").join(", ");
+    const { rows } = await client.query(`EXPLAIN EXECUTE planned${nulls === "" ? "" : `(${nulls})`}`);
+    return rows.map((row) => row["QUERY PLAN"]).join("\n");
+  } finally {
+    await client.query("ROLLBACK");
+    await client.query("DEALLOCATE ALL");
+  }
+}
+
+describe("statements", () => {
+  it("are one per file, named like the file, and long enough in number to be all of them", () => {
+    for (const { file, statement } of statements) expect(statement.name).toBe(`fencepost:${file.replace(".ts", "")}`);
+    expect(new Set(statements.map(({ statement }) => statement.name)).size).toBe(statements.length);
+    expect(statements.length).toBeGreaterThan(50);
+  });
+
+  it("can all be prepared", async () => {
+    for (const { statement } of statements) {
+      const error = await client.query(`PREPARE "${statement.name}" AS ${statement.sql}`).then(
+        () => null,
+        (reason: Error) => reason.message,
+      );
+      expect({ name: statement.name, error }).toEqual({ name: statement.name, error: null });
+    }
+    await client.query("DEALLOCATE ALL");
+  });
+
+  it("name every table in full, and need no search path", async () => {
+    await client.query("SET search_path = ''");
+    for (const { statement } of statements) await client.query(`PREPARE "${statement.name}" AS ${statement.sql}`);
+    await client.query("DEALLOCATE ALL");
+    await client.query("RESET search_path");
+  });
+});
+
+/** Statements that are meant to look at every lane, every instance or everything that is live: rare, and for people. */
+const SURVEYS = [
+  "count-live-states",
+  "list-instances",
+  "list-lanes",
+  "list-leases",
+  "lock-lanes-of-instance",
+  "page-intake",
+  "page-live",
+  "page-transactions",
+  "purge-instances",
+  "read-database-history",
+  "release-lanes",
+];
+/** One row on one side, or one index look-up per lane: a nested loop is right, and there is no other way. */
+const LOOPS = ["append-completions", "find-unwatchable"];
+
+describe.each(["never analysed", "analysed while empty"])("plans on tables %s", (when) => {
+  beforeAll(async () => {
+    if (when === "analysed while empty") await client.query("ANALYZE");
+  });
+
+  it("never nest or scan tables, whatever was believed about their size", async () => {
+    for (const { statement } of statements) {
+      const name = statement.name.replace("fencepost:", "");
+      if (SURVEYS.includes(name)) continue;
+      const plan = await planOf(name);
+      expect({ name, plan }).toEqual({ name, plan: expect.not.stringMatching(/Seq Scan on/) });
+      if (LOOPS.includes(name)) continue;
+      expect({ name, plan }).toEqual({ name, plan: expect.not.stringMatching(/Nested Loop/) });
+    }
+  });
+
+  it("find rows by key, not by walking an index", async () => {
+    for (const { statement } of statements) {
+      const name = statement.name.replace("fencepost:", "");
+      if (SURVEYS.includes(name)) continue;
+      const lines = (await planOf(name)).split("\n");
+      const walks = lines.filter((line, index) => {
+        const scans = /Index (Only )?Scan (Backward )?using \w+ on (?!node_instance|feed)/.test(line);
+        return scans && !/Index Cond/.test(lines[index + 1] ?? "");
+      });
+      expect({ name, walks }).toEqual({ name, walks: [] });
+    }
+  });
+});

@@ -1,0 +1,11 @@
+import { expect, it } from "vitest";
+import { isTaken, SUBMIT_ANSWERS } from "../../src/domain/answers.ts";
+
+it("a node holds the payload after exactly two of the answers", () => {
+  expect(SUBMIT_ANSWERS.filter(isTaken)).toEqual(["accepted", "alreadyKnown"]);
+});
+
+it("unknown is not among what a node holds, nor is a consumed nonce", () => {
+  expect(isTaken("unknown")).toBe(false);
+  expect(isTaken("nonceConsumed")).toBe(false);
+});

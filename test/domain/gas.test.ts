@@ -1,0 +1,68 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { intrinsicGas, withMargin } from "../../src/domain/gas.ts";
+import type { Hex } from "../../src/domain/lane.ts";
+
+const TO = `0x${"ab".repeat(20)}` as const;
+const KEY = `0x${"00".repeat(32)}` as const;
+
+describe("intrinsic gas", () => {
+  it.each<[string, Parameters<typeof intrinsicGas>[0], bigint]>([
+    ["a plain transfer", { to: TO, data: "0x" }, 21_000n],
+    ["a zero byte", { to: TO, data: "0x00" }, 21_004n],
+    ["another byte", { to: TO, data: "0x01" }, 21_016n],
+    ["a byte whose digits are each zero once", { to: TO, data: "0x0110" }, 21_032n],
+    ["zeros across a byte boundary, which are no zero byte", { to: TO, data: "0x1001" }, 21_032n],
+    ["a deployment without code", { to: null, data: "0x" }, 53_000n],
+    ["a deployment of one word", { to: null, data: `0x${"01".repeat(32)}` }, 53_514n],
+    ["a deployment of a word and a byte", { to: null, data: `0x${"01".repeat(33)}` }, 53_532n],
+    ["an address on the access list", { to: TO, data: "0x", accessList: [{ address: TO, storageKeys: [] }] }, 23_400n],
+    ["two keys on it", { to: TO, data: "0x", accessList: [{ address: TO, storageKeys: [KEY, KEY] }] }, 27_200n],
+    ["an empty access list", { to: TO, data: "0x", accessList: [] }, 21_000n],
+  ])("of %s", (_, payload, gas) => {
+    expect(intrinsicGas(payload)).toBe(gas);
+  });
+
+  it("of any data is what counting bytes one by one gives", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, deploys) => {
+        const data: Hex = `0x${Buffer.from(bytes).toString("hex")}`;
+        const words = Math.ceil(bytes.length / 32);
+        const calldata = [...bytes].reduce((sum, byte) => sum + (byte === 0 ? 4 : 16), 0);
+        const expected = 21_000 + calldata + (deploys ? 32_000 + 2 * words : 0);
+        expect(intrinsicGas({ to: deploys ? null : TO, data })).toBe(BigInt(expected));
+      }),
+    );
+  });
+});
+
+describe("the margin over an estimate", () => {
+  it.each<[string, bigint, Parameters<typeof withMargin>[1], bigint | null, bigint]>([
+    ["nothing for a plain transfer: it always costs the same", 21_000n, { to: TO, data: "0x" }, 30_000_000n, 21_000n],
+    ["a fifth for a call", 100_000n, { to: TO, data: "0xaa" }, 30_000_000n, 120_000n],
+    ["a fifth for a deployment, also of nothing", 100_000n, { to: null, data: "0x" }, 30_000_000n, 120_000n],
+    ["what is left below the block's limit", 28_000_000n, { to: TO, data: "0xaa" }, 30_000_000n, 30_000_000n],
+    ["nothing at the limit itself", 30_000_000n, { to: TO, data: "0xaa" }, 30_000_000n, 30_000_000n],
+    ["a fifth where the limit is not known", 28_000_000n, { to: TO, data: "0xaa" }, null, 33_600_000n],
+    [
+      "a fifth over an estimate that no block holds: the node shall say so",
+      40_000_000n,
+      { to: TO, data: "0xaa" },
+      30_000_000n,
+      48_000_000n,
+    ],
+  ])("is %s", (_, estimate, payload, limit, expected) => {
+    expect(withMargin(estimate, payload, limit)).toBe(expected);
+  });
+
+  it("never goes below the estimate, nor pushes one that fits over the limit", () => {
+    const gas = fc.bigInt({ min: 21_000n, max: 10n ** 8n });
+    fc.assert(
+      fc.property(gas, gas, (estimate, limit) => {
+        const padded = withMargin(estimate, { to: TO, data: "0xaa" }, limit);
+        expect(padded >= estimate).toBe(true);
+        if (estimate <= limit) expect(padded <= limit).toBe(true);
+      }),
+    );
+  });
+});
