@@ -252,6 +252,7 @@ export class FencepostNode {
     if (this.draining || !this.lease.mayAct()) return;
     await this.cluster.announce();
     await this.cluster.rebalance();
+    this.claiming.kick();
   }
 
   private async leaveToOthers(deadlineMs: number): Promise<void> {

@@ -14,6 +14,8 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     completions: unscripted("completions"),
     signers: unscripted("signers"),
     signer: unscripted("signer"),
+    nodes: unscripted("nodes"),
+    leases: unscripted("leases"),
     readiness: unscripted("readiness"),
     ...script,
   };
