@@ -92,6 +92,7 @@ const SURVEYS = [
   "page-live",
   "page-transactions",
   "purge-instances",
+  "read-cluster-secret",
   "read-database-history",
   "release-lanes",
 ];
