@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Hex } from "./lane.ts";
 import type { Payload } from "./transaction.ts";
 
@@ -18,5 +18,5 @@ export function fingerprint(payload: Payload): Hex {
     payload.maxPriorityFeePerGas?.toString() ?? null,
     payload.accessList?.map((entry) => [entry.address, entry.storageKeys]) ?? null,
   ]);
-  return `0x${createHash("sha256").update(canonical).digest("hex")}`;
+  return `0x${hash("sha256", canonical, "hex")}`;
 }

@@ -1,4 +1,4 @@
-import { type LoggerOptions, pino, stdTimeFunctions } from "pino";
+import { type LoggerOptions, pino } from "pino";
 import type { LogLevel } from "./log-level.ts";
 import { readableLine } from "./readable-line.ts";
 import { createSecretMask } from "./secret-mask.ts";
@@ -8,6 +8,11 @@ export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger {
   log(level: LogMethod, fields: LogFields, message: string): void;
+  /**
+   * For what is written several times for every transaction: `members` are JSON members already and hold no secret, so
+   * nothing is serialised or searched again. Costs a third of `log`.
+   */
+  logMembers(level: LogMethod, members: string, message: string): void;
   /** Lets a caller skip building fields that nobody would see. */
   enabled(level: LogMethod): boolean;
   /** Writes what is still buffered, synchronously: the last thing before the process ends. */
@@ -29,33 +34,67 @@ const BUFFER_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export function createLogger(settings: LoggerSettings): Logger {
   const mask = createSecretMask(settings.secrets ?? []);
-  const present = settings.format === "readable" ? (line: string) => readableLine(mask(line)) : mask;
+  const isReadable = settings.format === "readable";
+  const time = isoTime();
   const options: LoggerOptions = {
     level: settings.level,
     base: null,
-    timestamp: stdTimeFunctions.isoTime,
+    timestamp: () => `,"time":"${time()}"`,
     formatters: { level: (label) => ({ level: label }) },
-    hooks: { streamWrite: present },
+    hooks: { streamWrite: isReadable ? (line) => readableLine(mask(line)) : mask },
   };
   const stream = openDestination(settings.destination);
-  const log = pino(options, stream);
+  const log = pino(options, { write: stream.write });
   return {
     log: (level, fields, message) => log[level](fields, message),
+    logMembers: (level, members, message) => {
+      if (!log.isLevelEnabled(level)) return;
+      const line = `{"level":"${level}","time":"${time()}",${members},"msg":${JSON.stringify(message)}}\n`;
+      stream.write(isReadable ? readableLine(line) : line);
+    },
     enabled: (level) => log.isLevelEnabled(level),
+    flush: stream.flush,
+  };
+}
+
+/** Many lines fall into one millisecond. */
+function isoTime(): () => string {
+  let atMs = Number.NaN;
+  let text = "";
+  return () => {
+    const nowMs = Date.now();
+    if (nowMs !== atMs) {
+      atMs = nowMs;
+      text = new Date(nowMs).toISOString();
+    }
+    return text;
+  };
+}
+
+interface Destination {
+  write(text: string): void;
+  flush(): void;
+}
+
+/** Asynchronous, and still one `write` per line while the reader keeps up: the event loop never waits for a log. */
+function openDestination(destination: LoggerSettings["destination"]): Destination {
+  if (typeof destination !== "number") {
+    return { write: (text) => void destination.write(text), flush: () => undefined };
+  }
+  // As buffers: of text the stream measures, with every line, everything that it has not written yet.
+  const stream = pino.destination({
+    dest: destination,
+    sync: false,
+    maxLength: BUFFER_LIMIT_BYTES,
+    contentMode: "buffer",
+  });
+  return {
+    write: (text) => void stream.write(Buffer.from(text) as unknown as string),
     flush: () => flush(stream),
   };
 }
 
-type Destination = ReturnType<typeof openDestination>;
-
-/** Asynchronous, and still one `write` per line while the reader keeps up: the event loop never waits for a log. */
-function openDestination(destination: LoggerSettings["destination"]) {
-  if (typeof destination !== "number") return { write: (text: string) => void destination.write(text) };
-  return pino.destination({ dest: destination, sync: false, maxLength: BUFFER_LIMIT_BYTES });
-}
-
-function flush(stream: Destination): void {
-  if (!("flushSync" in stream)) return;
+function flush(stream: ReturnType<typeof pino.destination>): void {
   try {
     stream.flushSync();
   } catch {

@@ -32,6 +32,8 @@ function capture(level: LogLevel = "trace", checksum?: (address: string) => stri
   const log = {
     enabled,
     log: (l: LogMethod, fields: LogFields, message: string) => void lines.push({ level: l, fields, message }),
+    logMembers: (l: LogMethod, members: string, message: string) =>
+      void lines.push({ level: l, fields: JSON.parse(`{${members}}`), message }),
   };
   return { lines, sink: createLogSink({ log, nodeId: "node-1", ...(checksum && { checksum }) }) };
 }
@@ -59,6 +61,25 @@ describe("log sink", () => {
       nonce: 4,
       txHash,
     });
+  });
+
+  it("writes JSON by hand that says what is null and what is not there", () => {
+    const { fields } = lineFor({ ...transition, from: null, subState: null, txHash: null, nonce: null, ageMs: 1.5 });
+    expect(fields).toEqual({
+      event: "tx.transition",
+      chainId: 31337,
+      signer: lane.signer,
+      txId: "t1",
+      nodeId: "node-9",
+      fencingToken: 3,
+      fromState: null,
+      state: "TRACKING",
+      subState: null,
+      nonce: null,
+      txHash: null,
+      ageMs: 1.5,
+    });
+    expect(lineFor(transition).fields).not.toHaveProperty("ageMs");
   });
 
   it("names lane and token the same way on every event, and never nests the lane", () => {

@@ -34,6 +34,15 @@ describe("logger", () => {
     expect(capture({ level: "silent" }).log.enabled("fatal")).toBe(false);
   });
 
+  it("takes members that are JSON already, at the same level and in the same form", () => {
+    const { log, lines } = capture();
+    log.logMembers("info", '"nonce":7,"txHash":null', 'say "when"');
+    log.logMembers("debug", '"nonce":8', "dropped");
+    const { time, ...rest } = JSON.parse(lines.join(""));
+    expect(rest).toEqual({ level: "info", nonce: 7, txHash: null, msg: 'say "when"' });
+    expect(new Date(time).toISOString()).toBe(time);
+  });
+
   it("masks a secret wherever it turns up, in any casing", () => {
     const secrets = ['p"a\\ss-word', "ABCDEF0123456789"];
     const { log, lines } = capture({ secrets });
@@ -75,10 +84,14 @@ describe("logger", () => {
     const file = join(directory, "log");
     const descriptor = openSync(file, "w");
     const { log } = capture({ destination: descriptor });
-    for (let i = 0; i < 1000; i++) log.log("info", { i }, "line");
+    for (let i = 0; i < 1000; i++) {
+      if (i % 2 === 0) log.log("info", { i, word: "Zaun…" }, "line");
+      else log.logMembers("info", `"i":${i},"word":"Zaun…"`, "line");
+    }
     log.flush();
     const lines = readFileSync(file, "utf8").trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 1000 }, (_, i) => i));
+    expect(new Set(lines.map((line) => JSON.parse(line).word))).toEqual(new Set(["Zaun…"]));
     closeSync(descriptor);
     rmSync(directory, { recursive: true });
   });
@@ -102,6 +115,12 @@ describe("readable lines", () => {
     expect(plain(lines[0])).toMatch(
       /^\d\d:\d\d:\d\d warn {2}mine txHash=0xababab…abab nonce=3 detail=two lines \[2J\n$/,
     );
+  });
+
+  it("show members that were JSON already the same way", () => {
+    const { log, lines } = capture({ format: "readable" });
+    log.logMembers("info", '"nonce":3,"subState":null', "mine");
+    expect(plain(lines[0])).toMatch(/^\d\d:\d\d:\d\d info {2}mine nonce=3\n$/);
   });
 
   it("are masked too", () => {

@@ -1,0 +1,124 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Fence } from "../../../src/domain/lane.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import {
+  AT,
+  allocate,
+  anInstance,
+  anIntent,
+  apply,
+  confirm,
+  holdLane,
+  mine,
+  step,
+} from "../../support/lane-samples.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+/** A COMMIT that got no answer was carried out or was not; the store finds out, or says that it could not. */
+describe("a commit without an answer", () => {
+  let subject: PostgresSubject;
+  let proxy: TcpProxy;
+  let store: PostgresStore;
+  let direct: PostgresStore;
+  let fence: Fence;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    proxy = await TcpProxy.start(Number(new URL(subject.url).port));
+    const options = { clock: systemClock, leaseDurationMs: 6_000 };
+    store = await openPostgresStore({ ...options, databaseUrl: proxy.through(subject.url) });
+    direct = await openPostgresStore({ ...options, databaseUrl: subject.url });
+  });
+  afterAll(async () => {
+    await store.close();
+    await direct.close();
+    await proxy.close();
+    await subject.close();
+  });
+  beforeEach(async () => {
+    fence = await holdLane(direct);
+  });
+  afterEach(() => proxy.admit());
+
+  it("was carried out: the answer is as if nothing had happened", async () => {
+    const intent = anIntent(fence.lane, { requestId: "kept" });
+    const hit = proxy.atNextCommit("cut-after");
+    const fates = await allocate(store, fence, [intent]);
+    await hit;
+    expect(fates).toMatchObject([{ fate: "created", nonce: 0 }]);
+    expect(await direct.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
+  });
+
+  it("was not carried out: unavailable, nothing consumed, and the same again succeeds", async () => {
+    const intent = anIntent(fence.lane, { requestId: "lost" });
+    const hit = proxy.atNextCommit("cut-before");
+    await expect(allocate(store, fence, [intent])).rejects.toBeInstanceOf(StoreUnavailable);
+    await hit;
+    expect(await direct.transaction(intent.txId)).toBeNull();
+    expect(await direct.loadLane(fence)).toMatchObject({ cursor: null });
+    expect(await allocate(store, fence, [intent])).toMatchObject([{ fate: "created", nonce: 0 }]);
+  });
+
+  it("whose answer never comes is looked up after the client's own deadline, not called lost", async () => {
+    const intent = anIntent(fence.lane);
+    const hit = proxy.atNextCommit("hold-answer");
+    const fates = await allocate(store, fence, [intent]);
+    await hit;
+    expect(fates).toMatchObject([{ fate: "created", nonce: 0 }]);
+  });
+
+  it("stays unknown where the database does not come back in time", async () => {
+    const intent = anIntent(fence.lane);
+    const hit = proxy.atNextCommit("cut-after");
+    const writing = allocate(store, fence, [intent]);
+    await hit;
+    proxy.refuse();
+    proxy.cut();
+    await expect(writing).rejects.toBeInstanceOf(OutcomeUnknown);
+    expect(await direct.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED" });
+  });
+
+  it("appends its completions once", async () => {
+    const { intent, attempt } = await mine(direct, fence);
+    const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
+    const { lastSeq } = await direct.feed();
+    const hit = proxy.atNextCommit("cut-after");
+    expect(await apply(store, fence, [step(intent.txId, AT.mined, "confirm", { completion })])).toEqual(["applied"]);
+    await hit;
+    expect(await direct.completions(lastSeq, 10)).toMatchObject([{ seq: lastSeq + 1, txId: intent.txId }]);
+  });
+
+  it("of a registration, a renewal and a takeover is looked up too", async () => {
+    const instance = anInstance();
+    for (const work of [
+      () => store.registerInstance(instance),
+      () => store.renewInstance(instance.instanceId, 60_000),
+      () => store.acquireLane({ ...fence.lane, chainId: 9 }, instance.instanceId),
+    ]) {
+      const hit = proxy.atNextCommit("cut-after");
+      await expect(work()).resolves.not.toBe(false);
+      await hit;
+    }
+    const row = (await direct.instances()).find(({ instanceId }) => instanceId === instance.instanceId);
+    expect(row).toMatchObject({ counter: 2, lanes: 1 });
+  });
+
+  it("is not what an ended connection before COMMIT is: unavailable at once, and the pool heals by itself", async () => {
+    proxy.cut();
+    for (let tries = 0; tries < 10; tries++) {
+      const done = await allocate(store, fence, [anIntent(fence.lane)]).then(
+        () => true,
+        (error) => {
+          expect(error).toBeInstanceOf(StoreUnavailable);
+          return false;
+        },
+      );
+      if (done) break;
+    }
+    expect(await direct.loadLane(fence)).toMatchObject({ cursor: 1 });
+    expect(await confirm(store, fence)).toBeDefined();
+  });
+});

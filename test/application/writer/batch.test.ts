@@ -1,0 +1,181 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Entry,
+  hasCompletion,
+  mergeAllocations,
+  splitEntry,
+  weightOf,
+} from "../../../src/application/writer/batch.ts";
+import type { AllocateFate, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
+import { allocation, completion, fence, idsOf, item, moves } from "./scripted-store.ts";
+
+interface Heard {
+  outcome: WriteOutcome | null;
+  error: unknown;
+}
+
+function entry(write: LaneWrite): Entry & { readonly heard: Heard } {
+  const heard: Heard = { outcome: null, error: null };
+  return {
+    write,
+    shard: 0,
+    weight: weightOf(write),
+    resolve: (outcome) => {
+      heard.outcome = outcome;
+    },
+    reject: (error) => {
+      heard.error = error;
+    },
+    heard,
+  };
+}
+
+function floored(n: number, floor: number | null, ...txIds: readonly string[]): LaneWrite {
+  return { kind: "allocate", fence: fence(n), floor, items: txIds.map(item) };
+}
+
+function created(nonce: number): AllocateFate {
+  return { fate: "created", nonce, createdAt: new Date(0) };
+}
+
+function allocated(...nonces: readonly number[]): WriteOutcome {
+  return { status: "allocated", items: nonces.map(created), cursor: Math.max(...nonces) + 1 };
+}
+
+function noncesOf(outcome: WriteOutcome | null): readonly number[] {
+  if (outcome?.status !== "allocated") return [];
+  return outcome.items.map((fate) => (fate.fate === "created" ? fate.nonce : -1));
+}
+
+describe("allocations of one lane", () => {
+  it("become one, in order; other lanes and other kinds keep their places", () => {
+    const entries = [
+      allocation(1, "a", "b"),
+      moves(1, "m"),
+      allocation(2, "c"),
+      allocation(1, "d"),
+      allocation(2, "e", "f"),
+    ].map(entry);
+    const merged = mergeAllocations(entries);
+    expect(merged.map(({ write }) => idsOf(write))).toEqual([["a", "b", "d"], ["m"], ["c", "e", "f"]]);
+    expect(merged.map(({ weight }) => weight)).toEqual([3, 1, 3]);
+  });
+
+  it("that is alone stays the very entry it was", () => {
+    const only = entry(allocation(1, "a"));
+    expect(mergeAllocations([only])[0]).toBe(only);
+  });
+
+  it("take the highest floor of those that have one", () => {
+    const floorOf = (...floors: readonly (number | null)[]) => {
+      const [merged] = mergeAllocations(floors.map((floor) => entry(floored(1, floor, "x"))));
+      return merged?.write.kind === "allocate" ? merged.write.floor : undefined;
+    };
+    expect(floorOf(null, 7, 3)).toBe(7);
+    expect(floorOf(0, null)).toBe(0);
+    expect(floorOf(null, null)).toBeNull();
+  });
+
+  it("are dealt their own slices", () => {
+    const parts = [entry(allocation(1, "a", "b")), entry(allocation(1, "c")), entry(allocation(1, "d", "e"))];
+    mergeAllocations(parts)[0]?.resolve(allocated(5, 6, 7, 8, 9));
+    const nonces = parts.map(({ heard }) => noncesOf(heard.outcome));
+    expect(nonces).toEqual([[5, 6], [7], [8, 9]]);
+  });
+
+  it("are all fenced, or all failed, together", () => {
+    const parts = [entry(allocation(1, "a")), entry(allocation(1, "b"))];
+    const [merged] = mergeAllocations(parts);
+    merged?.resolve({ status: "fenced" });
+    expect(parts.map(({ heard }) => heard.outcome)).toEqual([{ status: "fenced" }, { status: "fenced" }]);
+    merged?.reject("broken");
+    expect(parts.map(({ heard }) => heard.error)).toEqual(["broken", "broken"]);
+  });
+});
+
+describe("an entry taken apart", () => {
+  it("is one entry per item, of the same lane", () => {
+    const whole = entry(moves(3, "a", "b"));
+    const pieces = splitEntry(whole);
+    expect(pieces.map(({ write }) => idsOf(write))).toEqual([["a"], ["b"]]);
+    expect(pieces.every(({ write, weight }) => write.fence === whole.write.fence && weight === 1)).toBe(true);
+  });
+
+  it("of one item, or of another kind, is itself", () => {
+    for (const write of [moves(1, "a"), { kind: "align", fence: fence(1), floor: 4 } as const]) {
+      const whole = entry(write);
+      expect(splitEntry(whole)).toEqual([whole]);
+    }
+  });
+
+  it("hears nothing before its last piece, then the items in their order", () => {
+    const whole = entry(moves(1, "a", "b", "c"));
+    const pieces = splitEntry(whole);
+    pieces[2]?.resolve({ status: "applied", items: ["conflict"] });
+    pieces[0]?.resolve({ status: "applied", items: ["applied"] });
+    expect(whole.heard.outcome).toBeNull();
+    pieces[1]?.resolve({ status: "applied", items: ["applied"] });
+    expect(whole.heard.outcome).toEqual({ status: "applied", items: ["applied", "applied", "conflict"] });
+  });
+
+  it("of an allocation puts refusals among the created, and keeps the highest cursor", () => {
+    const whole = entry(allocation(1, "a", "b", "c"));
+    const [a, b, c] = splitEntry(whole);
+    a?.resolve(allocated(5));
+    b?.reject(new Error("poison"));
+    c?.resolve(allocated(6));
+    expect(whole.heard.outcome).toMatchObject({
+      status: "allocated",
+      cursor: 7,
+      items: [{ nonce: 5 }, { fate: "refused", detail: "Error: poison" }, { nonce: 6 }],
+    });
+  });
+
+  it("of moves fails whole where one fails", () => {
+    const whole = entry(moves(1, "a", "b"));
+    const [a, b] = splitEntry(whole);
+    a?.resolve({ status: "applied", items: ["applied"] });
+    b?.reject("poison");
+    expect(whole.heard).toEqual({ outcome: null, error: "poison" });
+  });
+
+  it("is fenced where its lane was lost before anything was given", () => {
+    const whole = entry(allocation(1, "a", "b"));
+    const [a, b] = splitEntry(whole);
+    a?.reject(new Error("poison"));
+    b?.resolve({ status: "fenced" });
+    expect(whole.heard.outcome).toEqual({ status: "fenced" });
+  });
+
+  it("is unknown where its lane was lost after a nonce was given: nobody may try it again elsewhere", () => {
+    const whole = entry(allocation(1, "a", "b"));
+    const [a, b] = splitEntry(whole);
+    a?.resolve(allocated(5));
+    b?.resolve({ status: "fenced" });
+    expect(whole.heard).toMatchObject({ outcome: null, error: { name: "OutcomeUnknown" } });
+  });
+
+  it("of moves is fenced where its lane was lost half-way: the lane is over either way", () => {
+    const whole = entry(moves(1, "a", "b"));
+    const [a, b] = splitEntry(whole);
+    a?.resolve({ status: "applied", items: ["applied"] });
+    b?.resolve({ status: "fenced" });
+    expect(whole.heard.outcome).toEqual({ status: "fenced" });
+  });
+});
+
+describe("what a write is", () => {
+  it.each<[string, LaneWrite, number, boolean]>([
+    ["an allocation", allocation(1, "a", "b"), 2, false],
+    ["moves", moves(1, "a", "b", "c"), 3, false],
+    ["an outcome", completion(1, "a"), 1, true],
+    ["an alignment", { kind: "align", fence: fence(1), floor: 0 }, 1, false],
+    ["the end of a watch", { kind: "unwatch", fence: fence(1), throughBlock: 0 }, 1, false],
+    ["confirmations", { kind: "confirmations", fence: fence(1), blocks: [], pruneBelow: 0 }, 1, false],
+    ["a suspension", { kind: "suspend", fence: fence(1), suspended: true }, 1, false],
+    ["an alias", { kind: "settleIntake", fence: fence(1), fates: [{ intakeId: 1, fate: "alias", of: "x" }] }, 1, false],
+  ])("%s weighs what it writes, and completes or not", (_, write, weight, completes) => {
+    expect(weightOf(write)).toBe(weight);
+    expect(hasCompletion(write)).toBe(completes);
+  });
+});

@@ -1,0 +1,160 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Committer } from "../../../src/application/writer/committer.ts";
+import {
+  BatchRefused,
+  type LaneWrite,
+  type OutcomeUnknown,
+  StoreUnavailable,
+  type WriteOutcome,
+} from "../../../src/ports/lane-store.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { allocation, idsOf, moves, outcomeOf, ScriptedStore } from "./scripted-store.ts";
+
+type Fate = { readonly outcome: WriteOutcome } | { readonly error: unknown };
+
+/** Writes all at once into one batch, on a database that refuses whatever contains poison. */
+async function writeAll(
+  writes: readonly LaneWrite[],
+  poison: ReadonlySet<string>,
+  interfere: (ids: readonly string[], committed: readonly string[]) => void = () => undefined,
+): Promise<{ readonly fates: readonly Fate[]; readonly committed: readonly string[]; readonly calls: number }> {
+  const clock = createManualClock();
+  const store = new ScriptedStore();
+  const committed: string[] = [];
+  store.reply = (batch) => {
+    const ids = batch.flatMap(idsOf);
+    interfere(ids, committed);
+    if (ids.some((id) => poison.has(id))) throw new BatchRefused("poison");
+    committed.push(...ids);
+    return batch.map(outcomeOf);
+  };
+  const committer = new Committer(
+    { store, clock, entropy: createSeededEntropy(1), telemetry: recordTelemetry() },
+    { batchSize: 10_000, batchTimeoutMs: 1, shards: 16 },
+    { onFenced: () => undefined, onHistoryChanged: () => undefined },
+  );
+  const all = Promise.all(
+    writes.map((write) =>
+      committer.write(write).then(
+        (outcome) => ({ outcome }),
+        (error: unknown) => ({ error }),
+      ),
+    ),
+  );
+  await clock.advance(1_000);
+  return { fates: await all, committed, calls: store.calls.length };
+}
+
+function createdIds(write: LaneWrite, fate: Fate | undefined): readonly string[] {
+  if (fate === undefined || !("outcome" in fate) || fate.outcome.status !== "allocated") return [];
+  const { items } = fate.outcome;
+  return idsOf(write).filter((_, index) => items[index]?.fate === "created");
+}
+
+describe("poison", () => {
+  it("in one allocation fails alone, and is told so; its neighbours are created", async () => {
+    const write = allocation(1, "a", "bad", "c");
+    const { fates, committed } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
+    expect(committed.toSorted()).toEqual(["a", "c", "d"]);
+    expect(fates[0]).toMatchObject({
+      outcome: {
+        status: "allocated",
+        items: [{ fate: "created" }, { fate: "refused", detail: "BatchRefused: poison" }, { fate: "created" }],
+      },
+    });
+    expect(fates[1]).toMatchObject({ outcome: { status: "applied", items: ["applied"] } });
+  });
+
+  it("among moves fails its own write, whose lane is read again, and no other", async () => {
+    const { fates, committed } = await writeAll([moves(1, "a", "bad"), moves(2, "b")], new Set(["bad"]));
+    expect(fates[0]).toMatchObject({ error: { name: "BatchRefused" } });
+    expect(fates[1]).toMatchObject({ outcome: { status: "applied" } });
+    expect(committed.toSorted()).toEqual(["a", "b"]);
+  });
+
+  it("that cannot be taken apart fails whole", async () => {
+    const unwatch: LaneWrite = { kind: "unwatch", fence: allocation(1).fence, throughBlock: 5 };
+    const { fates } = await writeAll([unwatch, moves(2, "b")], new Set(["unwatch"]));
+    expect(fates[0]).toMatchObject({ error: { name: "BatchRefused" } });
+    expect(fates[1]).toMatchObject({ outcome: { status: "applied" } });
+  });
+
+  it("whatever and wherever it is, everything else is committed once, in order, and every fate is its item's own", async () => {
+    const batches = fc.array(
+      fc.record({
+        lane: fc.integer({ min: 1, max: 4 }),
+        kind: fc.constantFrom("allocate" as const, "transition" as const),
+        size: fc.integer({ min: 1, max: 5 }),
+      }),
+      { minLength: 1, maxLength: 12 },
+    );
+    await fc.assert(
+      fc.asyncProperty(batches, fc.infiniteStream(fc.integer({ min: 0, max: 9 })), async (shapes, luck) => {
+        const dice = luck[Symbol.iterator]();
+        const poison = new Set<string>();
+        const writes = shapes.map(({ lane, kind, size }, at) => {
+          const ids = Array.from({ length: size }, (_, part) => `${lane}:${kind}:${at}:${part}`);
+          for (const id of ids) if (dice.next().value === 0) poison.add(id);
+          return kind === "allocate" ? allocation(lane, ...ids) : moves(lane, ...ids);
+        });
+        const { fates, committed } = await writeAll(writes, poison);
+        const healthy = writes.flatMap(idsOf).filter((id) => !poison.has(id));
+        expect(committed.toSorted()).toEqual(healthy.toSorted());
+        for (const kind of ["allocate", "transition"]) {
+          for (let lane = 1; lane <= 4; lane++) {
+            const own = (list: readonly string[]) => list.filter((id) => id.startsWith(`${lane}:${kind}:`));
+            expect(own(committed)).toEqual(own(healthy));
+          }
+        }
+        writes.forEach((write, at) => {
+          const ids = idsOf(write);
+          if (write.kind === "allocate") {
+            expect(createdIds(write, fates[at])).toEqual(ids.filter((id) => !poison.has(id)));
+          } else {
+            expect("error" in (fates[at] as Fate)).toBe(ids.some((id) => poison.has(id)));
+          }
+        });
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe("a database that goes away while a refused batch is taken apart", () => {
+  const leaveAfterFirst = (ids: readonly string[], committed: readonly string[]): void => {
+    if (committed.length > 0 && !ids.includes("a")) throw new StoreUnavailable("away");
+  };
+
+  it("leaves nobody with the word that nothing happened, where a part was committed", async () => {
+    const { fates, committed } = await writeAll(
+      [allocation(1, "a", "b", "bad", "d")],
+      new Set(["bad"]),
+      leaveAfterFirst,
+    );
+    expect(committed.length).toBeGreaterThan(0);
+    expect(fates[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
+    expect((fates[0] as { error: OutcomeUnknown }).error.cause).toBeInstanceOf(StoreUnavailable);
+  });
+
+  it("takes nothing back from those who were answered already", async () => {
+    const writes = [allocation(1, "a"), allocation(2, "b"), moves(3, "bad"), moves(4, "d")];
+    const { fates } = await writeAll(writes, new Set(["bad"]), (ids, committed) => {
+      if (committed.includes("b") && ids.includes("d")) throw new StoreUnavailable("away");
+    });
+    expect(fates.slice(0, 2)).toMatchObject([
+      { outcome: { status: "allocated" } },
+      { outcome: { status: "allocated" } },
+    ]);
+    expect(fates[3]).toMatchObject({ error: { name: "OutcomeUnknown" } });
+  });
+
+  it("says that nothing happened where nothing did", async () => {
+    const { fates } = await writeAll([allocation(1, "bad", "b")], new Set(["bad"]), (ids) => {
+      if (ids.length === 1) throw new StoreUnavailable("away");
+    });
+    expect(fates[0]).toMatchObject({ error: { name: "StoreUnavailable" } });
+  });
+});

@@ -1,0 +1,321 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { WriterSettings } from "../../../src/application/settings.ts";
+import { Committer } from "../../../src/application/writer/committer.ts";
+import { HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { type RecordedTelemetry, recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { allocation, completion, fence, idsOf, lane, moves, ScriptedStore } from "./scripted-store.ts";
+
+interface Bench {
+  readonly committer: Committer;
+  readonly store: ScriptedStore;
+  readonly clock: ManualClock;
+  readonly telemetry: RecordedTelemetry;
+  readonly fenced: string[];
+  readonly histories: HistoryChanged[];
+}
+
+function bench(settings: Partial<WriterSettings> = {}): Bench {
+  const clock = createManualClock();
+  const store = new ScriptedStore();
+  const telemetry = recordTelemetry();
+  const fenced: string[] = [];
+  const histories: HistoryChanged[] = [];
+  const committer = new Committer(
+    { store, clock, telemetry, entropy: createSeededEntropy(1) },
+    { batchSize: 10, batchTimeoutMs: 5, shards: 64, ...settings },
+    {
+      onFenced: (lost, write) => fenced.push(`${lost.lane.signer.slice(-1)} ${write}`),
+      onHistoryChanged: (error) => histories.push(error),
+    },
+  );
+  return { committer, store, clock, telemetry, fenced, histories };
+}
+
+/** What a promise has come to by now. */
+function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; error: unknown; value: T | undefined } {
+  const seen: ReturnType<typeof watch<T>> = { state: "open", error: null, value: undefined };
+  promise.then(
+    (value) => Object.assign(seen, { state: "done", value }),
+    (error) => Object.assign(seen, { state: "failed", error }),
+  );
+  return seen;
+}
+
+describe("flushing", () => {
+  it("happens when the oldest write is old enough, with all that came meanwhile", async () => {
+    const { committer, store, clock } = bench();
+    void committer.write(moves(1, "a"));
+    await clock.advance(4);
+    void committer.write(moves(2, "b"));
+    expect(store.calls).toEqual([]);
+    await clock.advance(1);
+    expect(store.call(0).writes.map(idsOf)).toEqual([["a"], ["b"]]);
+    expect(committer.depth).toBe(0);
+  });
+
+  it("happens at once when a batch is full", async () => {
+    const { committer, store, clock } = bench({ batchSize: 3 });
+    void committer.write(moves(1, "a", "b"));
+    expect(committer.depth).toBe(2);
+    void committer.write(moves(2, "c"));
+    await clock.advance(0);
+    expect(store.calls.length).toBe(1);
+  });
+
+  it("happens when the one before has committed, without waiting for age", async () => {
+    const { committer, store, clock } = bench();
+    void committer.write(moves(1, "a"));
+    await clock.advance(5);
+    void committer.write(moves(1, "b"));
+    store.call(0).answer();
+    await clock.advance(0);
+    expect(store.call(1).writes.map(idsOf)).toEqual([["b"]]);
+  });
+
+  it("takes no more than fits one transaction, and a write that alone is more goes alone", async () => {
+    const { committer, store, clock } = bench({ batchSize: 3 });
+    void committer.write(moves(1, "a"));
+    void committer.write(moves(2, "b", "c", "d", "e"));
+    void committer.write(moves(3, "f"));
+    await clock.advance(5);
+    expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"]], [["b", "c", "d", "e"]]]);
+    store.call(0).answer();
+    await clock.advance(5);
+    expect(store.call(2).writes.map(idsOf)).toEqual([["f"]]);
+  });
+
+  it("weighs other kinds by what they write", async () => {
+    const { committer, store, clock } = bench({ batchSize: 3 });
+    const fates = ["x", "y", "z"].map((of, intakeId) => ({ intakeId, fate: "alias" as const, of }));
+    void committer.write({ kind: "settleIntake", fence: fence(1), fates });
+    await clock.advance(0);
+    expect(store.calls.length).toBe(1);
+    void committer.write({ kind: "unwatch", fence: fence(2), throughBlock: 9 });
+    expect(committer.depth).toBe(1);
+  });
+});
+
+describe("transactions in flight", () => {
+  it("are at most two, and a lane is never in both", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1 });
+    for (const id of ["a", "b"]) void committer.write(moves(1, id));
+    for (const id of ["c", "d"]) void committer.write(moves(2, id));
+    void committer.write(moves(3, "e"));
+    await clock.advance(50);
+    expect(store.calls.flatMap(({ writes }) => writes.map(idsOf))).toEqual([["a"], ["c"]]);
+    store.call(0).answer();
+    await clock.advance(50);
+    expect(store.call(2).writes.map(idsOf)).toEqual([["b"]]);
+    expect(store.mostInFlight).toBe(2);
+  });
+
+  it("carry completions one at a time; other work passes them by", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1 });
+    void committer.write(completion(1, "a"));
+    void committer.write(completion(2, "b"));
+    void committer.write(moves(3, "c"));
+    await clock.advance(50);
+    expect(store.calls.flatMap(({ writes }) => writes.map(idsOf))).toEqual([["a"], ["c"]]);
+    store.call(1).answer();
+    await clock.advance(50);
+    expect(store.calls.length).toBe(2);
+    store.call(0).answer();
+    await clock.advance(50);
+    expect(store.call(2).writes.map(idsOf)).toEqual([["b"]]);
+  });
+
+  it("a refused intake row is a completion too, an alias is not", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1 });
+    const refused = { intakeId: 1, fate: "refused", event: "refuse", reason: "no" } as const;
+    void committer.write(completion(1, "a"));
+    void committer.write({ kind: "settleIntake", fence: fence(2), fates: [refused] });
+    void committer.write({ kind: "settleIntake", fence: fence(3), fates: [{ intakeId: 2, fate: "alias", of: "a" }] });
+    await clock.advance(50);
+    expect(store.calls.map(({ writes }) => writes[0]?.fence.lane)).toEqual([lane(1), lane(3)]);
+  });
+
+  it("keep the order of every lane, whatever the sizes, shards and durations", async () => {
+    const script = fc.array(
+      fc.record({ lane: fc.integer({ min: 1, max: 5 }), weight: fc.integer({ min: 1, max: 4 }) }),
+      {
+        minLength: 1,
+        maxLength: 60,
+      },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        script,
+        fc.constantFrom(1, 2, 64),
+        fc.infiniteStream(fc.nat(20)),
+        async (steps, shards, times) => {
+          const { committer, store, clock } = bench({ batchSize: 5, shards });
+          const durations = times[Symbol.iterator]();
+          const committed: string[] = [];
+          const commit = store.commit.bind(store);
+          store.commit = async (writes) => {
+            clock.after(Number(durations.next().value), () => {
+              committed.push(...writes.flatMap(idsOf));
+              const open = store.calls.find((call) => call.writes === writes);
+              open?.answer();
+            });
+            return commit(writes);
+          };
+          const ids = steps.map((step, at) =>
+            Array.from({ length: step.weight }, (_, part) => `${step.lane}:${at}:${part}`),
+          );
+          const all = Promise.all(steps.map((step, at) => committer.write(moves(step.lane, ...(ids[at] ?? [])))));
+          await clock.advance(5_000);
+          await all;
+          for (let each = 1; each <= 5; each++) {
+            const own = (list: readonly string[]) => list.filter((id) => id.startsWith(`${each}:`));
+            expect(own(committed)).toEqual(own(ids.flat()));
+          }
+          expect(store.mostInFlight).toBeLessThanOrEqual(2);
+          expect(committer.depth).toBe(0);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe("a fenced write", () => {
+  it("is told to its writer and to the node, and fails nobody else", async () => {
+    const { committer, store, clock, fenced } = bench();
+    const lost = watch(committer.write(moves(1, "a")));
+    const fine = watch(committer.write(moves(2, "b")));
+    await clock.advance(5);
+    store.call(0).answer([{ status: "fenced" }, { status: "applied", items: ["applied"] }]);
+    await clock.advance(0);
+    expect(lost.value).toEqual({ status: "fenced" });
+    expect(fine.value).toEqual({ status: "applied", items: ["applied"] });
+    expect(fenced).toEqual(["1 transition"]);
+  });
+});
+
+describe("a database that is busy", () => {
+  it("is asked again with back-off, before anyone hears of it", async () => {
+    const { committer, store, clock } = bench();
+    const write = watch(committer.write(moves(1, "a")));
+    await clock.advance(5);
+    store.call(0).fail(new StoreUnavailable("locked", { busy: true }));
+    await clock.advance(4);
+    expect(store.calls.length).toBe(1);
+    await clock.advance(6);
+    expect(store.calls.length).toBe(2);
+    store.call(1).answer();
+    await clock.advance(0);
+    expect(write.state).toBe("done");
+  });
+
+  it("too often is a failure after all", async () => {
+    const { committer, store, clock } = bench();
+    store.reply = () => {
+      throw new StoreUnavailable("locked", { busy: true });
+    };
+    const write = watch(committer.write(moves(1, "a")));
+    await clock.advance(10_000);
+    expect(write).toMatchObject({ state: "failed", error: { message: "locked" } });
+    expect(store.calls.length).toBe(9);
+  });
+
+  it("for one batch lets the other lane's batch pass", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1 });
+    void committer.write(moves(1, "a"));
+    const other = watch(committer.write(moves(2, "b")));
+    await clock.advance(0);
+    store.call(0).fail(new StoreUnavailable("locked", { busy: true }));
+    store.call(1).answer();
+    await clock.advance(0);
+    expect(other.state).toBe("done");
+  });
+});
+
+describe("a batch that fails", () => {
+  it.each([
+    ["unavailable", new StoreUnavailable("away")],
+    ["unknown", new OutcomeUnknown("who knows")],
+  ])("(%s) fails its own writes with that, and what was planned on top of them", async (_, error) => {
+    const { committer, store, clock, telemetry } = bench();
+    const first = watch(committer.write(moves(1, "a")));
+    await clock.advance(5);
+    const behind = watch(committer.write(moves(1, "b", "c")));
+    const elsewhere = watch(committer.write(moves(2, "d")));
+    store.call(0).fail(error);
+    await clock.advance(0);
+    expect(first.error).toBe(error);
+    expect(behind.error).toMatchObject({ name: "StoreUnavailable", cause: error });
+    expect(elsewhere.state).toBe("open");
+    expect(telemetry.of("writer.failed")).toMatchObject([{ items: 2 }]);
+    store.call(1).answer();
+    await clock.advance(5);
+    expect(elsewhere.state).toBe("done");
+    expect(store.calls.flatMap(({ writes }) => writes.flatMap(idsOf))).not.toContain("b");
+    expect(committer.depth).toBe(0);
+  });
+
+  it("because of another history is reported as that", async () => {
+    const { committer, store, clock, histories } = bench();
+    const write = watch(committer.write(moves(1, "a")));
+    await clock.advance(5);
+    const error = new HistoryChanged("another timeline");
+    store.call(0).fail(error);
+    await clock.advance(0);
+    expect(histories).toEqual([error]);
+    expect(write.error).toBe(error);
+  });
+
+  it("does not keep the shard: the lane's next write goes out", async () => {
+    const { committer, store, clock } = bench();
+    void committer.write(moves(1, "a")).catch(() => undefined);
+    await clock.advance(5);
+    store.call(0).fail(new StoreUnavailable("away"));
+    await clock.advance(0);
+    const next = watch(committer.write(moves(1, "b")));
+    await clock.advance(5);
+    store.call(1).answer();
+    await clock.advance(0);
+    expect(next.state).toBe("done");
+  });
+});
+
+describe("idle", () => {
+  it("is at once true where nothing is written", async () => {
+    const { committer } = bench();
+    await committer.idle();
+    await committer.idle(lane(1));
+  });
+
+  it("waits for what is queued and what is in flight, of one lane or of all", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1 });
+    void committer.write(moves(1, "a"));
+    void committer.write(moves(1, "b"));
+    void committer.write(moves(2, "c"));
+    const one = watch(committer.idle(lane(1)));
+    const two = watch(committer.idle(lane(2)));
+    const all = watch(committer.idle());
+    await clock.advance(5);
+    store.call(1).answer();
+    await clock.advance(5);
+    expect([one.state, two.state, all.state]).toEqual(["open", "done", "open"]);
+    store.call(0).answer();
+    await clock.advance(5);
+    expect([one.state, all.state]).toEqual(["open", "open"]);
+    store.call(2).answer();
+    await clock.advance(5);
+    expect([one.state, all.state]).toEqual(["done", "done"]);
+  });
+
+  it("counts what failed as over", async () => {
+    const { committer, store, clock } = bench();
+    void committer.write(allocation(1, "a")).catch(() => undefined);
+    const idle = watch(committer.idle(lane(1)));
+    await clock.advance(5);
+    store.call(0).fail(new StoreUnavailable("away"));
+    await clock.advance(0);
+    expect(idle.state).toBe("done");
+  });
+});

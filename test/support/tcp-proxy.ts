@@ -1,0 +1,128 @@
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+/** What to do when the client's bytes hold COMMIT: lose them, or deliver them and lose the answer. */
+export type CommitFault = "cut-before" | "cut-after" | "hold-answer";
+
+interface Pair {
+  readonly client: Socket;
+  readonly upstream: Socket;
+}
+
+/**
+ * A wire between a PostgreSQL client and its server that a test can break. COMMIT is sent as a simple query, so it is
+ * found in the bytes as they pass.
+ */
+export class TcpProxy {
+  readonly port: number;
+  /** Where new connections go; a test may point it at another server. */
+  upstreamPort: number;
+  private readonly server: Server;
+  private readonly pairs = new Set<Pair>();
+  private readonly faults: { readonly fault: CommitFault; readonly hit: () => void }[] = [];
+  private refusing = false;
+  private frozen = false;
+
+  private constructor(server: Server, port: number, upstreamPort: number) {
+    this.server = server;
+    this.port = port;
+    this.upstreamPort = upstreamPort;
+  }
+
+  static async start(upstreamPort: number): Promise<TcpProxy> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("the proxy has no port");
+    const proxy = new TcpProxy(server, address.port, upstreamPort);
+    server.on("connection", (client) => proxy.accept(client));
+    return proxy;
+  }
+
+  /** The same database through this wire. */
+  through(databaseUrl: string): string {
+    const url = new URL(databaseUrl);
+    url.hostname = "127.0.0.1";
+    url.port = String(this.port);
+    return url.href;
+  }
+
+  /** For one COMMIT, the next; resolves when it came by. */
+  atNextCommit(fault: CommitFault): Promise<void> {
+    return new Promise((hit) => this.faults.push({ fault, hit }));
+  }
+
+  /** Ends every connection, as a failing network would. */
+  cut(): void {
+    for (const { client, upstream } of this.pairs) {
+      client.destroy();
+      upstream.destroy();
+    }
+  }
+
+  /** New connections are refused until `admit`. */
+  refuse(): void {
+    this.refusing = true;
+  }
+
+  admit(): void {
+    this.refusing = false;
+  }
+
+  /** Nothing passes from clients to the server any more, and nobody is told: what a frozen node looks like from there. */
+  freeze(): void {
+    this.frozen = true;
+    for (const { client } of this.pairs) client.pause();
+  }
+
+  thaw(): void {
+    this.frozen = false;
+    for (const { client } of this.pairs) client.resume();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private accept(client: Socket): void {
+    client.on("error", () => undefined);
+    if (this.refusing) {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(this.upstreamPort, "127.0.0.1");
+    upstream.on("error", () => undefined);
+    const pair = { client, upstream };
+    this.pairs.add(pair);
+    client.on("data", (bytes) => this.forward(pair, bytes));
+    upstream.on("data", (bytes) => client.write(bytes));
+    client.on("close", () => this.end(pair));
+    upstream.on("close", () => this.end(pair));
+    if (this.frozen) client.pause();
+  }
+
+  private forward(pair: Pair, bytes: Buffer): void {
+    const fault = bytes.includes("COMMIT\0") ? this.faults.shift() : undefined;
+    if (fault === undefined) {
+      pair.upstream.write(bytes);
+      return;
+    }
+    if (fault.fault === "cut-before") {
+      pair.upstream.destroy();
+      pair.client.destroy();
+    } else {
+      pair.upstream.removeAllListeners("data");
+      pair.upstream.on("data", () => undefined);
+      pair.upstream.write(bytes);
+      if (fault.fault === "cut-after") pair.client.destroy();
+    }
+    fault.hit();
+  }
+
+  /** What the server was sent it still gets, as from a kernel that goes on after the process is gone. */
+  private end(pair: Pair): void {
+    this.pairs.delete(pair);
+    pair.client.destroy();
+    pair.upstream.end();
+  }
+}
