@@ -33,7 +33,8 @@ export class MemoryNetwork {
         const fault = this.strike();
         if (receive === undefined || fault === "refused") throw new PeerUnreachable(`${url} refuses`, true);
         if (fault === "lostRequest") throw new PeerUnreachable(`no answer from ${url}`, false);
-        const wire = JSON.parse(JSON.stringify(creates)) as readonly ForwardedCreate[];
+        const digits = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value);
+        const wire = JSON.parse(JSON.stringify(creates, digits)) as readonly ForwardedCreate[];
         const answers = await receive(wire, repeat);
         if (fault === "lostReply" || !this.nodes.has(url)) throw new PeerUnreachable(`no answer from ${url}`, false);
         return answers;
