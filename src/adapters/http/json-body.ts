@@ -11,8 +11,8 @@ declare module "fastify" {
 
 /** Deep enough for any ABI; shallow enough that nothing behind the door can be made to recurse without end. */
 const DEPTH_LIMIT = 64;
-/** What 8 KiB of metadata can nest at most; a process that embeds a node may hand in all of it, and it travels on. */
-const PEER_DEPTH_LIMIT = 5_000;
+/** Between nodes a request is wrapped once more, and one from a process that embeds a node passed no door before. */
+const PEER_DEPTH_LIMIT = 1_000;
 const PATH_LENGTH_LIMIT = 200;
 
 /** JSON is the only content type. Where a name occurs twice in one object, the last one counts, as in ECMAScript. */
