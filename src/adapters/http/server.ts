@@ -1,7 +1,7 @@
 import { createHttpApp } from "./app.ts";
 import type { HttpServerOptions } from "./options.ts";
 
-export type { ApiKey, HttpLogger, HttpServerOptions, ResponseReport, StaticFile } from "./options.ts";
+export type { ApiKey, HttpLogger, HttpServerOptions, PeerReceiver, ResponseReport, StaticFile } from "./options.ts";
 
 export interface HttpServer {
   /** Port 0 takes any free one; `url` names it. */
