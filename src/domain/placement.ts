@@ -4,6 +4,7 @@ import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "./
 export interface Member {
   readonly instanceId: string;
   readonly nodeId: string;
+  /** Empty: it is embedded in another process, and nobody can ask anything of it. */
   readonly url: string;
   readonly mode: "basic" | "worker-queue";
   /** Chains it reaches right now. */
@@ -17,6 +18,16 @@ export function serves(member: Member, lane: Lane): boolean {
   return !member.draining && member.chains.has(lane.chainId) && member.signers.has(lane.signer);
 }
 
+export function isReachable(member: Member): boolean {
+  return member.url !== "";
+}
+
+/** Any request may reach any node, so a lane belongs where any node can take it on: those nobody reaches come last. */
+function reachableFirst(members: readonly Member[]): readonly Member[] {
+  const reachable = members.filter(isReachable);
+  return reachable.length > 0 ? reachable : members;
+}
+
 /**
  * Which member should own which lane: each lane's favourite by rendezvous hashing, passed over where it has its fair
  * share already. Every node that sees the same members computes the same answer, so nobody has to be asked, and a member
@@ -24,7 +35,7 @@ export function serves(member: Member, lane: Lane): boolean {
  */
 export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
   const takers = members.filter((member) => !member.draining);
-  const share = Math.ceil(lanes.length / Math.max(1, takers.length));
+  const share = Math.ceil(lanes.length / Math.max(1, reachableFirst(takers).length));
   const load = new Map<string, number>();
   const placement = new Map<LaneKey, Member>();
   for (const lane of [...lanes].sort(compareLanes)) {
@@ -37,11 +48,10 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   return placement;
 }
 
-/** Members that can serve the lane, favourite first. By node id, so that a node that restarts is favoured as before. */
+/** Members that should serve the lane, favourite first. By node id, so that a node that restarts is favoured as before. */
 export function rank(lane: Lane, members: readonly Member[]): readonly Member[] {
   const key = laneKey(lane);
-  return members
-    .filter((member) => serves(member, lane))
+  return reachableFirst(members.filter((member) => serves(member, lane)))
     .map((member) => ({ member, score: score(key, member.nodeId) }))
     .sort((a, b) => b.score - a.score || (a.member.instanceId < b.member.instanceId ? -1 : 1))
     .map(({ member }) => member);

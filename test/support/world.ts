@@ -73,6 +73,8 @@ export interface NodeOptions {
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly signers?: readonly Address[];
+  /** Inside another process: it has no URL, and nobody can ask it. */
+  readonly embedded?: true;
 }
 
 /**
@@ -113,6 +115,7 @@ export class World {
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
     const { elsewhere, latency } = options;
+    const url = options.embedded === true ? "" : `http://node-${index}`;
     const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
     const node = new FencepostNode(
       {
@@ -131,10 +134,9 @@ export class World {
         telemetry: { emit: (event) => events.push(event) },
         failpoint: options.failpoint ?? (() => undefined),
       },
-      { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url: `http://node-${index}` },
+      { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
     );
-    const url = `http://node-${index}`;
-    this.network.join(url, (creates, repeat) => node.createForwarded(creates, repeat));
+    if (url !== "") this.network.join(url, (creates, repeat) => node.createForwarded(creates, repeat));
     const entry = { node, store, faults, events, url };
     this.nodes.push(entry);
     return entry;

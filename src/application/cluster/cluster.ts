@@ -6,12 +6,13 @@
  */
 import { FencepostError } from "../../domain/errors.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
+import { isReachable } from "../../domain/placement.ts";
 import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Peers } from "../../ports/peers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import { Membership } from "./membership.ts";
-import { type RoutePorts, Router } from "./route.ts";
+import { outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
 export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
   readonly store: LeaseStore;
@@ -45,6 +46,7 @@ export class Cluster {
     this.router = new Router({
       ...ports,
       membership: this.membership,
+      selfId: () => ports.lease.instanceId(),
       holds: (lane) => ports.lanes().holds(lane),
       canServe: (lane) => this.canServe(lane),
     });
@@ -61,15 +63,12 @@ export class Cluster {
     return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
   }
 
-  /** Who else leads, or should: for a caller that is better off asking there. */
-  leaderOf(lane: Lane): string | null {
-    const favourite = this.membership.favourite(lane);
-    return favourite === null || favourite.url === this.ports.selfUrl ? null : favourite.url;
-  }
-
-  /** Others that are live and take lanes. */
+  /** Others that are live, take lanes and can be asked. */
   get peers(): number {
-    return this.membership.members.filter(({ url, draining }) => url !== this.ports.selfUrl && !draining).length;
+    const { selfUrl } = this.ports;
+    return this.membership.members.filter((member) => {
+      return isReachable(member) && member.url !== selfUrl && !member.draining;
+    }).length;
   }
 
   async learn(instances: readonly InstanceRecord[]): Promise<void> {
@@ -104,10 +103,11 @@ export class Cluster {
 
   /** What a create is told where this node cannot act for the lane. */
   refusal(lane: Lane): FencepostError {
-    const url = this.leaderOf(lane);
-    if (url === null) return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
-    const detail = `the node at ${url} acts for this signer`;
-    return new FencepostError("NOT_LEADER", detail, { ownerUrl: url, retryAfterSeconds: 1 });
+    const favourite = this.membership.favourite(lane);
+    if (favourite === null || favourite.instanceId === this.ports.lease.instanceId()) return unknownSigner(lane);
+    if (!isReachable(favourite)) return outOfReach();
+    const detail = `the node at ${favourite.url} acts for this signer`;
+    return new FencepostError("NOT_LEADER", detail, { ownerUrl: favourite.url, retryAfterSeconds: 1 });
   }
 
   private canServe(lane: Lane): boolean {

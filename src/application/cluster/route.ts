@@ -9,6 +9,7 @@
  */
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { isReachable, type Member } from "../../domain/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type ForwardedCreate, type Peers, PeerUnreachable } from "../../ports/peers.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -23,6 +24,7 @@ export interface RoutePorts {
   readonly telemetry: Telemetry;
   readonly clock: Clock;
   readonly selfUrl: string;
+  readonly selfId: () => string;
   readonly holds: (lane: Lane) => boolean;
   /** True where this node may acquire the lane itself. */
   readonly canServe: (lane: Lane) => boolean;
@@ -52,17 +54,19 @@ export class Router {
     const { clock } = this.ports;
     const deadlineMs = clock.monotonicMs() + PATIENCE_MS;
     const journey = new Journey(errand, this.firstStop(errand.lane));
-    if (journey.stop === null) return journey.nobody();
+    if (journey.stop === null) return errand.creates.map(() => this.nobody(errand.lane));
     while (journey.open.length > 0 && clock.monotonicMs() < deadlineMs) {
-      if (journey.stop === null) {
+      if (journey.stop !== null) {
+        await this.visit(journey, journey.stop);
+      } else if (this.isOutOfReach(errand.lane)) {
+        break;
+      } else {
         await clock.sleep(START_OVER_MS);
         journey.startOver(this.firstStop(errand.lane));
-      } else {
-        await this.visit(journey, journey.stop);
       }
     }
     this.report(journey);
-    return journey.conclude();
+    return journey.conclude(this.isOutOfReach(errand.lane));
   }
 
   private firstStop(lane: Lane): string | null {
@@ -70,7 +74,25 @@ export class Router {
     if (holds(lane)) return selfUrl;
     const known = this.owners.get(laneKey(lane));
     if (known !== undefined && membership.find(known) !== null) return known;
-    return membership.favourite(lane)?.url ?? (canServe(lane) ? selfUrl : null);
+    const favourite = membership.favourite(lane);
+    const guess = favourite === null ? null : this.stopAt(favourite);
+    return guess ?? (canServe(lane) ? selfUrl : null);
+  }
+
+  /** Where a member is asked; null for one that nobody can ask. */
+  private stopAt(member: Member): string | null {
+    if (member.instanceId === this.ports.selfId()) return this.ports.selfUrl;
+    return isReachable(member) ? member.url : null;
+  }
+
+  /** Whoever should lead takes no requests from outside: waiting for it leads nowhere. */
+  private isOutOfReach(lane: Lane): boolean {
+    const favourite = this.ports.membership.favourite(lane);
+    return favourite !== null && this.stopAt(favourite) === null;
+  }
+
+  private nobody(lane: Lane): FencepostError {
+    return this.isOutOfReach(lane) ? outOfReach() : unknownSigner(lane);
   }
 
   private async visit(journey: Journey, stop: string): Promise<void> {
@@ -93,7 +115,7 @@ export class Router {
   /** Somebody who can serve the lane and was not asked yet. */
   private otherStop({ errand, visited }: Journey): string | null {
     const { membership, canServe, selfUrl } = this.ports;
-    const others = membership.candidates(errand.lane).map(({ url }) => url);
+    const others = membership.candidates(errand.lane).flatMap((member) => this.stopAt(member) ?? []);
     const all = canServe(errand.lane) ? [...others, selfUrl] : others;
     return all.find((url) => !visited.has(url)) ?? null;
   }
@@ -144,7 +166,7 @@ class Journey {
       const fate = fates[at] as Fate;
       this.fates[index] = fate;
       if (!(fate instanceof FencepostError && fate.code === "NOT_LEADER")) return false;
-      owner = fate.extras.ownerUrl ?? owner;
+      owner = fate.extras.ownerUrl || owner;
       return true;
     });
     return owner;
@@ -169,22 +191,27 @@ class Journey {
     this.stop = other();
   }
 
-  nobody(): readonly FencepostError[] {
-    const { lane, creates } = this.errand;
-    return creates.map(() => new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`));
-  }
-
-  conclude(): readonly Fate[] {
+  conclude(isOutOfReach: boolean): readonly Fate[] {
     const open = new Set(this.open);
     return this.errand.creates.map(({ txId }, index) =>
-      open.has(index) ? this.unresolved(txId) : (this.fates[index] as Fate),
+      open.has(index) ? this.unresolved(txId, isOutOfReach) : (this.fates[index] as Fate),
     );
   }
 
-  private unresolved(txId: string): FencepostError {
+  private unresolved(txId: string, isOutOfReach: boolean): FencepostError {
+    if (!this.repeated && isOutOfReach) return outOfReach();
     if (!this.repeated) return unavailable("no node can act for this signer right now; nothing was accepted");
     const detail =
       "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
     return new FencepostError("UNAVAILABLE", detail, { txId, outcome: "unknown", retryAfterSeconds: 1 });
   }
+}
+
+export function unknownSigner(lane: Lane): FencepostError {
+  return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
+}
+
+export function outOfReach(): FencepostError {
+  const detail = "a node that is embedded in another process acts for this signer, and takes no requests from outside";
+  return new FencepostError("NOT_LEADER", detail, { ownerUrl: null, retryAfterSeconds: 1 });
 }

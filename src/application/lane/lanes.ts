@@ -195,7 +195,7 @@ export class Lanes {
       await this.ports.writer.idle(lane);
       const acquisition = await obtain();
       this.report(lane, acquisition);
-      if (acquisition.result === "notLeader") throw notLeader(acquisition.owner.url);
+      if (acquisition.result === "notLeader") throw notLeader(acquisition.owner.url || null);
       await this.ports.failpoint("lease.acquired");
       return await this.load(acquisition);
     } catch (error) {
