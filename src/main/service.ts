@@ -30,10 +30,17 @@ export interface ServiceOptions {
   readonly config: Config & { readonly databaseUrl: string };
   readonly logger: Logger;
   readonly failpoint?: Failpoints;
+  /** One of several workers: the configured port is shared with the others, and another one is its own. */
+  readonly sharesPort?: boolean;
 }
 
 /** One node behind HTTP. The port is taken first: a mistake there should show before anything else has been touched. */
-export async function startService({ config, logger, failpoint }: ServiceOptions): Promise<Service> {
+export async function startService({
+  config,
+  logger,
+  failpoint,
+  sharesPort = false,
+}: ServiceOptions): Promise<Service> {
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
   const metrics = createMetrics({ checksum });
@@ -51,16 +58,17 @@ export async function startService({ config, logger, failpoint }: ServiceOptions
     onResponse: metrics.httpRequest,
     peer: peer.face,
   });
-  const { url } = await http.listen(config.host, config.port);
+  const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
   try {
     const composed = await composeNode({
-      ...partsOf(config, config.advertiseUrl ?? advertisedUrl(url)),
+      ...partsOf(config, ownAddress(config, url, sharesPort)),
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
       onBuilt: peer.resolve,
       ...(failpoint === undefined ? {} : { failpoint }),
     });
     api.resolve(composed.node.api);
     connectGauges(metrics, composed);
+    if (sharesPort) await http.listenShared(config.host, config.port);
     return {
       url,
       nodeId: config.nodeId,
@@ -72,6 +80,15 @@ export async function startService({ config, logger, failpoint }: ServiceOptions
     await http.close(0);
     throw error;
   }
+}
+
+/** A worker is reached on a port of its own: of what was configured, only the machine's name is true of it. */
+function ownAddress(config: Config, url: string, sharesPort: boolean): string {
+  if (config.advertiseUrl === null) return advertisedUrl(url);
+  if (!sharesPort) return config.advertiseUrl;
+  const own = new URL(config.advertiseUrl);
+  own.port = new URL(url).port;
+  return own.origin;
 }
 
 export function partsOf(config: Config & { readonly databaseUrl: string }, url: string) {
