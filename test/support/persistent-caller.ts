@@ -9,7 +9,7 @@ import { waitUntil } from "./wait-until.ts";
 const REPEATABLE = new Set(["UNREACHABLE", "UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL"]);
 const PATIENCE = { everyMs: 100, giveUpMs: 60_000 };
 
-export function isRepeatable(error: unknown): boolean {
+function isRepeatable(error: unknown): error is FencepostApiError {
   return error instanceof FencepostApiError && REPEATABLE.has(error.code);
 }
 
@@ -20,6 +20,8 @@ export function isRepeatable(error: unknown): boolean {
 export class PersistentCaller {
   /** Called for each request that was answered for good. */
   onAnswer: () => void = () => undefined;
+  /** Every "later" that was heard. */
+  readonly refusals: FencepostApiError[] = [];
   private readonly current: () => FencepostClient | null;
 
   constructor(current: () => FencepostClient | null) {
@@ -55,8 +57,9 @@ export class PersistentCaller {
         this.onAnswer();
         return answer;
       } catch (error) {
-        if (isRepeatable(error)) return null;
-        throw error;
+        if (!isRepeatable(error)) throw error;
+        this.refusals.push(error);
+        return null;
       }
     };
     return waitUntil(look, "a node takes the request", PATIENCE);
