@@ -45,6 +45,7 @@ export class Leases {
   async renew(instanceId: string, leaseDurationMs: number): Promise<boolean> {
     const rows = await this.write([], {
       statements: 1,
+      waits: 1,
       find: (run) => run(renewInstance, [instanceId, leaseDurationMs]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor, [instanceId]),
       decide: (renewed) => ({ commands: [], result: renewed, rollback: renewed.length === 0 }),
@@ -55,6 +56,7 @@ export class Leases {
   async declareDead({ instanceId, counter, evidence }: { instanceId: string; counter: number; evidence: string }) {
     const rows = await this.write([], {
       statements: 1,
+      waits: 1,
       find: (run) => run(declareDead, [instanceId, counter, evidence]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: (dead) => ({ commands: [], result: dead, rollback: dead.length === 0 }),
@@ -66,6 +68,7 @@ export class Leases {
   async retire(instanceId: string): Promise<number> {
     const [, released] = await this.write([], {
       statements: 3,
+      waits: 3,
       find: (run) =>
         Promise.all([
           run(lockLanesOfInstance, [instanceId]),
@@ -82,6 +85,7 @@ export class Leases {
     const keys = keysOf([lane]);
     return this.write([lane], {
       statements: 4,
+      waits: 2,
       // The lane is locked before its owner is read: what is found then stays true until COMMIT.
       find: (run) =>
         Promise.all([
@@ -105,6 +109,7 @@ export class Leases {
     await this.ensure(lanes);
     return this.write(lanes, {
       statements: 2,
+      waits: 1,
       find: (run) =>
         Promise.all([
           run(pickLanes, [keysOf(lanes), instanceId, chainIds(lanes), signers(lanes), limit]),
@@ -127,6 +132,7 @@ export class Leases {
   async release({ lane, instanceId, token }: Fence): Promise<boolean> {
     const rows = await this.write([lane], {
       statements: 1,
+      waits: 1,
       find: (run) => run(releaseLane, [lane.chainId, lane.signer, instanceId, token]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: (released) => ({ commands: [], result: released, rollback: released.length === 0 }),
@@ -142,6 +148,7 @@ export class Leases {
     if (missing.length === 0) return;
     await this.write([], {
       statements: 1,
+      waits: 1,
       find: (run) => run(ensureLanes, [keysOf(missing)]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: () => ({ commands: [], result: undefined }),

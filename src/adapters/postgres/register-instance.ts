@@ -7,9 +7,10 @@ import { type DurableRuntime, durably } from "./durably.ts";
 import { type ObservedHistory, sameIdentity } from "./known-history.ts";
 import { beginEpoch } from "./statements/begin-epoch.ts";
 import { insertInstance } from "./statements/insert-instance.ts";
-import { lockFeed } from "./statements/lock-feed.ts";
+import { lockRegistration } from "./statements/lock-registration.ts";
 import { purgeInstances } from "./statements/purge-instances.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "./statements/read-database-history.ts";
+import { readFeed } from "./statements/read-feed.ts";
 import { writeDatabaseHistory } from "./statements/write-database-history.ts";
 
 export async function registerInstance(
@@ -22,17 +23,18 @@ export async function registerInstance(
   const observed = await durably(
     runtime,
     {
-      statements: 4,
-      // The feed's row is locked first: registrations take turns in judging the history.
+      statements: 5,
+      waits: 1,
       find: (run) =>
         Promise.all([
-          run(lockFeed, []),
+          run(lockRegistration, []),
+          run(readFeed, []),
           run(readDatabaseHistory, []),
           run(purgeInstances, []),
           run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs]),
         ]),
       verify: () => undefined,
-      decide: ([[feed], [known]], { history }) => {
+      decide: ([, [feed], [known]], { history }) => {
         const changed = known !== undefined && !continues(known, history);
         const behind = feed !== undefined && feed.last_seq < seenSeq;
         const renewed = changed || behind;

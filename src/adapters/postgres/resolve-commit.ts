@@ -40,6 +40,7 @@ async function lookUp({ connections, ...runtime }: WriteRuntime, xid: string, la
   return connections.use(async (session) => {
     const { found } = await open({ connections, ...runtime }, session, {
       statements: 2,
+      waits: 1,
       find: async (run) => {
         const keys = lanes.map(({ chainId, signer }) => ({ chain_id: chainId, signer }));
         const [, rows] = await Promise.all([

@@ -9,7 +9,7 @@ import { StoreUnavailable } from "../../ports/lane-store.ts";
 import type { Connections, Run, Session } from "./connections.ts";
 import { asStoreError, provesAbort } from "./errors.ts";
 import type { KnownHistory, ObservedHistory } from "./known-history.ts";
-import { type Limits, TRANSACTION_TIMEOUT_SINCE } from "./limits.ts";
+import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
 import { type OpenedRow, openTransaction } from "./statements/open-transaction.ts";
 import type { Command } from "./statements/statement.ts";
@@ -36,8 +36,9 @@ export interface Decision<Result> {
 }
 
 export interface WriteTransaction<Found, Result> {
-  /** How many statements `find` sends; the time of a transaction is divided among them. */
+  /** How many statements `find` sends, and how many of the first wait for locks: time is divided among them. */
   readonly statements: number;
+  readonly waits: number;
   /** Sends its statements before its first await. They run after the limits are set, in order. */
   find(run: Run): Promise<Found>;
   /** Throws where the history is not the one to write in. */
@@ -76,26 +77,47 @@ export async function writeTransaction<Found, Result>(
   }
 }
 
+type Opening<Found> = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find" | "verify">;
+
 /** Opens a transaction under the usual limits, for a caller that will end it. */
 export async function open<Found>(
-  { history, limits, serverVersion }: WriteRuntime,
+  runtime: WriteRuntime,
   session: Session,
-  transaction: Pick<WriteTransaction<Found, unknown>, "statements" | "find" | "verify">,
+  transaction: Opening<Found>,
 ): Promise<{ found: Found; opened: Opened }> {
-  const { floor } = history;
-  const { statementMs, lockMs } = limits.opening(transaction.statements + 1);
-  const whole = serverVersion >= TRANSACTION_TIMEOUT_SINCE ? "transaction_timeout" : "fencepost.transaction_timeout";
-  const values = [statementMs, lockMs, limits.idleMs, whole, limits.transactionMs].map(String);
+  const { floor } = runtime.history;
   const [, rows, found] = await session.together(() =>
     Promise.all([
       session.control(BEGIN),
-      session.run(openTransaction, values),
-      transaction.find((statement, parameters) => session.run(statement, parameters)),
+      session.run(openTransaction, openingValues(runtime, transaction)),
+      transaction.find(limited(runtime, session, transaction)),
     ]),
   );
   const opened = openedOf(rows[0] as OpenedRow);
   transaction.verify(opened, floor);
   return { found, opened };
+}
+
+function openingValues({ limits, serverVersion }: WriteRuntime, { waits }: Opening<unknown>): readonly string[] {
+  const { statementMs, lockMs } = limits.waiting(waits);
+  const whole = hasTransactionTimeout(serverVersion) ? "transaction_timeout" : "fencepost.transaction_timeout";
+  return [statementMs, lockMs, limits.idleMs, whole, limits.transactionMs].map(String);
+}
+
+/** Sends statements as they are asked for; behind the last one that waits for locks, the time for the others. */
+function limited({ limits }: WriteRuntime, session: Session, { statements, waits }: Opening<unknown>): Run {
+  const rest = limits.reading(statements - waits);
+  let sent = 0;
+  return async (statement, values) => {
+    const answer = session.run(statement, values);
+    if (++sent !== waits || rest === null) return answer;
+    const [rows] = await Promise.all([answer, session.send(limiting(rest))]);
+    return rows;
+  };
+}
+
+function limiting({ statementMs, lockMs }: StatementLimits): Command {
+  return { statement: limitWaits, values: [String(statementMs), String(lockMs)] };
 }
 
 async function decide<Found, Result>(
@@ -116,11 +138,10 @@ async function commit(
   session: Session,
   { commands, xid }: { commands: readonly Command[]; xid: string },
 ): Promise<void> {
-  const { statementMs, lockMs } = limits.writing(commands.length + 2);
+  const first = limiting(limits.writing(commands.length + 1));
   const sent = session.together(() => {
     if (commands.length === 0) return [session.control("COMMIT")];
-    const limiting = { statement: limitWaits, values: [String(statementMs), String(lockMs)] };
-    return [...[limiting, ...commands].map((command) => session.send(command)), session.control("COMMIT")];
+    return [...[first, ...commands].map((command) => session.send(command)), session.control("COMMIT")];
   });
   const answers = await Promise.allSettled(sent);
   const failure = answers.find((answer) => answer.status === "rejected");
