@@ -1,4 +1,8 @@
+import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { SignedAttempt } from "../../../src/domain/transaction.ts";
 import {
   AT,
@@ -11,8 +15,9 @@ import {
   holdLane,
   step,
 } from "../../support/lane-samples.ts";
+import { type OwnPostgres, startOwnPostgres } from "../../support/own-postgres.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+import { connectClient } from "./postgres-subject.ts";
 
 const BATCH = 200;
 const BATCHES = 5;
@@ -27,15 +32,19 @@ interface Counters {
 
 /** What an ordinary life costs: SPEC section 15 allows 15 row versions, 5 of them history. */
 describe("the traces of an ordinary life", () => {
-  let subject: PostgresSubject;
+  let server: OwnPostgres;
   let tables: ReadonlyMap<string, Counters>;
 
+  // A server of its own: an open transaction anywhere in a cluster keeps dead rows from being pruned.
   beforeAll(async () => {
-    subject = await createPostgresSubject();
-    await live(subject);
-    tables = await waitUntil(() => readCounters(subject), "the server has counted everything");
+    server = await startOwnPostgres();
+    await migrate({ databaseUrl: server.url });
+    await live(server.url);
+    const client = await connectClient(server.url);
+    tables = await waitUntil(() => readCounters(client), "the server has counted everything");
+    await client.end();
   });
-  afterAll(() => subject.close());
+  afterAll(() => server.remove());
 
   const of = (name: string): Counters => tables.get(name) ?? { relname: name, inserted: 0, updated: 0, hot: 0 };
 
@@ -62,8 +71,8 @@ describe("the traces of an ordinary life", () => {
 });
 
 /** Five batches, each step of all before the next: as a busy lane does it. */
-async function live(subject: PostgresSubject): Promise<void> {
-  const store = await subject.connect();
+async function live(databaseUrl: string): Promise<void> {
+  const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
   const fence = await holdLane(store);
   const batches = Array.from({ length: BATCHES }, () =>
     Array.from({ length: BATCH }, () => ({ intent: anIntent(fence.lane), attempt: anAttempt() })),
@@ -96,7 +105,7 @@ async function live(subject: PostgresSubject): Promise<void> {
   await store.close();
 }
 
-async function readCounters({ client }: PostgresSubject): Promise<ReadonlyMap<string, Counters> | null> {
+async function readCounters(client: Client): Promise<ReadonlyMap<string, Counters> | null> {
   const { rows } = await client.query<Counters>(
     `SELECT relname, n_tup_ins::int AS inserted, n_tup_upd::int AS updated, n_tup_hot_upd::int AS hot
      FROM pg_stat_user_tables WHERE schemaname = 'fencepost'`,
