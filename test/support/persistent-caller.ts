@@ -22,7 +22,8 @@ export class PersistentCaller {
   onAnswer: () => void = () => undefined;
   /** Every "later" that was heard. */
   readonly refusals: FencepostApiError[] = [];
-  private readonly current: () => FencepostClient | null;
+  /** Where requests go; null: nobody is there, wait. */
+  current: () => FencepostClient | null;
 
   constructor(current: () => FencepostClient | null) {
     this.current = current;
