@@ -30,6 +30,14 @@ END),
 
 CREATE UNIQUE INDEX attempt_tx_hash_once ON fencepost.attempt USING btree (tx_hash, chain_id);
 
+CREATE TABLE fencepost.commit_marker (
+  store_id uuid NOT NULL,
+  slot integer NOT NULL,
+  marker uuid NOT NULL,
+  written_at timestamp with time zone NOT NULL,
+  CONSTRAINT commit_marker_pkey PRIMARY KEY (store_id, slot)
+) WITH (fillfactor=10, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
+
 CREATE TABLE fencepost.completion (
   seq bigint NOT NULL,
   epoch integer NOT NULL,

@@ -6,11 +6,13 @@
  */
 import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
+import type { CommitSlots } from "./commit-slots.ts";
 import type { Connections, Run, Session } from "./connections.ts";
 import { asStoreError, provesAbort } from "./errors.ts";
 import type { KnownHistory, ObservedHistory } from "./known-history.ts";
 import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
+import { markCommit } from "./statements/mark-commit.ts";
 import { type OpenedRow, openTransaction } from "./statements/open-transaction.ts";
 import type { Command } from "./statements/statement.ts";
 
@@ -20,10 +22,10 @@ export interface WriteRuntime {
   readonly history: KnownHistory;
   readonly limits: Limits;
   readonly serverVersion: number;
+  readonly slots: CommitSlots;
 }
 
 export interface Opened {
-  readonly xid: string;
   readonly now: Date;
   readonly history: ObservedHistory;
 }
@@ -48,13 +50,21 @@ export interface WriteTransaction<Found, Result> {
 
 /** The connection ended after COMMIT was written: only the database can say what became of it. */
 export class CommitUnanswered extends Error {
-  readonly xid: string;
+  readonly slot: number;
+  readonly marker: string;
 
-  constructor(xid: string, cause: unknown) {
-    super(`no answer to COMMIT of transaction ${xid}`, { cause });
+  constructor({ slot, marker }: Mark, cause: unknown) {
+    super("the connection ended without an answer to COMMIT", { cause });
     this.name = "CommitUnanswered";
-    this.xid = xid;
+    this.slot = slot;
+    this.marker = marker;
   }
+}
+
+/** What this transaction leaves behind where it is committed. */
+interface Mark {
+  readonly slot: number;
+  readonly marker: string;
 }
 
 // Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past.
@@ -63,18 +73,37 @@ const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 export async function writeTransaction<Found, Result>(
   runtime: WriteRuntime,
   transaction: WriteTransaction<Found, Result>,
+  slot: number,
 ): Promise<Result> {
+  const marked = marking(runtime, transaction, slot);
   try {
     return await runtime.connections.use(async (session) => {
-      const { found, opened } = await open(runtime, session, transaction).catch((error) => giveUp(session, error));
-      const decision = await decide(transaction, { found, opened }).catch((error) => giveUp(session, error));
+      const { found, opened } = await open(runtime, session, marked).catch((error) => giveUp(session, error));
+      const decision = await decide(transaction, { found: found.found, opened }).catch((error) =>
+        giveUp(session, error),
+      );
+      const mark = { slot, marker: found.marker };
       if (decision.rollback === true) await session.control("ROLLBACK");
-      else await commit(runtime, session, { commands: decision.commands, xid: opened.xid });
+      else await commit(runtime, session, { commands: decision.commands, mark });
       return decision.result;
     }, runtime.limits.transactionMs);
   } catch (error) {
     throw error instanceof CommitUnanswered ? error : asStoreError(error);
   }
+}
+
+/** The same transaction, with the marker written before anything else: its row is held as long as the transaction is. */
+function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, slot: number) {
+  return {
+    statements: transaction.statements + 1,
+    waits: transaction.waits + 1,
+    verify: transaction.verify,
+    find: async (run: Run): Promise<{ found: Found; marker: string }> => {
+      const [[mark], found] = await Promise.all([run(markCommit, [slots.storeId, slot]), transaction.find(run)]);
+      if (mark === undefined) throw new StoreUnavailable("the transaction could not be marked");
+      return { found, marker: mark.marker };
+    },
+  };
 }
 
 type Opening<Found> = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find" | "verify">;
@@ -136,7 +165,7 @@ async function giveUp(session: Session, error: unknown): Promise<never> {
 async function commit(
   { limits }: WriteRuntime,
   session: Session,
-  { commands, xid }: { commands: readonly Command[]; xid: string },
+  { commands, mark }: { commands: readonly Command[]; mark: Mark },
 ): Promise<void> {
   const first = limiting(limits.writing(commands.length + 1));
   const sent = session.together(() => {
@@ -147,7 +176,7 @@ async function commit(
   const failure = answers.find((answer) => answer.status === "rejected");
   if (failure !== undefined) {
     if (answers.some((answer) => answer.status === "rejected" && provesAbort(answer.reason))) throw failure.reason;
-    throw new CommitUnanswered(xid, failure.reason);
+    throw new CommitUnanswered(mark, failure.reason);
   }
   const tag = answers.at(-1);
   // A COMMIT behind a failed statement is answered without an error: by what it did.
@@ -156,7 +185,6 @@ async function commit(
 
 function openedOf(row: OpenedRow): Opened {
   return {
-    xid: row.xid,
     now: row.now,
     history: { systemIdentifier: row.system_identifier, timeline: row.timeline, walPosition: row.wal_position },
   };

@@ -324,6 +324,17 @@ CREATE TABLE fencepost.database_history (
   seen_at timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
+-- Proof of commit. Every writing transaction of a process puts a fresh marker into a row that no other transaction of
+-- its time uses; whoever lost the answer to COMMIT waits for that row and looks. Not `pg_xact_status`: a crash may lose
+-- the transaction and give its number to another one, which then commits.
+CREATE TABLE fencepost.commit_marker (
+  store_id uuid NOT NULL,
+  slot integer NOT NULL,
+  marker uuid NOT NULL,
+  written_at timestamptz NOT NULL,
+  PRIMARY KEY (store_id, slot)
+) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
 -- Ends a transaction whose statement touched another number of rows than was planned under the lane's lock. COMMIT is
 -- already on the wire by then, so only the server can still refuse.
 CREATE FUNCTION fencepost.require_rows(actual bigint, planned bigint, what text) RETURNS bigint

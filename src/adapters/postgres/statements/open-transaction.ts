@@ -26,7 +26,6 @@ export const openTransaction = statement<OpenedRow>(
      set_config('enable_nestloop', 'off', true),
      set_config('jit', 'off', true),
      set_config('DateStyle', 'ISO', true),
-     pg_current_xact_id()::text AS xid,
      (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
      substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
      (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS wal_position,
@@ -34,7 +33,6 @@ export const openTransaction = statement<OpenedRow>(
 );
 
 export interface OpenedRow {
-  readonly xid: string;
   readonly system_identifier: string;
   readonly timeline: string;
   readonly wal_position: bigint;
