@@ -2,10 +2,11 @@
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../support/audit.ts";
-import { it as base, connect, type Database, SHORT_LEASE } from "../support/integration.ts";
+import { it as base, connect, type Database, nodesOn, SHORT_LEASE } from "../support/integration.ts";
 import { startLoad } from "../support/load.ts";
 import { type OwnPostgres, startOwnPostgres } from "../support/own-postgres.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
+import { type CommitFault, TcpProxy } from "../support/tcp-proxy.ts";
 import { pricedTransfer, range, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -118,6 +119,41 @@ describe("a database that crashes under load", () => {
     const byId = new Map(stored.map((row) => [row.tx_id, row]));
     for (const { txId, nonce, requestId } of load.accepted) {
       expect(byId.get(txId)).toMatchObject({ nonce: String(nonce), request_id: requestId });
+    }
+  });
+});
+
+describe("a wire that breaks at COMMIT", () => {
+  const FAULTS: readonly CommitFault[] = ["cut-after", "cut-before", "hold-answer", "stall-before"];
+
+  it("leaves no request in doubt: each is there once, whatever its caller was told", async ({
+    postgres,
+    database,
+    simulated,
+  }) => {
+    const proxy = await TcpProxy.start(Number(new URL(postgres.url).port));
+    const nodes = nodesOn(proxy.through(postgres.url));
+    try {
+      const { client } = await nodes.start(simulated.url, { ...SHORT_LEASE, FENCEPOST_IN_FLIGHT_WINDOW: "512" });
+      const caller = new PersistentCaller(() => client);
+      const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 8, batch: 10 });
+      for (const fault of range(3).flatMap(() => FAULTS)) {
+        const before = load.accepted.length;
+        await waitUntil(() => load.accepted.length > before, "requests are accepted");
+        await proxy.atNextCommit(fault);
+      }
+      const before = load.accepted.length;
+      await waitUntil(() => load.accepted.length > before + 20, "and again");
+      await load.stop();
+      for (const { status, code } of caller.refusals) expect(`${status} ${code}`).toBe("503 UNAVAILABLE");
+      const count = load.accepted.length;
+      await untilSettled(database, count);
+      const witnessed = simulated.chain.witness.map(({ hash }) => hash);
+      const { stored } = await audit({ database, rpcUrl: simulated.url, witnessed });
+      expect(new Set(load.accepted.map(({ txId }) => txId))).toEqual(new Set(stored.map(({ tx_id }) => tx_id)));
+    } finally {
+      await nodes.killAll();
+      await proxy.close();
     }
   });
 });

@@ -113,6 +113,16 @@ describe("SIGTERM", () => {
     }
   });
 
+  it("while it comes up on a chain that hangs ends in time too", async ({ simulated, nodes }) => {
+    simulated.faults.inject({ kind: "hang" });
+    const node = nodes.spawn(simulated.url);
+    await waitUntil(() => simulated.requests() > 0, "it asks the chain who it is");
+    const startedMs = systemClock.monotonicMs();
+    node.signal("SIGTERM");
+    expect((await node.exited).code).toBe(0);
+    expect(systemClock.monotonicMs() - startedMs).toBeLessThan(AT_MOST_MS);
+  });
+
   it("twice ends at once, with the code of a signal", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url);
     simulated.faults.inject({ kind: "hang" });
