@@ -58,7 +58,7 @@ describe("a server of one's own", () => {
         const list = error instanceof OutcomeUnknown ? said.unknown : said.denied;
         if (list === said.denied) expect(error).toBeInstanceOf(StoreUnavailable);
         list.push(...intents.map(({ txId }) => txId));
-        await systemClock.sleep(20);
+        await reachable();
       }
     }
   }
@@ -94,6 +94,10 @@ describe("a server of one's own", () => {
   /** Resolves when the store writes again. */
   async function accepting(): Promise<void> {
     await waitUntil(() => holdLane(store).then(() => true, refusesForNow), "the store writes again");
+  }
+
+  async function reachable(): Promise<void> {
+    await waitUntil(() => store.ping().then(() => true, refusesForNow), "the store reaches the server again");
   }
 
   function refusesForNow(error: unknown): false {
@@ -168,7 +172,7 @@ describe("a server of one's own", () => {
       return rows[0]?.over;
     }, "the recovery is over");
     await client.end();
-    await waitUntil(() => store.ping().then(() => true, refusesForNow), "the store reaches the server again");
+    await reachable();
   }
 });
 
