@@ -10,7 +10,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Codec } from "../ports/codec.ts";
 import type { Entropy } from "../ports/entropy.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
-import type { HistoryChanged, LaneStore } from "../ports/lane-store.ts";
+import { type HistoryChanged, type LaneStore, OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
 import type { InstanceRecord, LeaseStore } from "../ports/lease-store.ts";
 import type { ForwardedCreate, Peers } from "../ports/peers.ts";
 import type { QueryStore } from "../ports/query-store.ts";
@@ -140,10 +140,12 @@ export class FencepostNode {
   }
 
   async start(): Promise<void> {
-    await this.lease.start();
+    await this.takeInstance();
     await this.cluster.learn(await this.ports.store.instances());
     for (const loop of this.loops) loop.start();
-    await this.lanes.claimAll();
+    // What cannot be claimed at this moment is owed, and the beat tries again.
+    this.claiming.kick();
+    await this.claiming.settled();
     this.beating = this.beat();
   }
 
@@ -266,6 +268,21 @@ export class FencepostNode {
 
   private isPast(deadlineMs: number): boolean {
     return this.ports.clock.monotonicMs() >= deadlineMs;
+  }
+
+  /** A database that was reached and is slow at this moment is no reason not to start: asked again, for one lease. */
+  private async takeInstance(): Promise<void> {
+    const { clock } = this.ports;
+    const untilMs = clock.monotonicMs() + this.settings.lease.durationMs;
+    for (;;) {
+      try {
+        return await this.lease.start();
+      } catch (error) {
+        const mayPass = error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
+        if (!mayPass || clock.monotonicMs() >= untilMs) throw error;
+        await clock.sleep(BEAT_MS, this.stopping.signal);
+      }
+    }
   }
 
   private startOver(): void {

@@ -10,6 +10,7 @@ import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
 import type { CompletionRecord } from "../ports/query-store.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
+import { ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom } from "./config/load.ts";
 import { partsOf } from "./service.ts";
@@ -75,6 +76,9 @@ const DEFAULT_DEPTH = 20;
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
   const { signers, onEvent, ...settings } = options;
+  if (Array.isArray(signers) && signers.length === 0) {
+    throw new ConfigurationError(["createFencepost: signers: at least one is required"]);
+  }
   const keys = Array.isArray(signers) ? { privateKeys: signers as readonly string[] } : signers;
   const entropy = createEntropy(systemClock);
   const file = { name: "createFencepost", content: { auth: "none", ...settings, ...keys } };
@@ -113,7 +117,11 @@ class EmbeddedFencepost implements Fencepost {
     const stop = this.stopSignal(signal);
     for (;;) {
       stop.throwIfAborted();
-      const found = await this.get(txId);
+      const found = await this.get(txId).catch((error: unknown) => {
+        // A read that closing cut off failed because of that, not because of the database.
+        stop.throwIfAborted();
+        throw error;
+      });
       if (isSettled(found.state)) return found;
       if (systemClock.monotonicMs() >= untilMs) {
         throw new FencepostError(
@@ -135,7 +143,11 @@ class EmbeddedFencepost implements Fencepost {
     let from = after;
     while (!stop.aborted) {
       const query = { after: from, waitMs: POLL_MS, signal: stop, ...(epoch === undefined ? {} : { epoch }) };
-      const page = await this.composed.node.api.completions(query);
+      const page = await this.composed.node.api.completions(query).catch((error: unknown) => {
+        if (stop.aborted) return null;
+        throw error;
+      });
+      if (page === null) return;
       for (const item of page.items) yield item;
       from = page.next;
     }

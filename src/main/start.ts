@@ -1,3 +1,4 @@
+import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import type { ConfigFor } from "./config/config.ts";
 import { type Service, startService } from "./service.ts";
@@ -11,10 +12,21 @@ export async function start(
 ): Promise<void> {
   const stop = listenForStop();
   try {
-    await runUntilStopped(await startService({ config, logger }), stop.received, { logger, ready });
+    const starting = startService({ config, logger });
+    const service = await Promise.race([starting, stop.received.then(() => null)]);
+    if (service === null) await endWhileStarting(starting, config.drainTimeoutMs);
+    else await runUntilStopped(service, stop.received, { logger, ready });
   } finally {
     stop.dispose();
   }
+}
+
+/** What comes up in time is put down again in order. What hangs has accepted nothing, and ends with the process. */
+async function endWhileStarting(starting: Promise<Service>, graceMs: number): Promise<void> {
+  const ended = new AbortController();
+  const stopped = starting.then((service) => service.stop()).catch(() => undefined);
+  await Promise.race([stopped, systemClock.sleep(graceMs, ended.signal).catch(() => undefined)]);
+  ended.abort();
 }
 
 export async function runUntilStopped(

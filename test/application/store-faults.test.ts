@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FencepostError } from "../../src/domain/errors.ts";
+import { StoreUnavailable } from "../../src/ports/lane-store.ts";
 import type { CommitFault } from "../doubles/memory-store.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNER, SIGNERS, TO, transfer, World, type WorldNode } from "../support/world.ts";
@@ -69,6 +70,44 @@ describe("a commit that fails", () => {
       checkInvariants(world);
       await world.close();
     }
+  });
+});
+
+describe("a database that is slow when a node starts", () => {
+  it("is asked again: the node starts, and resumes what is there", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await confirmOne(first);
+    world.crash(first);
+    const entry = world.addNode();
+    entry.store.cut();
+    const starting = entry.node.start();
+    await world.clock.advance(4_000);
+    entry.store.heal();
+    await world.settle(starting);
+    await world.settle(createWhenReady(entry));
+    await world.allSettled(2);
+    checkInvariants(world);
+  });
+
+  it("fails the start where it stays away for a lease", async () => {
+    world = new World();
+    const entry = world.addNode();
+    entry.store.cut();
+    await expect(world.settle(entry.node.start(), 15_000)).rejects.toThrow();
+  });
+
+  it("keeps no lane from being claimed: the beat tries again", async () => {
+    world = new World();
+    const entry = world.addNode();
+    const claim = entry.store.claimLanes.bind(entry.store);
+    let refusals = 3;
+    entry.store.claimLanes = (...asked) => {
+      if (refusals-- > 0) return Promise.reject(new StoreUnavailable("slow"));
+      return claim(...asked);
+    };
+    await world.settle(entry.node.start());
+    await world.until(() => entry.node.gauges().lanesHeld === SIGNERS.length);
   });
 });
 

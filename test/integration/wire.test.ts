@@ -33,7 +33,7 @@ async function cursorOf(database: Database, signer: string): Promise<string | nu
 const untilReady = (url: string, ready: boolean) =>
   waitUntil(async () => (await fetch(`${url}/readyz`)).ok === ready, `readyz says ${ready}`);
 
-describe("a send whose reply is swallowed", () => {
+describe.concurrent("a send whose reply is swallowed", () => {
   it('is one transaction with one nonce: the same bytes again, answered "already known"', async ({
     simulated,
     nodes,
@@ -77,7 +77,7 @@ describe("a send whose reply is swallowed", () => {
   });
 });
 
-describe("an endpoint that is gone", () => {
+describe.concurrent("an endpoint that is gone", () => {
   it("stops only what needs it: priced creates on known lanes are accepted, broadcasts resume by themselves", async ({
     simulated,
     nodes,
@@ -113,7 +113,7 @@ describe("an endpoint that is gone", () => {
   });
 });
 
-describe("an endpoint that", () => {
+describe.concurrent("an endpoint that", () => {
   const faults = [
     ["answers 502 in HTML", { kind: "httpError", status: 502 }],
     ["cuts every connection", { kind: "unavailable" }],
@@ -153,7 +153,7 @@ describe("an endpoint that", () => {
   });
 });
 
-describe("two endpoints", () => {
+describe.concurrent("two endpoints", () => {
   it("are one chain: the second serves while the first is down, whoever is first", async ({
     simulated,
     nodes,

@@ -27,6 +27,8 @@ export interface FencepostProcess {
   stdout(): string;
   stderr(): string;
   signal(name: NodeJS.Signals): void;
+  /** As a terminal does with Ctrl-C: to the process and all its children. */
+  signalGroup(name: NodeJS.Signals): void;
 }
 
 export interface NodeProcess extends FencepostProcess, Ready {
@@ -61,6 +63,7 @@ function spawnScript(argv: readonly string[], { variables = {}, directory }: Spa
   const child = spawn(process.execPath, argv, {
     env: { ...cleanEnvironment(), ...variables },
     stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
     ...(directory === undefined ? {} : { cwd: directory }),
   });
   const kill = () => void child.kill("SIGKILL");
@@ -97,6 +100,7 @@ function spawnScript(argv: readonly string[], { variables = {}, directory }: Spa
     stdout: () => written.stdout,
     stderr: () => written.stderr,
     signal: (name) => void child.kill(name),
+    signalGroup: (name) => void process.kill(-(child.pid as number), name),
   };
 }
 

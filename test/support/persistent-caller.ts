@@ -9,7 +9,7 @@ import { waitUntil } from "./wait-until.ts";
 const REPEATABLE = new Set(["UNREACHABLE", "UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL"]);
 const PATIENCE = { everyMs: 100, giveUpMs: 60_000 };
 
-export function isRepeatable(error: unknown): boolean {
+function isRepeatable(error: unknown): error is FencepostApiError {
   return error instanceof FencepostApiError && REPEATABLE.has(error.code);
 }
 
@@ -20,7 +20,10 @@ export function isRepeatable(error: unknown): boolean {
 export class PersistentCaller {
   /** Called for each request that was answered for good. */
   onAnswer: () => void = () => undefined;
-  private readonly current: () => FencepostClient | null;
+  /** Every "later" that was heard. */
+  readonly refusals: FencepostApiError[] = [];
+  /** Where requests go; null: nobody is there, wait. */
+  current: () => FencepostClient | null;
 
   constructor(current: () => FencepostClient | null) {
     this.current = current;
@@ -55,8 +58,9 @@ export class PersistentCaller {
         this.onAnswer();
         return answer;
       } catch (error) {
-        if (isRepeatable(error)) return null;
-        throw error;
+        if (!isRepeatable(error)) throw error;
+        this.refusals.push(error);
+        return null;
       }
     };
     return waitUntil(look, "a node takes the request", PATIENCE);

@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What to do when the client's bytes hold COMMIT: lose them, or deliver them and lose the answer. */
-export type CommitFault = "cut-before" | "cut-after" | "hold-answer";
+/** What to do when the client's bytes hold COMMIT: lose them, keep them, or deliver them and lose the answer. */
+export type CommitFault = "cut-before" | "stall-before" | "cut-after" | "hold-answer";
 
 interface Pair {
   readonly client: Socket;
@@ -20,7 +20,6 @@ export class TcpProxy {
   private readonly pairs = new Set<Pair>();
   private readonly faults: { readonly fault: CommitFault; readonly hit: () => void }[] = [];
   private refusing = false;
-  private frozen = false;
 
   private constructor(server: Server, port: number, upstreamPort: number) {
     this.server = server;
@@ -68,17 +67,6 @@ export class TcpProxy {
     this.refusing = false;
   }
 
-  /** Nothing passes from clients to the server any more, and nobody is told: what a frozen node looks like from there. */
-  freeze(): void {
-    this.frozen = true;
-    for (const { client } of this.pairs) client.pause();
-  }
-
-  thaw(): void {
-    this.frozen = false;
-    for (const { client } of this.pairs) client.resume();
-  }
-
   async close(): Promise<void> {
     this.cut();
     await new Promise((resolve) => this.server.close(resolve));
@@ -98,7 +86,6 @@ export class TcpProxy {
     upstream.on("data", (bytes) => client.write(bytes));
     client.on("close", () => this.end(pair));
     upstream.on("close", () => this.end(pair));
-    if (this.frozen) client.pause();
   }
 
   private forward(pair: Pair, bytes: Buffer): void {
@@ -110,6 +97,8 @@ export class TcpProxy {
     if (fault.fault === "cut-before") {
       pair.upstream.destroy();
       pair.client.destroy();
+    } else if (fault.fault === "stall-before") {
+      pair.client.pause();
     } else {
       pair.upstream.removeAllListeners("data");
       pair.upstream.on("data", () => undefined);

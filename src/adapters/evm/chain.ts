@@ -48,7 +48,9 @@ export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
   const found = await askChainIds(options);
   const chainId = options.chainId ?? found[0]?.chainId;
   if (chainId === undefined) {
-    throw new ChainUnavailable("no RPC endpoint answers, and the chain id is not configured");
+    // The origin alone: paths and queries carry API keys.
+    const asked = options.urls.map((url) => new URL(url).origin).join(", ");
+    throw new ChainUnavailable(`no RPC endpoint answers (${asked}): is it running, and is the URL right?`);
   }
   if (found.some((each) => each.chainId !== chainId)) {
     const claims = found.map((each) => `${each.label} serves chain ${each.chainId}`).join(", ");

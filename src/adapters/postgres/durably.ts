@@ -1,4 +1,3 @@
-import type { Lane } from "../../domain/lane.ts";
 import { resolveCommit } from "./resolve-commit.ts";
 import { CommitUnanswered, type WriteRuntime, type WriteTransaction, writeTransaction } from "./write-transaction.ts";
 
@@ -11,21 +10,24 @@ export interface DurableRuntime extends WriteRuntime {
 export async function durably<Found, Result>(
   runtime: DurableRuntime,
   transaction: WriteTransaction<Found, Result>,
-  lanes: readonly Lane[],
 ): Promise<Result> {
   let decided: { readonly result: Result } | null = null;
+  const slot = runtime.slots.take();
+  const remembering: WriteTransaction<Found, Result> = {
+    ...transaction,
+    decide: (found, opened) => {
+      const decision = transaction.decide(found, opened);
+      decided = decision;
+      return decision;
+    },
+  };
   try {
-    return await writeTransaction(runtime, {
-      ...transaction,
-      decide: (found, opened) => {
-        const decision = transaction.decide(found, opened);
-        decided = decision;
-        return decision;
-      },
-    });
+    return await writeTransaction(runtime, remembering, slot);
   } catch (error) {
     if (!(error instanceof CommitUnanswered) || decided === null) throw error;
-    await resolveCommit(runtime, { failure: error, lanes, patienceMs: runtime.patienceMs });
+    await resolveCommit(runtime, error);
     return (decided as { readonly result: Result }).result;
+  } finally {
+    runtime.slots.give(slot);
   }
 }

@@ -47,8 +47,9 @@ export class Leases {
   }
 
   async renew(instanceId: string, leaseDurationMs: number): Promise<boolean> {
-    const rows = await this.write([], {
+    const rows = await this.write({
       statements: 1,
+      waits: 1,
       find: (run) => run(renewInstance, [instanceId, leaseDurationMs]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor, [instanceId]),
       decide: (renewed) => ({ commands: [], result: renewed, rollback: renewed.length === 0 }),
@@ -57,8 +58,9 @@ export class Leases {
   }
 
   async announce(instanceId: string, { chains, draining }: Announcement): Promise<void> {
-    await this.write([], {
+    await this.write({
       statements: 1,
+      waits: 1,
       find: (run) => run(announceInstance, [instanceId, chains, draining]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor, [instanceId]),
       decide: () => ({ commands: [], result: undefined }),
@@ -66,8 +68,9 @@ export class Leases {
   }
 
   async declareDead({ instanceId, counter, evidence }: { instanceId: string; counter: number; evidence: string }) {
-    const rows = await this.write([], {
+    const rows = await this.write({
       statements: 1,
+      waits: 1,
       find: (run) => run(declareDead, [instanceId, counter, evidence]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: (dead) => ({ commands: [], result: dead, rollback: dead.length === 0 }),
@@ -77,8 +80,9 @@ export class Leases {
 
   /** Lanes first, as everywhere; then the heartbeat, which no writer ever locks. */
   async retire(instanceId: string): Promise<number> {
-    const [, released] = await this.write([], {
+    const [, released] = await this.write({
       statements: 3,
+      waits: 3,
       find: (run) =>
         Promise.all([
           run(lockLanesOfInstance, [instanceId]),
@@ -93,8 +97,9 @@ export class Leases {
 
   async acquire(lane: Lane, instanceId: string): Promise<Acquisition> {
     const keys = keysOf([lane]);
-    return this.write([lane], {
+    return this.write({
       statements: 4,
+      waits: 2,
       // The lane is locked before its owner is read: what is found then stays true until COMMIT.
       find: (run) =>
         Promise.all([
@@ -116,8 +121,9 @@ export class Leases {
   async claim(lanes: readonly Lane[], instanceId: string, limit: number): Promise<readonly Held[]> {
     if (lanes.length === 0 || limit <= 0) return [];
     await this.ensure(lanes);
-    return this.write(lanes, {
+    return this.write({
       statements: 2,
+      waits: 1,
       find: (run) =>
         Promise.all([
           run(pickLanes, [keysOf(lanes), instanceId, chainIds(lanes), signers(lanes), limit]),
@@ -138,8 +144,9 @@ export class Leases {
   }
 
   async release({ lane, instanceId, token }: Fence): Promise<boolean> {
-    const rows = await this.write([lane], {
+    const rows = await this.write({
       statements: 1,
+      waits: 1,
       find: (run) => run(releaseLane, [lane.chainId, lane.signer, instanceId, token]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: (released) => ({ commands: [], result: released, rollback: released.length === 0 }),
@@ -153,8 +160,9 @@ export class Leases {
     const keys = new Set(known.map((row) => laneKey(laneOf(row))));
     const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
     if (missing.length === 0) return;
-    await this.write([], {
+    await this.write({
       statements: 1,
+      waits: 1,
       find: (run) => run(ensureLanes, [keysOf(missing)]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: () => ({ commands: [], result: undefined }),
@@ -162,12 +170,9 @@ export class Leases {
   }
 
   /** Losing a race between judging and taking is no fault of the data: try again. */
-  private async write<Found, Result>(
-    lanes: readonly Lane[],
-    transaction: WriteTransaction<Found, Result>,
-  ): Promise<Result> {
+  private async write<Found, Result>(transaction: WriteTransaction<Found, Result>): Promise<Result> {
     try {
-      return await durably(this.runtime, transaction, lanes);
+      return await durably(this.runtime, transaction);
     } catch (error) {
       if (error instanceof BatchRefused) throw new StoreUnavailable(error.message, { cause: error, busy: true });
       throw error;

@@ -1,15 +1,21 @@
 /**
  * How long a transaction may hold the lanes it has locked. A node that stalls in the middle (GC pause, SIGSTOP,
  * partition) must be over, by the server's timers, within a third of the lease, so that a takeover never waits for it.
+ *
+ * From 17 on the server limits a transaction as a whole, and a statement may take what it needs of that. Before, only
+ * statements have limits: the time is divided among them, most of it to those that wait for locks. Such a wait is longer
+ * than the idle time, so that whoever waits for a stalled node outlasts it.
  */
 export interface Limits {
   /** For the whole of a transaction, also by the client's clock. */
   readonly transactionMs: number;
   /** Between two round trips. */
   readonly idleMs: number;
-  /** Statements of the first round trip: opening, locking, looking up. */
-  opening(statements: number): StatementLimits;
-  /** Statements of the second: writing, and the wait for the feed's counter. */
+  /** The first statements, which wait for locks. */
+  waiting(statements: number): StatementLimits;
+  /** Those behind the locks in the same round trip; null where the whole is limited anyway. */
+  reading(statements: number): StatementLimits | null;
+  /** Those of the second round trip, and the wait for the feed's counter. */
   writing(statements: number): StatementLimits;
 }
 
@@ -18,27 +24,30 @@ export interface StatementLimits {
   readonly lockMs: number;
 }
 
-/** From this version on the server itself limits a transaction as a whole. */
-export const TRANSACTION_TIMEOUT_SINCE = 170_000;
+const TRANSACTION_TIMEOUT_SINCE = 170_000;
+const SHARES = { waiting: 0.35, reading: 0.15, idle: 0.1, writing: 0.4 };
 
 /** A node paused between the feed's counter and COMMIT must not stall the completions of others for longer. */
 const FEED_LOCK_MS = 250;
 
 export function limitsFor(leaseDurationMs: number, serverVersion: number): Limits {
   const transactionMs = Math.floor(leaseDurationMs / 3) - 1;
-  const whole = serverVersion >= TRANSACTION_TIMEOUT_SINCE;
-  const share = (part: number, statements: number) =>
-    Math.max(1, Math.floor((transactionMs * part) / (whole ? 1 : statements)));
+  const whole = hasTransactionTimeout(serverVersion);
+  const share = (part: keyof typeof SHARES, statements: number) =>
+    Math.max(1, Math.floor((transactionMs * SHARES[part]) / (whole ? 1 : Math.max(1, statements))));
+  const limits = (statementMs: number, lockMs = statementMs) => ({ statementMs, lockMs });
   return {
     transactionMs,
-    idleMs: Math.floor(transactionMs * 0.15),
-    opening: (statements) => {
-      const statementMs = share(0.4, statements);
-      return { statementMs, lockMs: statementMs };
-    },
+    idleMs: share("idle", 1),
+    waiting: (statements) => limits(share("waiting", statements)),
+    reading: (statements) => (whole ? null : limits(share("reading", statements))),
     writing: (statements) => {
-      const statementMs = share(0.45, statements);
-      return { statementMs, lockMs: Math.min(statementMs, FEED_LOCK_MS) };
+      const statementMs = share("writing", statements);
+      return limits(statementMs, Math.min(statementMs, FEED_LOCK_MS));
     },
   };
+}
+
+export function hasTransactionTimeout(serverVersion: number): boolean {
+  return serverVersion >= TRANSACTION_TIMEOUT_SINCE;
 }

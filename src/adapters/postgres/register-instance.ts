@@ -7,9 +7,11 @@ import { type DurableRuntime, durably } from "./durably.ts";
 import { type ObservedHistory, sameIdentity } from "./known-history.ts";
 import { beginEpoch } from "./statements/begin-epoch.ts";
 import { insertInstance } from "./statements/insert-instance.ts";
-import { lockFeed } from "./statements/lock-feed.ts";
+import { lockRegistration } from "./statements/lock-registration.ts";
+import { purgeCommitMarkers } from "./statements/purge-commit-markers.ts";
 import { purgeInstances } from "./statements/purge-instances.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "./statements/read-database-history.ts";
+import { readFeed } from "./statements/read-feed.ts";
 import { writeDatabaseHistory } from "./statements/write-database-history.ts";
 
 export async function registerInstance(
@@ -19,38 +21,36 @@ export async function registerInstance(
 ): Promise<void> {
   const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers } = registration;
   const { floor } = runtime.history;
-  const observed = await durably(
-    runtime,
-    {
-      statements: 4,
-      // The feed's row is locked first: registrations take turns in judging the history.
-      find: (run) =>
-        Promise.all([
-          run(lockFeed, []),
-          run(readDatabaseHistory, []),
-          run(purgeInstances, []),
-          run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers]),
-        ]),
-      verify: () => undefined,
-      decide: ([[feed], [known]], { history }) => {
-        const changed = known !== undefined && !continues(known, history);
-        const behind = feed !== undefined && feed.last_seq < seenSeq;
-        const renewed = changed || behind;
-        const ordinal = (known?.ordinal ?? 0) + (known === undefined || changed ? 1 : 0);
-        const epoch = (feed?.epoch ?? 1) + Number(renewed);
-        const { systemIdentifier, timeline, walPosition } = history;
-        const seen = [ordinal, systemIdentifier, timeline, walPosition.toString(), epoch];
-        return {
-          commands: [
-            { statement: writeDatabaseHistory, values: seen },
-            ...(renewed ? [{ statement: beginEpoch, values: [seenSeq] }] : []),
-          ],
-          result: history,
-        };
-      },
+  const observed = await durably(runtime, {
+    statements: 6,
+    waits: 1,
+    find: (run) =>
+      Promise.all([
+        run(lockRegistration, []),
+        run(readFeed, []),
+        run(readDatabaseHistory, []),
+        run(purgeInstances, []),
+        run(purgeCommitMarkers, []),
+        run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers]),
+      ]),
+    verify: () => undefined,
+    decide: ([, [feed], [known]], { history }) => {
+      const changed = known !== undefined && !continues(known, history);
+      const behind = feed !== undefined && feed.last_seq < seenSeq;
+      const renewed = changed || behind;
+      const ordinal = (known?.ordinal ?? 0) + (known === undefined || changed ? 1 : 0);
+      const epoch = (feed?.epoch ?? 1) + Number(renewed);
+      const { systemIdentifier, timeline, walPosition } = history;
+      const seen = [ordinal, systemIdentifier, timeline, walPosition.toString(), epoch];
+      return {
+        commands: [
+          { statement: writeDatabaseHistory, values: seen },
+          ...(renewed ? [{ statement: beginEpoch, values: [seenSeq] }] : []),
+        ],
+        result: history,
+      };
     },
-    [],
-  );
+  });
   runtime.history.pin(instanceId, observed, floor);
 }
 

@@ -1,30 +1,22 @@
 /**
- * Finds out what became of a COMMIT that got no answer. The lanes are locked first, so the transaction that held them
- * is over; then its number tells. Only an answer counts: without one in time the outcome stays unknown.
+ * Finds out what became of a COMMIT that got no answer. The transaction's marker is in a row that it had locked; whoever
+ * gets that row knows that the transaction is over, and finds the marker or does not. Only an answer counts: without
+ * one in time the outcome stays unknown.
  */
-import type { Lane } from "../../domain/lane.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
-import { chainIds, signers } from "./commit/lookup.ts";
-import { lockLanesByKey } from "./statements/lock-lanes-by-key.ts";
-import { readTransactionStatus } from "./statements/read-transaction-status.ts";
-import { type CommitUnanswered, open, type WriteRuntime } from "./write-transaction.ts";
+import type { DurableRuntime } from "./durably.ts";
+import { readCommitMarker } from "./statements/read-commit-marker.ts";
+import { type CommitUnanswered, open } from "./write-transaction.ts";
 
 const PAUSE_MS = 50;
 
-export interface Unanswered {
-  readonly failure: CommitUnanswered;
-  readonly lanes: readonly Lane[];
-  readonly patienceMs: number;
-}
-
 /** Returns where it was committed; throws `StoreUnavailable` where it was not, `OutcomeUnknown` where nobody can say. */
-export async function resolveCommit(runtime: WriteRuntime, { failure, lanes, patienceMs }: Unanswered): Promise<void> {
-  const deadlineMs = runtime.clock.monotonicMs() + patienceMs;
+export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnanswered): Promise<void> {
+  const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
   for (;;) {
-    const status = await lookUp(runtime, failure.xid, lanes).catch(passUnknown);
-    if (status === "committed") return;
-    if (status === "aborted") throw new StoreUnavailable("the server ended before COMMIT", { cause: failure });
-    if (status === null) throw new OutcomeUnknown(`transaction ${failure.xid} is forgotten`, { cause: failure });
+    const committed = await lookUp(runtime, failure).catch(passUnknown);
+    if (committed === true) return;
+    if (committed === false) throw new StoreUnavailable("the connection ended before COMMIT", { cause: failure });
     if (runtime.clock.monotonicMs() >= deadlineMs) throw new OutcomeUnknown(failure.message, { cause: failure });
     await runtime.clock.sleep(PAUSE_MS);
   }
@@ -36,28 +28,22 @@ function passUnknown(error: unknown): "unanswered" {
   return "unanswered";
 }
 
-async function lookUp({ connections, ...runtime }: WriteRuntime, xid: string, lanes: readonly Lane[]) {
-  return connections.use(async (session) => {
-    const { found } = await open({ connections, ...runtime }, session, {
-      statements: 2,
-      find: async (run) => {
-        const keys = lanes.map(({ chainId, signer }) => ({ chain_id: chainId, signer }));
-        const [, rows] = await Promise.all([
-          run(lockLanesByKey, [JSON.stringify(keys), chainIds(lanes), signers(lanes)]),
-          run(readTransactionStatus, [xid]),
-        ]);
-        return rows[0]?.status ?? null;
-      },
-      // Numbers of another history mean nothing here.
+async function lookUp(runtime: DurableRuntime, { slot, marker }: CommitUnanswered): Promise<boolean> {
+  return runtime.connections.use(async (session) => {
+    const { found } = await open(runtime, session, {
+      statements: 1,
+      waits: 1,
+      find: (run) => run(readCommitMarker, [runtime.slots.storeId, slot]),
+      // What another history holds says nothing about this one.
       verify: ({ history }, floor) => {
         try {
           runtime.history.verify(history, floor);
         } catch (error) {
-          throw new OutcomeUnknown(`the database changed its history behind transaction ${xid}`, { cause: error });
+          throw new OutcomeUnknown("the database changed its history behind a commit", { cause: error });
         }
       },
     });
     await session.control("ROLLBACK");
-    return found;
+    return found[0]?.marker === marker;
   }, runtime.limits.transactionMs);
 }

@@ -25,7 +25,7 @@ END),
   CONSTRAINT attempt_gas CHECK ((gas >= 0)),
   CONSTRAINT attempt_kind CHECK ((kind = ANY (ARRAY['initial'::text, 'reprice'::text, 'cancel'::text, 'replace'::text, 'placeholder'::text, 'external'::text]))),
   CONSTRAINT attempt_ordinal CHECK ((ordinal >= 1)),
-  CONSTRAINT attempt_tx_hash CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+  CONSTRAINT attempt_tx_hash CHECK (((octet_length(tx_hash) = 66) AND (tx_hash ~ '^0x[0-9a-f]*$'::text)))
 );
 
 CREATE UNIQUE INDEX attempt_tx_hash_once ON fencepost.attempt USING btree (tx_hash, chain_id);
@@ -37,6 +37,14 @@ CREATE TABLE fencepost.cluster (
   CONSTRAINT cluster_only_row CHECK (only_row),
   CONSTRAINT cluster_secret CHECK ((length(secret) >= 64))
 );
+
+CREATE TABLE fencepost.commit_marker (
+  store_id uuid NOT NULL,
+  slot integer NOT NULL,
+  marker uuid NOT NULL,
+  written_at timestamp with time zone NOT NULL,
+  CONSTRAINT commit_marker_pkey PRIMARY KEY (store_id, slot)
+) WITH (fillfactor=10, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
 
 CREATE TABLE fencepost.completion (
   seq bigint NOT NULL,
@@ -54,7 +62,7 @@ CREATE TABLE fencepost.completion (
   CONSTRAINT completion_pkey PRIMARY KEY (seq),
   CONSTRAINT completion_settled CHECK ((settled = (state = ANY (ARRAY['CONFIRMED'::text, 'FAILED_FINAL'::text])))),
   CONSTRAINT completion_state CHECK ((state = ANY (ARRAY['CONFIRMED'::text, 'FAILED_FINAL'::text, 'STUCK'::text, 'REORGED'::text]))),
-  CONSTRAINT completion_tx_hash CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+  CONSTRAINT completion_tx_hash CHECK (((octet_length(tx_hash) = 66) AND (tx_hash ~ '^0x[0-9a-f]*$'::text)))
 );
 
 CREATE TABLE fencepost.confirmation (
@@ -62,7 +70,7 @@ CREATE TABLE fencepost.confirmation (
   block_number bigint NOT NULL,
   block_hash text COLLATE "C" NOT NULL,
   CONSTRAINT confirmation_pkey PRIMARY KEY (chain_id, block_number),
-  CONSTRAINT confirmation_block CHECK (((block_number >= 0) AND (block_hash ~ '^0x[0-9a-f]{64}$'::text)))
+  CONSTRAINT confirmation_block CHECK (((block_number >= 0) AND (octet_length(block_hash) = 66) AND (block_hash ~ '^0x[0-9a-f]*$'::text)))
 ) WITH (autovacuum_vacuum_scale_factor=0.05);
 
 CREATE TABLE fencepost.database_history (
@@ -132,8 +140,8 @@ CREATE TABLE fencepost.intake (
   CONSTRAINT intake_fingerprint CHECK ((octet_length(fingerprint) = 32)),
   CONSTRAINT intake_gas CHECK ((gas >= 0)),
   CONSTRAINT intake_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
-  CONSTRAINT intake_signer CHECK ((signer ~ '^0x[0-9a-f]{40}$'::text)),
-  CONSTRAINT intake_to_address CHECK ((to_address ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT intake_signer CHECK (((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text))),
+  CONSTRAINT intake_to_address CHECK (((octet_length(to_address) = 42) AND (to_address ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT intake_value CHECK ((value >= (0)::numeric))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
@@ -156,7 +164,7 @@ CREATE TABLE fencepost.lane (
   CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
   CONSTRAINT lane_next_nonce CHECK ((next_nonce >= 0)),
-  CONSTRAINT lane_signer CHECK ((signer ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT lane_signer CHECK (((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT lane_token CHECK (((token >= 0) AND ((owner_instance IS NULL) OR (token > 0))))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
@@ -206,7 +214,7 @@ CREATE TABLE fencepost.payload (
   CONSTRAINT payload_fees CHECK (((gas_price >= (0)::numeric) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric))),
   CONSTRAINT payload_fingerprint CHECK ((octet_length(fingerprint) = 32)),
   CONSTRAINT payload_gas CHECK (((gas >= 0) AND (gas_limit >= 0))),
-  CONSTRAINT payload_to_address CHECK ((to_address ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT payload_to_address CHECK (((octet_length(to_address) = 42) AND (to_address ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT payload_value CHECK ((value >= (0)::numeric))
 );
 
@@ -222,10 +230,10 @@ CREATE TABLE fencepost.receipt (
   effective_gas_price numeric(78,0),
   contract_address text COLLATE "C",
   CONSTRAINT receipt_pkey PRIMARY KEY (tx_id),
-  CONSTRAINT receipt_block CHECK (((block_number >= 0) AND (block_hash ~ '^0x[0-9a-f]{64}$'::text))),
-  CONSTRAINT receipt_contract_address CHECK ((contract_address ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT receipt_block CHECK (((block_number >= 0) AND (octet_length(block_hash) = 66) AND (block_hash ~ '^0x[0-9a-f]*$'::text))),
+  CONSTRAINT receipt_contract_address CHECK (((octet_length(contract_address) = 42) AND (contract_address ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT receipt_status CHECK ((status = ANY (ARRAY['success'::text, 'reverted'::text]))),
-  CONSTRAINT receipt_tx_hash CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+  CONSTRAINT receipt_tx_hash CHECK (((octet_length(tx_hash) = 66) AND (tx_hash ~ '^0x[0-9a-f]*$'::text)))
 );
 
 CREATE TABLE fencepost.transaction (

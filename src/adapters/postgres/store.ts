@@ -5,6 +5,7 @@ import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.
 import type { Acquisition, Announcement, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../ports/query-store.ts";
 import { commitWrites } from "./commit/commit.ts";
+import { CommitSlots } from "./commit-slots.ts";
 import { Connections } from "./connections.ts";
 import type { DurableRuntime } from "./durably.ts";
 import { KnownHistory } from "./known-history.ts";
@@ -56,7 +57,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       walPosition: server.wal_position,
     });
     const limits = limitsFor(leaseDurationMs, server.version);
-    const shared = { clock, history, limits, serverVersion: server.version, patienceMs: deadlineMs };
+    const slots = new CommitSlots(server.store_id);
+    const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
     return new PostgresStore({
       reading,
       writing: { ...shared, connections: pool(WRITING) },

@@ -6,11 +6,13 @@
  */
 import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
+import type { CommitSlots } from "./commit-slots.ts";
 import type { Connections, Run, Session } from "./connections.ts";
 import { asStoreError, provesAbort } from "./errors.ts";
 import type { KnownHistory, ObservedHistory } from "./known-history.ts";
-import { type Limits, TRANSACTION_TIMEOUT_SINCE } from "./limits.ts";
+import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
+import { markCommit } from "./statements/mark-commit.ts";
 import { type OpenedRow, openTransaction } from "./statements/open-transaction.ts";
 import type { Command } from "./statements/statement.ts";
 
@@ -20,10 +22,10 @@ export interface WriteRuntime {
   readonly history: KnownHistory;
   readonly limits: Limits;
   readonly serverVersion: number;
+  readonly slots: CommitSlots;
 }
 
 export interface Opened {
-  readonly xid: string;
   readonly now: Date;
   readonly history: ObservedHistory;
 }
@@ -36,8 +38,9 @@ export interface Decision<Result> {
 }
 
 export interface WriteTransaction<Found, Result> {
-  /** How many statements `find` sends; the time of a transaction is divided among them. */
+  /** How many statements `find` sends, and how many of the first wait for locks: time is divided among them. */
   readonly statements: number;
+  readonly waits: number;
   /** Sends its statements before its first await. They run after the limits are set, in order. */
   find(run: Run): Promise<Found>;
   /** Throws where the history is not the one to write in. */
@@ -47,13 +50,21 @@ export interface WriteTransaction<Found, Result> {
 
 /** The connection ended after COMMIT was written: only the database can say what became of it. */
 export class CommitUnanswered extends Error {
-  readonly xid: string;
+  readonly slot: number;
+  readonly marker: string;
 
-  constructor(xid: string, cause: unknown) {
-    super(`no answer to COMMIT of transaction ${xid}`, { cause });
+  constructor({ slot, marker }: Mark, cause: unknown) {
+    super("the connection ended without an answer to COMMIT", { cause });
     this.name = "CommitUnanswered";
-    this.xid = xid;
+    this.slot = slot;
+    this.marker = marker;
   }
+}
+
+/** What this transaction leaves behind where it is committed. */
+interface Mark {
+  readonly slot: number;
+  readonly marker: string;
 }
 
 // Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past.
@@ -62,13 +73,18 @@ const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 export async function writeTransaction<Found, Result>(
   runtime: WriteRuntime,
   transaction: WriteTransaction<Found, Result>,
+  slot: number,
 ): Promise<Result> {
+  const marked = marking(runtime, transaction, slot);
   try {
     return await runtime.connections.use(async (session) => {
-      const { found, opened } = await open(runtime, session, transaction).catch((error) => giveUp(session, error));
-      const decision = await decide(transaction, { found, opened }).catch((error) => giveUp(session, error));
+      const { found, opened } = await open(runtime, session, marked).catch((error) => giveUp(session, error));
+      const decision = await decide(transaction, { found: found.found, opened }).catch((error) =>
+        giveUp(session, error),
+      );
+      const mark = { slot, marker: found.marker };
       if (decision.rollback === true) await session.control("ROLLBACK");
-      else await commit(runtime, session, { commands: decision.commands, xid: opened.xid });
+      else await commit(runtime, session, { commands: decision.commands, mark });
       return decision.result;
     }, runtime.limits.transactionMs);
   } catch (error) {
@@ -76,26 +92,61 @@ export async function writeTransaction<Found, Result>(
   }
 }
 
+/** The same transaction, with the marker written before anything else: its row is held as long as the transaction is. */
+function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, slot: number) {
+  return {
+    statements: transaction.statements + 1,
+    waits: transaction.waits + 1,
+    verify: transaction.verify,
+    find: async (run: Run): Promise<{ found: Found; marker: string }> => {
+      const [[mark], found] = await Promise.all([run(markCommit, [slots.storeId, slot]), transaction.find(run)]);
+      if (mark === undefined) throw new StoreUnavailable("the transaction could not be marked");
+      return { found, marker: mark.marker };
+    },
+  };
+}
+
+type Opening<Found> = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find" | "verify">;
+
 /** Opens a transaction under the usual limits, for a caller that will end it. */
 export async function open<Found>(
-  { history, limits, serverVersion }: WriteRuntime,
+  runtime: WriteRuntime,
   session: Session,
-  transaction: Pick<WriteTransaction<Found, unknown>, "statements" | "find" | "verify">,
+  transaction: Opening<Found>,
 ): Promise<{ found: Found; opened: Opened }> {
-  const { floor } = history;
-  const { statementMs, lockMs } = limits.opening(transaction.statements + 1);
-  const whole = serverVersion >= TRANSACTION_TIMEOUT_SINCE ? "transaction_timeout" : "fencepost.transaction_timeout";
-  const values = [statementMs, lockMs, limits.idleMs, whole, limits.transactionMs].map(String);
+  const { floor } = runtime.history;
   const [, rows, found] = await session.together(() =>
     Promise.all([
       session.control(BEGIN),
-      session.run(openTransaction, values),
-      transaction.find((statement, parameters) => session.run(statement, parameters)),
+      session.run(openTransaction, openingValues(runtime, transaction)),
+      transaction.find(limited(runtime, session, transaction)),
     ]),
   );
   const opened = openedOf(rows[0] as OpenedRow);
   transaction.verify(opened, floor);
   return { found, opened };
+}
+
+function openingValues({ limits, serverVersion }: WriteRuntime, { waits }: Opening<unknown>): readonly string[] {
+  const { statementMs, lockMs } = limits.waiting(waits);
+  const whole = hasTransactionTimeout(serverVersion) ? "transaction_timeout" : "fencepost.transaction_timeout";
+  return [statementMs, lockMs, limits.idleMs, whole, limits.transactionMs].map(String);
+}
+
+/** Sends statements as they are asked for; behind the last one that waits for locks, the time for the others. */
+function limited({ limits }: WriteRuntime, session: Session, { statements, waits }: Opening<unknown>): Run {
+  const rest = limits.reading(statements - waits);
+  let sent = 0;
+  return async (statement, values) => {
+    const answer = session.run(statement, values);
+    if (++sent !== waits || rest === null) return answer;
+    const [rows] = await Promise.all([answer, session.send(limiting(rest))]);
+    return rows;
+  };
+}
+
+function limiting({ statementMs, lockMs }: StatementLimits): Command {
+  return { statement: limitWaits, values: [String(statementMs), String(lockMs)] };
 }
 
 async function decide<Found, Result>(
@@ -114,19 +165,18 @@ async function giveUp(session: Session, error: unknown): Promise<never> {
 async function commit(
   { limits }: WriteRuntime,
   session: Session,
-  { commands, xid }: { commands: readonly Command[]; xid: string },
+  { commands, mark }: { commands: readonly Command[]; mark: Mark },
 ): Promise<void> {
-  const { statementMs, lockMs } = limits.writing(commands.length + 2);
+  const first = limiting(limits.writing(commands.length + 1));
   const sent = session.together(() => {
     if (commands.length === 0) return [session.control("COMMIT")];
-    const limiting = { statement: limitWaits, values: [String(statementMs), String(lockMs)] };
-    return [...[limiting, ...commands].map((command) => session.send(command)), session.control("COMMIT")];
+    return [...[first, ...commands].map((command) => session.send(command)), session.control("COMMIT")];
   });
   const answers = await Promise.allSettled(sent);
   const failure = answers.find((answer) => answer.status === "rejected");
   if (failure !== undefined) {
     if (answers.some((answer) => answer.status === "rejected" && provesAbort(answer.reason))) throw failure.reason;
-    throw new CommitUnanswered(xid, failure.reason);
+    throw new CommitUnanswered(mark, failure.reason);
   }
   const tag = answers.at(-1);
   // A COMMIT behind a failed statement is answered without an error: by what it did.
@@ -135,7 +185,6 @@ async function commit(
 
 function openedOf(row: OpenedRow): Opened {
   return {
-    xid: row.xid,
     now: row.now,
     history: { systemIdentifier: row.system_identifier, timeline: row.timeline, walPosition: row.wal_position },
   };

@@ -32,6 +32,9 @@ export interface LoggerSettings {
 /** A reader that stopped reading costs at most this much memory; then lines are dropped instead of the process. */
 const BUFFER_LIMIT_BYTES = 16 * 1024 * 1024;
 
+const WORTH_A_WRITE_BYTES = 8 * 1024;
+const LONGEST_DELAY_MS = 50;
+
 export function createLogger(settings: LoggerSettings): Logger {
   const mask = createSecretMask(settings.secrets ?? []);
   const isReadable = settings.format === "readable";
@@ -76,7 +79,10 @@ interface Destination {
   flush(): void;
 }
 
-/** Asynchronous, and still one `write` per line while the reader keeps up: the event loop never waits for a log. */
+/**
+ * Asynchronous: the event loop never waits for a log. Lines leave when some have come together, or a moment later; what
+ * is left when the process ends is written then. Only a kill −9 can lose that moment.
+ */
 function openDestination(destination: LoggerSettings["destination"]): Destination {
   if (typeof destination !== "number") {
     return { write: (text) => void destination.write(text), flush: () => undefined };
@@ -86,17 +92,30 @@ function openDestination(destination: LoggerSettings["destination"]): Destinatio
     dest: destination,
     sync: false,
     maxLength: BUFFER_LIMIT_BYTES,
+    minLength: WORTH_A_WRITE_BYTES,
     contentMode: "buffer",
   });
+  let timer: NodeJS.Timeout | null = null;
+  const leave = () => {
+    timer = null;
+    quietly(() => stream.flush());
+  };
   return {
-    write: (text) => void stream.write(Buffer.from(text) as unknown as string),
-    flush: () => flush(stream),
+    write: (text) => {
+      stream.write(Buffer.from(text) as unknown as string);
+      timer ??= setTimeout(leave, LONGEST_DELAY_MS).unref();
+    },
+    flush: () => {
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+      quietly(() => stream.flushSync());
+    },
   };
 }
 
-function flush(stream: ReturnType<typeof pino.destination>): void {
+function quietly(write: () => void): void {
   try {
-    stream.flushSync();
+    write();
   } catch {
     // The reader is gone (EPIPE, EAGAIN on a full pipe). There is nobody left to tell.
   }

@@ -38,7 +38,14 @@ describe("the schema", () => {
          SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'chain_id'
        ) ORDER BY 1`,
     );
-    expect(rows.map(({ name }) => name)).toEqual(["cluster", "database_history", "feed", "migration", "node_instance"]);
+    expect(rows.map(({ name }) => name)).toEqual([
+      "cluster",
+      "commit_marker",
+      "database_history",
+      "feed",
+      "migration",
+      "node_instance",
+    ]);
   });
 });
 

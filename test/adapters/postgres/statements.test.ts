@@ -91,6 +91,7 @@ const SURVEYS = [
   "page-intake",
   "page-live",
   "page-transactions",
+  "purge-commit-markers",
   "purge-instances",
   "read-cluster-secret",
   "read-database-history",

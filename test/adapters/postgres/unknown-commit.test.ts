@@ -78,7 +78,6 @@ describe("a commit without an answer", () => {
     proxy.refuse();
     proxy.cut();
     await expect(writing).rejects.toBeInstanceOf(OutcomeUnknown);
-    expect(await direct.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED" });
   });
 
   it("appends its completions once", async () => {

@@ -36,21 +36,17 @@ interface Committed {
 
 function commitOnce(runtime: DurableRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
   const instances = new Set(writes.map(({ fence }) => fence.instanceId));
-  return durably(
-    runtime,
-    {
-      ...lookupFor(writes),
-      verify: ({ history }, floor) => runtime.history.verify(history, floor, instances),
-      decide: (found, opened) => {
-        const plan = new Plan(found);
-        const result = writes.map((write) => planWrite(plan, write, opened));
-        const unfinished = writes.filter((write) => hasMore(plan, write));
-        const rollback = result.every(({ status }) => status === "fenced");
-        return { commands: commandsOf(plan), result: { result, unfinished }, rollback };
-      },
+  return durably(runtime, {
+    ...lookupFor(writes),
+    verify: ({ history }, floor) => runtime.history.verify(history, floor, instances),
+    decide: (found, opened) => {
+      const plan = new Plan(found);
+      const result = writes.map((write) => planWrite(plan, write, opened));
+      const unfinished = writes.filter((write) => hasMore(plan, write));
+      const rollback = result.every(({ status }) => status === "fenced");
+      return { commands: commandsOf(plan), result: { result, unfinished }, rollback };
     },
-    writes.map(({ fence }) => fence.lane),
-  );
+  });
 }
 
 function hasMore(plan: Plan, write: LaneWrite): boolean {

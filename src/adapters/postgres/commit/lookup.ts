@@ -21,6 +21,7 @@ export interface Found {
 
 export interface Lookup {
   readonly statements: number;
+  readonly waits: number;
   find(run: Run): Promise<Found>;
 }
 
@@ -48,6 +49,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   }));
   return {
     statements: 1 + lookups + chains.length,
+    waits: 1,
     find: async (run) => {
       const when = <Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>) =>
         keys.length === 0 ? Promise.resolve([]) : read();

@@ -4,6 +4,7 @@ import { statement } from "./statement.ts";
 export const inspectServer = statement<ServerRow>(
   "inspect-server",
   `SELECT
+     gen_random_uuid() AS store_id,
      current_setting('server_version_num')::integer AS version,
      current_setting('synchronous_commit') AS synchronous_commit,
      current_setting('server_encoding') AS encoding,
@@ -14,6 +15,8 @@ export const inspectServer = statement<ServerRow>(
 );
 
 export interface ServerRow {
+  /** A name for this connection to the database, from its own chance. */
+  readonly store_id: string;
   readonly version: number;
   readonly synchronous_commit: string;
   readonly encoding: string;

@@ -8,5 +8,6 @@ export const openRead = statement<unknown>(
      set_config('idle_in_transaction_session_timeout', $1, true),
      set_config('enable_seqscan', 'off', true),
      set_config('enable_nestloop', 'off', true),
-     set_config('jit', 'off', true)`,
+     set_config('jit', 'off', true),
+     set_config('DateStyle', 'ISO', true)`,
 );

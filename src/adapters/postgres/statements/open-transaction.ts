@@ -11,6 +11,8 @@ import { statement } from "./statement.ts";
  * analysed, must not turn that into nested sequential scans. No JIT: before 18 a switched-off plan that has no
  * alternative counts as infinitely expensive, and compiling it took 190 ms where running it takes 2.
  *
+ * DateStyle, because a host application may have given its role another, which the driver cannot read.
+ *
  * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
  */
 export const openTransaction = statement<OpenedRow>(
@@ -23,7 +25,7 @@ export const openTransaction = statement<OpenedRow>(
      set_config('enable_seqscan', 'off', true),
      set_config('enable_nestloop', 'off', true),
      set_config('jit', 'off', true),
-     pg_current_xact_id()::text AS xid,
+     set_config('DateStyle', 'ISO', true),
      (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
      substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
      (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS wal_position,
@@ -31,7 +33,6 @@ export const openTransaction = statement<OpenedRow>(
 );
 
 export interface OpenedRow {
-  readonly xid: string;
   readonly system_identifier: string;
   readonly timeline: string;
   readonly wal_position: bigint;

@@ -1,0 +1,115 @@
+import type { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { SignedAttempt } from "../../../src/domain/transaction.ts";
+import {
+  AT,
+  allocate,
+  anAttempt,
+  anIntent,
+  apply,
+  aReceipt,
+  commitOne,
+  holdLane,
+  step,
+} from "../../support/lane-samples.ts";
+import { type OwnPostgres, startOwnPostgres } from "../../support/own-postgres.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { connectClient } from "./postgres-subject.ts";
+
+const BATCH = 200;
+const BATCHES = 5;
+const COUNT = BATCH * BATCHES;
+
+interface Counters {
+  readonly relname: string;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly hot: number;
+}
+
+/** What an ordinary life costs: SPEC section 15 allows 15 row versions, 5 of them history. */
+describe("the traces of an ordinary life", () => {
+  let server: OwnPostgres;
+  let tables: ReadonlyMap<string, Counters>;
+
+  // A server of its own: an open transaction anywhere in a cluster keeps dead rows from being pruned.
+  beforeAll(async () => {
+    server = await startOwnPostgres();
+    await migrate({ databaseUrl: server.url });
+    await live(server.url);
+    const client = await connectClient(server.url);
+    tables = await waitUntil(() => readCounters(client), "the server has counted everything");
+    await client.end();
+  });
+  afterAll(() => server.remove());
+
+  const of = (name: string): Counters => tables.get(name) ?? { relname: name, inserted: 0, updated: 0, hot: 0 };
+
+  it("are at most 15 row versions, at most 5 of them history", () => {
+    const versions = ["transaction", "payload", "attempt", "receipt", "history", "completion", "intake"].reduce(
+      (sum, name) => sum + of(name).inserted + of(name).updated,
+      0,
+    );
+    expect(versions / COUNT).toBeLessThanOrEqual(15);
+    expect((of("history").inserted + of("history").updated) / COUNT).toBeLessThanOrEqual(5);
+  });
+
+  it("insert payload, attempt and receipt once and never touch them again", () => {
+    for (const name of ["payload", "attempt", "receipt"])
+      expect(of(name)).toMatchObject({ inserted: COUNT, updated: 0 });
+  });
+
+  it("are heap-only updates, but for the one that ends the watch", () => {
+    const { updated, hot } = of("transaction");
+    expect(updated).toBe(COUNT * 5);
+    expect(hot / updated).toBeGreaterThan(0.7);
+    for (const name of ["lane", "feed", "node_instance"]) expect(of(name).hot).toBe(of(name).updated);
+  });
+});
+
+/** Five batches, each step of all before the next: as a busy lane does it. */
+async function live(databaseUrl: string): Promise<void> {
+  const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
+  const fence = await holdLane(store);
+  const batches = Array.from({ length: BATCHES }, () =>
+    Array.from({ length: BATCH }, () => ({ intent: anIntent(fence.lane), attempt: anAttempt() })),
+  );
+  const all = async (move: (intent: { txId: string }, attempt: SignedAttempt) => ReturnType<typeof step>) => {
+    for (const batch of batches)
+      await apply(
+        store,
+        fence,
+        batch.map(({ intent, attempt }) => move(intent, attempt)),
+      );
+  };
+  for (const batch of batches)
+    await allocate(
+      store,
+      fence,
+      batch.map(({ intent }) => intent),
+    );
+  await all(({ txId }, attempt) => step(txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } }));
+  await all(({ txId }) => step(txId, AT.pending, "broadcast", { accepted: { ordinal: 1 } }));
+  await all(({ txId }, { txHash }) => step(txId, AT.broadcast, "mine", { receipt: aReceipt(txHash) }));
+  await all(({ txId }, { txHash }) => {
+    const completion = { state: "CONFIRMED", subState: null, settled: true, txHash } as const;
+    return step(txId, AT.mined, "confirm", { completion });
+  });
+  await store.renewInstance(fence.instanceId, 60_000);
+  await commitOne(store, { kind: "unwatch", fence, throughBlock: 100 });
+  expect((await store.loadLane(fence))?.watched).toEqual([]);
+  // Sessions report what they did when they end.
+  await store.close();
+}
+
+async function readCounters(client: Client): Promise<ReadonlyMap<string, Counters> | null> {
+  const { rows } = await client.query<Counters>(
+    `SELECT relname, n_tup_ins::int AS inserted, n_tup_upd::int AS updated, n_tup_hot_upd::int AS hot
+     FROM pg_stat_user_tables WHERE schemaname = 'fencepost'`,
+  );
+  const tables = new Map(rows.map((row) => [row.relname, row]));
+  return (tables.get("transaction")?.updated ?? 0) >= COUNT * 5 ? tables : null;
+}

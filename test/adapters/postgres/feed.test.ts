@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Fence } from "../../../src/domain/lane.ts";
+import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import type { Store } from "../../contracts/store-subject.ts";
+import { AT, apply, holdLane, type Mined, mine, step } from "../../support/lane-samples.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+const WRITERS = 6;
+const EACH = 25;
+
+describe("the feed under concurrent completers", () => {
+  let subject: PostgresSubject;
+  let reader: Store;
+  const writers: { store: Store; fence: Fence; mined: Mined[] }[] = [];
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    reader = await subject.connect();
+    for (let index = 0; index < WRITERS; index++) {
+      const store = await subject.connect();
+      const fence = await holdLane(store);
+      const mined: Mined[] = [];
+      for (let n = 0; n < EACH; n++) mined.push(await mine(store, fence));
+      writers.push({ store, fence, mined });
+    }
+  });
+  afterAll(async () => {
+    await Promise.all(writers.map(({ store }) => store.close()));
+    await reader.close();
+    await subject.close();
+  });
+
+  /** What a committer does: a busy counter has committed nothing, so the same again. */
+  async function confirmPatiently(
+    { store, fence }: (typeof writers)[number],
+    { intent, attempt }: Mined,
+  ): Promise<void> {
+    const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
+    for (;;) {
+      try {
+        expect(await apply(store, fence, [step(intent.txId, AT.mined, "confirm", { completion })])).toEqual([
+          "applied",
+        ]);
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable && error.busy)) throw error;
+      }
+    }
+  }
+
+  /** Reads behind the writers, remembering the last number only. */
+  async function follow(total: number): Promise<readonly { seq: number; txId: string }[]> {
+    const seen: { seq: number; txId: string }[] = [];
+    while (seen.length < total) {
+      const page = await reader.completions(seen.at(-1)?.seq ?? 0, 7);
+      for (const { seq, txId } of page) seen.push({ seq, txId });
+    }
+    return seen;
+  }
+
+  it("has no gaps, and a poller that follows by number misses nothing and sees nothing twice", async () => {
+    const total = WRITERS * EACH;
+    const work = writers.map(async (writer) => {
+      for (const mined of writer.mined) await confirmPatiently(writer, mined);
+    });
+    const [seen] = await Promise.all([follow(total), ...work]);
+    expect(seen.map(({ seq }) => seq)).toEqual(Array.from({ length: total }, (_, index) => index + 1));
+    const expected = writers.flatMap(({ mined }) => mined.map(({ intent }) => intent.txId));
+    expect(new Set(seen.map(({ txId }) => txId))).toEqual(new Set(expected));
+    for (const { mined } of writers) {
+      const order = mined.map(({ intent }) => intent.txId);
+      expect(seen.filter(({ txId }) => order.includes(txId)).map(({ txId }) => txId)).toEqual(order);
+    }
+    expect(await reader.feed()).toMatchObject({ lastSeq: total, epoch: 1 });
+  });
+});

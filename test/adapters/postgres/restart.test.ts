@@ -1,0 +1,183 @@
+import { readdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../../src/adapters/embedded/postgres.ts";
+import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Fence } from "../../../src/domain/lane.ts";
+import { HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { allocate, anInstance, anIntent, confirm, holdLane, nonces } from "../../support/lane-samples.ts";
+import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/temporary-directory.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { connectClient } from "./postgres-subject.ts";
+
+/** What was said about each request: by nonce where it was accepted. */
+interface Answers {
+  readonly created: { readonly txId: string; readonly nonce: number }[];
+  readonly denied: string[];
+  readonly unknown: string[];
+}
+
+const CLOCK = { clock: systemClock, leaseDurationMs: 30_000 };
+
+describe("a server of one's own", () => {
+  let directory: TemporaryDirectory;
+  let server: EmbeddedPostgres;
+  let store: PostgresStore;
+
+  const start = (settings: Readonly<Record<string, string>> = {}) =>
+    startEmbeddedPostgres({
+      directory: directory.path,
+      clock: systemClock,
+      log: () => undefined,
+      port: server?.port,
+      settings,
+    });
+
+  beforeAll(async () => {
+    directory = await makeTemporaryDirectory();
+    server = await start();
+    await migrate({ databaseUrl: server.url });
+    store = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
+  });
+  afterAll(async () => {
+    await store.close();
+    await server.stop();
+    await directory.remove();
+  });
+
+  /** Writes until told to stop, and records what was said about each. */
+  async function writeUntil(stopped: () => boolean, fence: Fence, said: Answers): Promise<void> {
+    while (!stopped()) {
+      const intents = Array.from({ length: 20 }, () => anIntent(fence.lane));
+      try {
+        const given = nonces(await allocate(store, fence, intents));
+        said.created.push(...intents.map(({ txId }, index) => ({ txId, nonce: given[index] as number })));
+      } catch (error) {
+        const list = error instanceof OutcomeUnknown ? said.unknown : said.denied;
+        if (list === said.denied) expect(error).toBeInstanceOf(StoreUnavailable);
+        list.push(...intents.map(({ txId }) => txId));
+        await reachable();
+      }
+    }
+  }
+
+  it("may crash in the middle of batches: what was answered is there, what was denied is not, no nonce is lost", async () => {
+    const fences = [await holdLane(store), await holdLane(store)];
+    const answers = fences.map((): Answers => ({ created: [], denied: [], unknown: [] }));
+    let stop = false;
+    const writing = fences.map((fence, index) => writeUntil(() => stop, fence, answers[index] as Answers));
+    for (let crash = 1; crash <= 3; crash++) {
+      const before = answers.map(({ created }) => created.length);
+      await waitUntil(
+        () => answers.every(({ created }, index) => created.length > (before[index] ?? 0)),
+        "both lanes have got something accepted",
+      );
+      await server.restart("immediate");
+    }
+    stop = true;
+    await Promise.all(writing);
+    await accepting();
+    for (const [index, { created, denied }] of answers.entries()) {
+      const fence = fences[index] as Fence;
+      const stored = await store.loadAllocated(fence.lane, 0, 100_000);
+      const byId = new Map(stored.map(({ txId, nonce }) => [txId, nonce]));
+      expect(created.length).toBeGreaterThan(0);
+      for (const { txId, nonce } of created) expect(byId.get(txId)).toBe(nonce);
+      for (const txId of denied) expect(byId.has(txId)).toBe(false);
+      expect(stored.map(({ nonce }) => nonce)).toEqual(stored.map((_, nonce) => nonce));
+      expect((await store.loadLane(fence))?.cursor).toBe(stored.length);
+    }
+  });
+
+  /** Resolves when the store writes again. */
+  async function accepting(): Promise<void> {
+    await waitUntil(() => holdLane(store).then(() => true, refusesForNow), "the store writes again");
+  }
+
+  async function reachable(): Promise<void> {
+    await waitUntil(() => store.ping().then(() => true, refusesForNow), "the store reaches the server again");
+  }
+
+  function refusesForNow(error: unknown): false {
+    expect(error).toBeInstanceOf(StoreUnavailable);
+    return false;
+  }
+
+  it("may come back with another history: nobody of before writes, the feed begins a new epoch above every number seen", async () => {
+    const fence = await holdLane(store);
+    await confirm(store, fence);
+    await confirm(store, fence);
+    const before = await store.feed();
+    const instance = anInstance();
+    await store.registerInstance(instance);
+    await recoverToAnotherTimeline();
+
+    await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(HistoryChanged);
+    await expect(store.renewInstance(instance.instanceId, 60_000)).rejects.toBeInstanceOf(HistoryChanged);
+    await expect(store.acquireLane(fence.lane, instance.instanceId)).rejects.toBeInstanceOf(HistoryChanged);
+    expect(await store.feed()).toMatchObject({ epoch: before.epoch });
+
+    const heir = anInstance();
+    await store.registerInstance(heir);
+    expect(await store.feed()).toEqual({
+      ...before,
+      epoch: before.epoch + 1,
+      epochStartsAfter: before.lastSeq,
+    });
+    await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(HistoryChanged);
+    await store.declareDead(fence.instanceId, 1, "stood-still");
+    const taken = await store.acquireLane(fence.lane, heir.instanceId);
+    if (taken.result === "notLeader") throw new Error("not taken");
+    expect(nonces(await allocate(store, taken.fence, [anIntent(fence.lane)]))).toEqual([2]);
+
+    const other = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
+    await other.registerInstance(anInstance());
+    expect(await other.feed()).toMatchObject({ epoch: before.epoch + 1 });
+    await other.close();
+  });
+
+  it("may have lost numbers of the feed that were seen: then the epoch is another, above them", async () => {
+    const fence = await holdLane(store);
+    await confirm(store, fence);
+    const { epoch, lastSeq } = await store.feed();
+    const forger = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
+    await lowerTheFeed(lastSeq - 1);
+    await forger.registerInstance(anInstance());
+    expect(await forger.feed()).toMatchObject({ epoch, lastSeq: lastSeq - 1 });
+    await store.registerInstance(anInstance());
+    expect(await forger.feed()).toMatchObject({ epoch: epoch + 1, lastSeq, epochStartsAfter: lastSeq });
+    await forger.close();
+  });
+
+  async function lowerTheFeed(lastSeq: number): Promise<void> {
+    const client = await connectClient(server.url);
+    await client.query("DELETE FROM fencepost.completion WHERE seq > $1", [lastSeq]);
+    await client.query("UPDATE fencepost.feed SET last_seq = $1, epoch_starts_after = least(epoch_starts_after, $1)", [
+      lastSeq,
+    ]);
+    await client.end();
+  }
+
+  /** Recovery to the end of the log ends in a new timeline, as a promotion does. */
+  async function recoverToAnotherTimeline(): Promise<void> {
+    const data = await dataDirectory(server.home);
+    await server.stop();
+    await writeFile(join(data, "recovery.signal"), "");
+    server = await start({ restore_command: "false" });
+    const client = await connectClient(server.url);
+    await waitUntil(async () => {
+      const { rows } = await client.query<{ over: boolean }>("SELECT NOT pg_is_in_recovery() AS over");
+      return rows[0]?.over;
+    }, "the recovery is over");
+    await client.end();
+    await reachable();
+  }
+});
+
+async function dataDirectory(home: string): Promise<string> {
+  const found = (await readdir(home, { recursive: true })).find((path) => path.endsWith(join("global", "pg_control")));
+  if (found === undefined) throw new Error(`no cluster below ${home}`);
+  return join(home, dirname(dirname(found)));
+}

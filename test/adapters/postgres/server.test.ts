@@ -1,0 +1,102 @@
+import { randomBytes } from "node:crypto";
+import type pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { openPostgresStore, UnsuitableServer } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { allocate, anIntent, confirm, holdLane } from "../../support/lane-samples.ts";
+import { connectClient } from "./postgres-subject.ts";
+
+const open = (databaseUrl: string) => openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
+
+describe("the server", () => {
+  let admin: pg.Client;
+  let name: string;
+  let role: string | null = null;
+
+  beforeAll(async () => {
+    admin = await connectClient(inject("postgres").adminUrl);
+  });
+  afterEach(async () => {
+    await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    if (role !== null) await admin.query(`DROP ROLE ${role}`);
+    role = null;
+  });
+  afterAll(() => admin.end());
+
+  const database = async (how: string, settings: Readonly<Record<string, string>> = {}) => {
+    name = `${inject("postgres").prefix}${randomBytes(4).toString("hex")}`;
+    await admin.query(`CREATE DATABASE ${name} ${how}`);
+    for (const [key, value] of Object.entries(settings)) {
+      await admin.query(`ALTER DATABASE ${name} SET ${key} = ${value}`);
+    }
+    const url = new URL(inject("postgres").adminUrl);
+    url.pathname = `/${name}`;
+    return url;
+  };
+  const migrated = () => `TEMPLATE ${inject("postgres").template}`;
+
+  it("is refused where it may lose what it acknowledged", async () => {
+    const url = await database(migrated(), { synchronous_commit: "off" });
+    await expect(open(url.href)).rejects.toBeInstanceOf(UnsuitableServer);
+    await expect(open(url.href)).rejects.toThrow(/^[^\n]*synchronous_commit[^\n]*$/);
+  });
+
+  it("is refused where it cannot hold every request id", async () => {
+    const url = await database("TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'");
+    await expect(open(url.href)).rejects.toThrow(/UTF8/);
+  });
+
+  it("is unavailable where there is none", async () => {
+    await expect(open("postgres://nobody@127.0.0.1:1/none")).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+
+  it("may give its sessions the oddest defaults", async () => {
+    const url = await database(migrated(), {
+      default_transaction_isolation: "'serializable'",
+      default_transaction_read_only: "on",
+      search_path: "pg_temp",
+      DateStyle: "'German, DMY'",
+      TimeZone: "'Asia/Kathmandu'",
+      IntervalStyle: "'sql_standard'",
+      bytea_output: "'escape'",
+      extra_float_digits: "0",
+      statement_timeout: "'10min'",
+      enable_indexscan: "off",
+    });
+    const store = await open(url.href);
+    const fence = await holdLane(store);
+    const before = Date.now();
+    const { intent, receipt } = await confirm(store, fence);
+    const record = await store.transaction(intent.txId);
+    expect(record).toMatchObject({ state: "CONFIRMED", receipt });
+    expect(Math.abs((record?.createdAt.getTime() ?? 0) - before)).toBeLessThan(60_000);
+    expect(await store.completions(0, 10)).toMatchObject([{ seq: 1, txId: intent.txId }]);
+    await store.close();
+  });
+
+  it("needs no superuser: the owner of a database migrates and runs", async () => {
+    role = `${inject("postgres").prefix}owner`;
+    await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'fencepost' NOSUPERUSER`);
+    const url = await database(`OWNER ${role}`);
+    url.username = role;
+    url.password = "fencepost";
+    await migrate({ databaseUrl: url.href });
+    const store = await open(url.href);
+    expect(await allocate(store, await holdLane(store), [])).toEqual([]);
+    const fence = await holdLane(store);
+    expect(await allocate(store, fence, [anIntent(fence.lane)])).toMatchObject([{ nonce: 0 }]);
+    await store.close();
+  });
+
+  it("sees every session end when the store is closed, and a closed store answers no more", async () => {
+    const url = await database(migrated());
+    const store = await open(url.href);
+    const fence = await holdLane(store);
+    await allocate(store, fence, [anIntent(fence.lane)]);
+    await store.close();
+    await expect(store.ping()).rejects.toBeInstanceOf(StoreUnavailable);
+    await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+});

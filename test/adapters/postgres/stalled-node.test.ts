@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { AT, allocate, anInstance, anIntent, apply, holdLane, mine, nonces, step } from "../../support/lane-samples.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+const LEASE_MS = 6_000;
+
+/** A node that freezes in the middle of a write may not hold anybody up for longer than a third of the lease. */
+describe("a node that stalls", () => {
+  let subject: PostgresSubject;
+  let proxy: TcpProxy;
+  let frozen: PostgresStore;
+  let store: PostgresStore;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    proxy = await TcpProxy.start(Number(new URL(subject.url).port));
+    const options = { clock: systemClock, leaseDurationMs: LEASE_MS };
+    frozen = await openPostgresStore({ ...options, databaseUrl: proxy.through(subject.url) });
+    store = await openPostgresStore({ ...options, databaseUrl: subject.url });
+  });
+  afterAll(async () => {
+    await frozen.close();
+    await store.close();
+    await proxy.close();
+    await subject.close();
+  });
+
+  it("holding a lane is ended by the server, the takeover goes on, and its write is not there", async () => {
+    const fence = await holdLane(store);
+    const stalled = proxy.atNextCommit("stall-before");
+    const intent = anIntent(fence.lane);
+    const late = allocate(frozen, fence, [intent]).catch((error: unknown) => error);
+    await stalled;
+    const started = systemClock.monotonicMs();
+    const heir = anInstance();
+    await store.registerInstance(heir);
+    await store.declareDead(fence.instanceId, 1, "stood-still");
+    const taken = await store.acquireLane(fence.lane, heir.instanceId);
+    expect(systemClock.monotonicMs() - started).toBeLessThan(LEASE_MS / 3);
+    if (taken.result === "notLeader") throw new Error("not taken");
+    expect(nonces(await allocate(store, taken.fence, [anIntent(fence.lane)]))).toEqual([0]);
+    expect(await late).toBeInstanceOf(StoreUnavailable);
+    expect(await store.transaction(intent.txId)).toBeNull();
+  });
+
+  it("holding the feed's counter makes others busy for a moment, and creates not at all", async () => {
+    const fence = await holdLane(store);
+    const { intent, attempt } = await mine(store, fence);
+    const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
+    const confirm = () => apply(store, fence, [step(intent.txId, AT.mined, "confirm", { completion })]);
+    const holder = await connectClient(subject.url);
+    await holder.query("BEGIN");
+    await holder.query("UPDATE fencepost.feed SET last_seq = last_seq");
+    const started = systemClock.monotonicMs();
+    const waiting = confirm().catch((error: unknown) => error);
+    const other = await holdLane(store);
+    expect(nonces(await allocate(store, other, [anIntent(other.lane)]))).toEqual([0]);
+    expect(await waiting).toMatchObject({ name: "StoreUnavailable", busy: true });
+    expect(systemClock.monotonicMs() - started).toBeLessThan(LEASE_MS / 3);
+    expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([1]);
+    await holder.query("ROLLBACK");
+    await holder.end();
+    expect(await confirm()).toEqual(["applied"]);
+  });
+
+  it("behind a lock that is not given is told busy, not fenced and not lost", async () => {
+    const fence = await holdLane(store);
+    const holder = await connectClient(subject.url);
+    await holder.query("BEGIN");
+    await holder.query("SELECT 1 FROM fencepost.lane WHERE signer = $1 FOR UPDATE", [fence.lane.signer]);
+    await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toMatchObject({
+      name: "StoreUnavailable",
+      busy: true,
+    });
+    await holder.query("ROLLBACK");
+    await holder.end();
+    expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([0]);
+  });
+});

@@ -1,0 +1,248 @@
+import { describe, expect, it } from "vitest";
+import { HeadFollower } from "../../../src/application/chain/head-follower.ts";
+import { isLinked } from "../../../src/domain/block-window.ts";
+import type { Block, Chain } from "../../../src/ports/chain.ts";
+import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
+import { CHAIN_SETTINGS } from "../../support/world.ts";
+
+/** Two times the confirmations or 64, and 16 to spare. */
+const DEPTH = 80;
+const CAPACITY = 256;
+
+async function following(
+  height: number,
+  overrides: Partial<Chain> = {},
+): Promise<ChainBench & { follower: HeadFollower }> {
+  const bench = createChainBench();
+  bench.simulated.mine(height);
+  const chain = overriding(bench.chain, overrides);
+  return { ...bench, follower: new HeadFollower(chain, bench.telemetry, CHAIN_SETTINGS) };
+}
+
+/** The port, some of its methods replaced. */
+function overriding(chain: Chain, overrides: Partial<Chain>): Chain {
+  return new Proxy(chain, {
+    get(target, name) {
+      const replaced: unknown = Reflect.get(overrides, name);
+      if (replaced !== undefined) return replaced;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+}
+
+function numbers(blocks: readonly { readonly number: number }[]): readonly number[] {
+  return blocks.map(({ number }) => number);
+}
+
+describe("first sight", () => {
+  it("fills the window below the head, and tells everyone that blocks may have been missed", async () => {
+    const { follower, simulated, telemetry } = await following(500);
+    const subscription = follower.subscribe();
+    expect([follower.head, follower.window.tip]).toEqual([null, null]);
+    expect(await follower.advance()).toBe(true);
+    expect(follower.window.size).toBe(DEPTH);
+    expect(follower.window.tip).toMatchObject({ number: 500, hash: simulated.head.hash });
+    expect(follower.head?.number).toBe(500);
+    const { items, gapPotential } = subscription.drain();
+    expect(gapPotential).toBe(true);
+    expect(items.map(({ added }) => numbers(added))).toEqual([[500]]);
+    expect(telemetry.of("chain.head")).toMatchObject([{ number: 500 }]);
+    expect(telemetry.of("chain.gap")).toEqual([]);
+  });
+
+  it("of a young chain reaches down to its first block", async () => {
+    const { follower } = await following(3);
+    await follower.advance();
+    expect(follower.window.oldest?.number).toBe(0);
+  });
+
+  it("is refused where the node knows no block, or one below its head is missing, or the chain moved meanwhile", async () => {
+    const none = await following(3, { head: async () => null });
+    await expect(none.follower.advance()).rejects.toThrow("no latest block");
+    const holes = await following(3, { blocksByNumber: async (asked) => asked.map(() => null) });
+    await expect(holes.follower.advance()).rejects.toThrow("missing at this endpoint");
+    const moved = await following(3);
+    const other = moved.simulated.reorg(2);
+    const torn = overriding(moved.chain, { blocksByNumber: async (asked) => asked.map(() => other[0] as never) });
+    await expect(new HeadFollower(torn, moved.telemetry, CHAIN_SETTINGS).advance()).rejects.toThrow(
+      "moved while it was read",
+    );
+    expect(moved.follower.window.tip).toBeNull();
+  });
+});
+
+describe("growth", () => {
+  it("is nothing new where the head is the same", async () => {
+    const { follower } = await following(10);
+    await follower.advance();
+    const subscription = follower.subscribe();
+    expect(await follower.advance()).toBe(false);
+    expect(subscription.drain()).toEqual({ items: [], gapPotential: false });
+  });
+
+  it.each([1, 2, 65, 130])("by %i blocks gives every one of them, in order", async (count) => {
+    const { follower, simulated } = await following(10);
+    await follower.advance();
+    const subscription = follower.subscribe();
+    simulated.mine(count);
+    expect(await follower.advance()).toBe(true);
+    const { items, gapPotential } = subscription.drain();
+    expect(gapPotential).toBe(false);
+    expect(items.length).toBe(1);
+    expect(numbers(items[0]?.added ?? [])).toEqual(Array.from({ length: count }, (_, index) => 11 + index));
+    expect(isLinked(items[0]?.added ?? [])).toBe(true);
+    expect(items[0]?.removed).toEqual([]);
+  });
+
+  it("keeps at most its capacity", async () => {
+    const { follower, simulated } = await following(200);
+    for (let round = 0; round < 10; round++) {
+      simulated.mine(50);
+      await follower.advance();
+    }
+    expect(follower.window.size).toBe(CAPACITY);
+  });
+
+  it("beyond what the window could ever hold is a gap, and the window begins anew", async () => {
+    const { follower, simulated, telemetry } = await following(10);
+    await follower.advance();
+    const subscription = follower.subscribe();
+    simulated.mine(CAPACITY + 2);
+    expect(await follower.advance()).toBe(true);
+    expect(subscription.drain().gapPotential).toBe(true);
+    expect(follower.window.size).toBe(DEPTH);
+    expect(telemetry.of("chain.gap").length).toBe(1);
+  });
+});
+
+describe("a reorg", () => {
+  it.each([1, 3, 20])("of depth %i removes what left, descending, and adds what came, ascending", async (depth) => {
+    const { follower, simulated, telemetry } = await following(60);
+    await follower.advance();
+    const before = follower.window;
+    const subscription = follower.subscribe();
+    simulated.reorg(depth);
+    await follower.advance();
+    const [change] = subscription.drain().items;
+    expect(numbers(change?.removed ?? [])).toEqual(Array.from({ length: depth }, (_, index) => 60 - index));
+    expect(numbers(change?.added ?? [])).toEqual(Array.from({ length: depth + 1 }, (_, index) => 61 - depth + index));
+    expect(change?.removed.every((block) => before.contains(block))).toBe(true);
+    expect(follower.window.tip?.hash).toBe(simulated.head.hash);
+    expect(telemetry.of("chain.reorg")).toMatchObject([{ depth, fromBlock: 61 - depth }]);
+  });
+
+  it("to a branch of the same length, or a shorter one, is seen too", async () => {
+    const { follower, simulated } = await following(60);
+    await follower.advance();
+    simulated.reorg(3, { newBlocks: 3 });
+    expect(await follower.advance()).toBe(true);
+    simulated.reorg(5, { newBlocks: 2 });
+    expect(await follower.advance()).toBe(true);
+    expect(follower.window.tip).toMatchObject({ number: 57, hash: simulated.head.hash });
+    expect(follower.window.hashAt(58)).toBeNull();
+  });
+
+  it("deeper than the window remembers is a gap, not a lie", async () => {
+    const { follower, simulated, telemetry } = await following(400);
+    await follower.advance();
+    const subscription = follower.subscribe();
+    simulated.reorg(DEPTH + 5, { newBlocks: DEPTH + 6 });
+    expect(await follower.advance()).toBe(true);
+    const { items, gapPotential } = subscription.drain();
+    expect(gapPotential).toBe(true);
+    expect(items.map(({ added, removed }) => [added.length, removed.length])).toEqual([[1, 0]]);
+    expect(follower.window.tip?.hash).toBe(simulated.head.hash);
+    expect(telemetry.of("chain.gap").length).toBe(1);
+  });
+
+  it("whose branch the node cannot show is a gap", async () => {
+    const { follower, simulated } = await following(60, { blockByHash: async () => null });
+    await follower.advance();
+    const subscription = follower.subscribe();
+    simulated.reorg(4);
+    expect(await follower.advance()).toBe(true);
+    expect(subscription.drain().gapPotential).toBe(true);
+    expect(follower.window.tip?.hash).toBe(simulated.head.hash);
+  });
+});
+
+describe("an endpoint", () => {
+  it("that falls behind changes nothing, inside the window or below it", async () => {
+    const { follower, simulated, faults } = await following(200);
+    await follower.advance();
+    for (const height of [199, 150, 5]) {
+      faults.pinHead(height);
+      expect(await follower.advance()).toBe(false);
+      expect(follower.window.tip?.hash).toBe(simulated.head.hash);
+    }
+  });
+
+  it("that does not answer changes nothing, and the next answer goes on from there", async () => {
+    const { follower, simulated, faults } = await following(20);
+    await follower.advance();
+    const subscription = follower.subscribe();
+    simulated.mine(3);
+    for (const failing of [1, 2]) {
+      faults.inject({ kind: "unavailable" }, { method: "eth_getBlockByNumber", times: failing });
+      for (let i = 0; i < failing; i++) await expect(follower.advance()).rejects.toThrow("simulated fault");
+    }
+    expect(follower.window.tip?.number).toBe(20);
+    await follower.advance();
+    expect(numbers(subscription.drain().items[0]?.added ?? [])).toEqual([21, 22, 23]);
+  });
+
+  it("whose chain moves while it is read is asked again, and nothing torn is believed", async () => {
+    const bench = await following(20);
+    let torn = 1;
+    const blocksByNumber = async (asked: readonly number[]): Promise<readonly (Block | null)[]> => {
+      const blocks = await bench.chain.blocksByNumber(asked);
+      if (torn-- > 0) bench.simulated.reorg(3);
+      return torn >= 0 ? await bench.chain.blocksByNumber(asked) : blocks;
+    };
+    const chain = overriding(bench.chain, { blocksByNumber });
+    const follower = new HeadFollower(chain, bench.telemetry, CHAIN_SETTINGS);
+    torn = 0;
+    await follower.advance();
+    bench.simulated.mine(3);
+    torn = 1;
+    await expect(follower.advance()).rejects.toThrow("moved while it was read");
+    expect(follower.window.tip?.number).toBe(20);
+    await follower.advance();
+    expect(follower.window.tip?.hash).toBe(bench.simulated.head.hash);
+  });
+});
+
+describe("consumers", () => {
+  it("have buffers of their own: a slow one loses the oldest and is told, a quick one notices nothing", async () => {
+    const bench = createChainBench({ settings: { blockQueueLength: 3 } });
+    bench.simulated.mine(10);
+    const { follower } = bench.context;
+    await follower.advance();
+    const slow = follower.subscribe();
+    const quick = follower.subscribe();
+    const seen: number[] = [];
+    for (let round = 0; round < 8; round++) {
+      bench.simulated.mine();
+      await follower.advance();
+      const { items, gapPotential } = quick.drain();
+      expect(gapPotential).toBe(false);
+      seen.push(...items.flatMap(({ added }) => numbers(added)));
+    }
+    expect(seen).toEqual([11, 12, 13, 14, 15, 16, 17, 18]);
+    const late = slow.drain();
+    expect(late.gapPotential).toBe(true);
+    expect(late.items.flatMap(({ added }) => numbers(added))).toEqual([16, 17, 18]);
+    expect(slow.drain().gapPotential).toBe(false);
+  });
+
+  it("that left hear nothing more", async () => {
+    const { follower, simulated } = await following(10);
+    await follower.advance();
+    const gone = follower.subscribe();
+    follower.unsubscribe(gone);
+    simulated.mine();
+    await follower.advance();
+    expect(gone.drain()).toEqual({ items: [], gapPotential: false });
+  });
+});

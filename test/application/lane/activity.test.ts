@@ -1,0 +1,84 @@
+import { expect, it } from "vitest";
+import { Activity } from "../../../src/application/lane/activity.ts";
+import { type Deferred, deferred } from "../../support/deferred.ts";
+
+interface Bench {
+  readonly activity: Activity;
+  readonly runs: Deferred<void>[];
+  readonly errors: unknown[];
+}
+
+function bench(fail?: (run: number) => unknown): Bench {
+  const runs: Deferred<void>[] = [];
+  const errors: unknown[] = [];
+  const work = async (): Promise<void> => {
+    const run = deferred();
+    runs.push(run);
+    await run.promise;
+    const error = fail?.(runs.length);
+    if (error !== undefined) throw error;
+  };
+  return { activity: new Activity(work, (error) => errors.push(error)), runs, errors };
+}
+
+function rest(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+it("begins with the first kick, in the same instant", () => {
+  const { activity, runs } = bench();
+  activity.kick();
+  expect(runs.length).toBe(1);
+});
+
+it("never overlaps itself; kicks meanwhile are one more look, however many", async () => {
+  const { activity, runs } = bench();
+  for (let i = 0; i < 10; i++) activity.kick();
+  await rest();
+  expect(runs.length).toBe(1);
+  runs[0]?.resolve();
+  await rest();
+  expect(runs.length).toBe(2);
+  runs[1]?.resolve();
+  await rest();
+  expect(runs.length).toBe(2);
+});
+
+it("is kicked again after it has ended", async () => {
+  const { activity, runs } = bench();
+  for (let round = 0; round < 3; round++) {
+    activity.kick();
+    runs[round]?.resolve();
+    await activity.settled();
+  }
+  expect(runs.length).toBe(3);
+});
+
+it("is settled when nothing runs, and not before the last look is over", async () => {
+  const { activity, runs } = bench();
+  await activity.settled();
+  activity.kick();
+  activity.kick();
+  let settled = false;
+  void activity.settled().then(() => {
+    settled = true;
+  });
+  runs[0]?.resolve();
+  await rest();
+  expect(settled).toBe(false);
+  runs[1]?.resolve();
+  await rest();
+  expect(settled).toBe(true);
+});
+
+it("tells of a failure, and works again when it is kicked", async () => {
+  const { activity, runs, errors } = bench((run) => (run === 1 ? new Error("away") : undefined));
+  activity.kick();
+  runs[0]?.resolve();
+  await activity.settled();
+  expect(errors).toEqual([new Error("away")]);
+  activity.kick();
+  runs[1]?.resolve();
+  await activity.settled();
+  expect(errors.length).toBe(1);
+});

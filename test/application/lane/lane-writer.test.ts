@@ -1,0 +1,169 @@
+import { describe, expect, it } from "vitest";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../../src/application/lane/lane-writer.ts";
+import { type OwnedLane, resumed, type Tracked } from "../../../src/application/lane/owned-lane.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
+import { IllegalTransition } from "../../../src/domain/transitions.ts";
+import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { createOwnedLane } from "../../support/chain-bench.ts";
+import { hashNumber } from "../../support/naive-chain.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+
+const RECEIPT: Receipt = {
+  txHash: hashNumber(1),
+  blockNumber: 9,
+  blockHash: hashNumber(9),
+  transactionIndex: 0,
+  status: "success",
+  gasUsed: 21_000n,
+  effectiveGasPrice: 1n,
+  contractAddress: null,
+};
+
+function tracked(
+  n: number,
+  status: Pick<Tracked, "status">["status"] = { state: "TRACKING", subState: "PENDING" },
+): Tracked {
+  const fees = { type: "legacy", gasPrice: 1n } as const;
+  const attempts = [1, 2].map((ordinal) => ({
+    ordinal,
+    kind: "initial" as const,
+    txHash: hashNumber(n * 10 + ordinal),
+    gas: 21_000n,
+    fees,
+  }));
+  const past = { submitAttempts: 1, createdAt: new Date(Date.UTC(2026, 0, 1)), requestId: null, receipt: null };
+  return resumed({ txId: `tx ${n}`, nonce: n, attempts, ...status, ...past });
+}
+
+function bench(answer: (write: LaneWrite) => WriteOutcome | Error) {
+  const clock = createManualClock();
+  const telemetry = recordTelemetry();
+  const reloads: string[] = [];
+  const writes: LaneWrite[] = [];
+  const ports: LaneWriterPorts = {
+    clock,
+    telemetry,
+    nodeId: "node",
+    reload: (_, reason) => void reloads.push(reason),
+    writer: {
+      write: async (write) => {
+        writes.push(write);
+        const outcome = answer(write);
+        if (outcome instanceof Error) throw outcome;
+        return outcome;
+      },
+    },
+  };
+  return { ports, clock, telemetry, reloads, writes };
+}
+
+function applied(write: LaneWrite): WriteOutcome {
+  return { status: "applied", items: write.kind === "transition" ? write.items.map(() => "applied" as const) : [] };
+}
+
+describe("a planned move", () => {
+  it("moves memory at once, and says what the database must find", () => {
+    const tx = tracked(1);
+    const { item } = plan(tx, "mine", { receipt: RECEIPT });
+    expect(tx.status).toEqual({ state: "TRACKING", subState: "MINED" });
+    expect(item).toEqual({
+      txId: "tx 1",
+      event: "mine",
+      from: "TRACKING",
+      to: "TRACKING",
+      subState: "MINED",
+      receipt: RECEIPT,
+    });
+  });
+
+  it("into a final state carries its completion, with the mined hash, else the newest", () => {
+    const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
+    tx.receipt = RECEIPT;
+    expect(plan(tx, "confirm").item.completion).toEqual({
+      state: "CONFIRMED",
+      settled: true,
+      subState: null,
+      txHash: hashNumber(1),
+    });
+    const back = plan(tx, "reorg");
+    expect(back.item.completion).toMatchObject({ state: "REORGED", settled: false, subState: "PENDING" });
+    const other = tracked(2, { state: "CONFIRMED", subState: null });
+    expect(plan(other, "reorg").item.completion?.txHash).toBe(hashNumber(22));
+  });
+
+  it("that the table does not know leaves memory as it was", () => {
+    const tx = tracked(1);
+    expect(() => plan(tx, "confirm")).toThrow(IllegalTransition);
+    expect(tx.status).toEqual({ state: "TRACKING", subState: "PENDING" });
+  });
+});
+
+describe("committing", () => {
+  function moves(lane: OwnedLane, count: number): readonly Planned[] {
+    void lane;
+    return Array.from({ length: count }, (_, n) => plan(tracked(n), "resubmit"));
+  }
+
+  it("nothing is nothing", async () => {
+    const { ports, writes } = bench(applied);
+    const lane = createOwnedLane();
+    expect(await commitPlanned(ports, lane, [])).toBe(true);
+    lane.stop();
+    expect(await commitPlanned(ports, lane, [])).toBe(false);
+    expect(writes).toEqual([]);
+  });
+
+  it("reports every move that was applied, with its age where it is final", async () => {
+    const { ports, telemetry, clock } = bench(applied);
+    await clock.advance(5_000);
+    const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
+    tx.receipt = RECEIPT;
+    const lane = createOwnedLane();
+    expect(await commitPlanned(ports, lane, [plan(tracked(2), "resubmit"), plan(tx, "confirm")])).toBe(true);
+    const [first, second] = telemetry.of("tx.transition");
+    expect(first).toMatchObject({ txId: "tx 2", event: "resubmit", txHash: hashNumber(22), nodeId: "node", token: 1 });
+    expect(first).not.toHaveProperty("ageMs");
+    expect(second).toMatchObject({ state: "CONFIRMED", txHash: hashNumber(1), ageMs: 5_000 });
+  });
+
+  it("many goes in pieces, and is whole only where all are", async () => {
+    const { ports, writes } = bench(applied);
+    const lane = createOwnedLane();
+    expect(await commitPlanned(ports, lane, moves(lane, 450))).toBe(true);
+    expect(writes.map((write) => (write.kind === "transition" ? write.items.length : 0))).toEqual([200, 200, 50]);
+    const failing = bench((write) => (failing.writes.length === 2 ? { status: "fenced" } : applied(write)));
+    expect(await commitPlanned(failing.ports, lane, moves(lane, 450))).toBe(false);
+  });
+
+  it("that fails means that memory may differ: the lane is read again", async () => {
+    const { ports, reloads } = bench(() => new StoreUnavailable("away"));
+    const lane = createOwnedLane();
+    expect(await commitPlanned(ports, lane, moves(lane, 1))).toBe(false);
+    expect(reloads).toEqual(["a write failed: away"]);
+  });
+
+  it("that finds another state means the same, although the others were applied", async () => {
+    const { ports, reloads, telemetry } = bench(() => ({ status: "applied", items: ["applied", "conflict"] }));
+    const lane = createOwnedLane();
+    expect(await commitPlanned(ports, lane, moves(lane, 2))).toBe(false);
+    expect(reloads).toEqual(["tx 1 was not TRACKING when it was to resubmit"]);
+    expect(telemetry.of("tx.transition").map(({ txId }) => txId)).toEqual(["tx 0"]);
+  });
+
+  it("that is fenced ends the work, and is nobody's mistake", async () => {
+    const { ports, reloads, telemetry } = bench(() => ({ status: "fenced" }));
+    const lane = createOwnedLane();
+    expect(await commitPlanned(ports, lane, moves(lane, 1))).toBe(false);
+    expect([reloads, telemetry.events]).toEqual([[], []]);
+  });
+
+  it("for a lane that stopped meanwhile has no effect beyond itself", async () => {
+    const lane = createOwnedLane();
+    const { ports } = bench((write) => {
+      lane.stop();
+      return applied(write);
+    });
+    expect(await commitPlanned(ports, lane, moves(lane, 1))).toBe(false);
+  });
+});

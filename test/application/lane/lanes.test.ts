@@ -1,0 +1,326 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { Lanes } from "../../../src/application/lane/lanes.ts";
+import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import type { FencepostError } from "../../../src/domain/errors.ts";
+import { type Lane, laneKey } from "../../../src/domain/lane.ts";
+import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
+import { createChainBench } from "../../support/chain-bench.ts";
+import { type Deferred, deferred } from "../../support/deferred.ts";
+import { CHAIN_ID, SIGNERS } from "../../support/world.ts";
+
+const LANES: readonly Lane[] = SIGNERS.map((signer) => ({ chainId: CHAIN_ID, signer }));
+const LANE = LANES[0] as Lane;
+const REGISTRATION = {
+  signers: [],
+  chains: [],
+  nodeId: "n",
+  url: "http://n",
+  version: "0",
+  mode: "basic",
+  leaseDurationMs: 1_000_000,
+} as const;
+
+let bench: ReturnType<typeof createChainBench>;
+let database: MemoryDatabase;
+let store: MemoryStore;
+let lanes: Lanes;
+let resumed: OwnedLane[];
+let mayAct: boolean;
+let instanceId: string;
+let writing: Deferred<void> | null;
+
+beforeEach(async () => {
+  bench = createChainBench();
+  database = new MemoryDatabase(bench.clock);
+  store = database.connect();
+  resumed = [];
+  mayAct = true;
+  writing = null;
+  await register("mine");
+  lanes = new Lanes({
+    store,
+    signer: { addresses: () => SIGNERS },
+    clock: bench.clock,
+    telemetry: bench.telemetry,
+    failpoint: () => undefined,
+    lease: {
+      get instanceId() {
+        return instanceId;
+      },
+      mayAct: () => mayAct,
+    },
+    writer: { idle: async () => writing?.promise },
+    chains: new Map([[CHAIN_ID, bench.context]]),
+    placement: {
+      isOurs: () => true,
+      refusal: () => new FencepostError("UNKNOWN_SIGNER", "no live node holds the key"),
+    },
+    onResumed: (lane) => resumed.push(lane),
+  });
+});
+
+async function register(name: string): Promise<void> {
+  instanceId = name;
+  await database.connect().registerInstance({ ...REGISTRATION, instanceId: name });
+}
+
+/** Somebody else holds the lane. */
+async function taken(lane: Lane = LANE): Promise<void> {
+  const rival = database.connect();
+  await rival.registerInstance({ ...REGISTRATION, instanceId: "rival", url: "http://rival" });
+  await rival.acquireLane(lane, "rival");
+}
+
+function tokenOf(lane: Lane = LANE): number | undefined {
+  return database.state.lanes.get(laneKey(lane))?.token;
+}
+
+function rest(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("owning a lane", () => {
+  it("acquires it where it is free, once; afterwards it is at hand", async () => {
+    const owned = await lanes.own(LANE);
+    expect(owned.fence).toEqual({ lane: LANE, instanceId: "mine", token: 1 });
+    expect(await lanes.own(LANE)).toBe(owned);
+    expect([lanes.size, resumed]).toEqual([1, [owned]]);
+    expect(bench.telemetry.of("lease.acquire")).toMatchObject([{ result: "acquired", token: 1 }]);
+    expect(bench.telemetry.of("lane.resumed").length).toBe(1);
+  });
+
+  it("is one attempt, however many ask at the same time", async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, () => lanes.own(LANE)));
+    expect(new Set(all).size).toBe(1);
+    expect(bench.telemetry.of("lease.acquire").length).toBe(1);
+  });
+
+  it("is refused with the owner's address where another node acts", async () => {
+    await taken();
+    await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: "http://rival" } });
+    expect(bench.telemetry.of("lease.acquire")).toMatchObject([{ result: "notLeader", token: null }]);
+    expect(lanes.size).toBe(0);
+  });
+
+  it("is refused for a signer that nobody here holds", async () => {
+    const stranger = { chainId: CHAIN_ID, signer: `0x${"9".repeat(40)}` } as const;
+    await expect(lanes.own(stranger)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
+  });
+
+  it("is refused past our own deadline, also of a lane that is held", async () => {
+    await lanes.own(LANE);
+    mayAct = false;
+    await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("is refused once closed, and names the reason; what is held stays at hand", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.close("shutting down");
+    expect(await lanes.own(LANE)).toBe(owned);
+    await expect(lanes.own(LANES[1] as Lane)).rejects.toThrow("shutting down");
+  });
+
+  it("waits for writes of an earlier reading before it reads", async () => {
+    writing = deferred();
+    const owning = lanes.own(LANE);
+    await rest();
+    expect(tokenOf()).toBeUndefined();
+    writing.resolve();
+    expect((await owning).fence.token).toBe(1);
+  });
+
+  it("fails with NOT_LEADER where the lane is lost between acquiring and reading", async () => {
+    const acquire = store.acquireLane.bind(store);
+    store.acquireLane = async (...parameters) => {
+      const acquisition = await acquire(...parameters);
+      const row = database.state.lanes.get(laneKey(LANE));
+      if (row !== undefined) row.token++;
+      return acquisition;
+    };
+    await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
+  });
+
+  it("fails where it was closed meanwhile, and does not begin", async () => {
+    const load = store.loadLane.bind(store);
+    store.loadLane = async (fence) => {
+      lanes.close("shutting down");
+      return load(fence);
+    };
+    await expect(lanes.own(LANE)).rejects.toThrow("shutting down");
+    expect([lanes.size, resumed]).toEqual([0, []]);
+  });
+
+  it("under an instance that ended meanwhile does not begin, and is tried again under the new one", async () => {
+    const load = store.loadLane.bind(store);
+    store.loadLane = async (fence) => {
+      const snapshot = await load(fence);
+      if (instanceId === "mine") {
+        const old = database.state.instances.get("mine");
+        if (old !== undefined) old.dead = true;
+        await register("mine again");
+        lanes.loseAll("the instance is over");
+      }
+      return snapshot;
+    };
+    await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(lanes.size).toBe(0);
+    await lanes.retryWanted();
+    expect(lanes.all().map(({ fence }) => fence)).toMatchObject([{ instanceId: "mine again", token: 2 }]);
+  });
+});
+
+describe("claiming everything that is free", () => {
+  it("takes what others do not hold, and resumes it", async () => {
+    await taken(LANES[1]);
+    await lanes.claimAll();
+    expect(lanes.all().map(({ lane }) => lane.signer)).toEqual(expect.arrayContaining([SIGNERS[0], SIGNERS[2]]));
+    expect(lanes.size).toBe(2);
+    expect(lanes.onChain(CHAIN_ID).length).toBe(2);
+    expect(lanes.onChain(CHAIN_ID + 1)).toEqual([]);
+  });
+
+  it("asks for nothing that is held already", async () => {
+    await lanes.claimAll();
+    store.claimLanes = () => Promise.reject(new Error("asked again"));
+    await lanes.claimAll();
+    expect(lanes.claimOwed).toBe(false);
+  });
+
+  it("is owed until it went through", async () => {
+    store.cut();
+    await expect(lanes.claimAll()).rejects.toThrow("away");
+    expect(lanes.claimOwed).toBe(true);
+    store.heal();
+    await lanes.claimAll();
+    expect([lanes.claimOwed, lanes.size]).toEqual([false, 3]);
+  });
+
+  it("is not owed any more once closed", async () => {
+    store.cut();
+    await lanes.claimAll().catch(() => undefined);
+    lanes.close("shutting down");
+    await lanes.claimAll();
+    expect(lanes.claimOwed).toBe(false);
+  });
+
+  it("does not read a lane twice that a create has resumed meanwhile: two readings would both act", async () => {
+    const claim = store.claimLanes.bind(store);
+    store.claimLanes = async (...parameters) => {
+      const claimed = await claim(...parameters);
+      await lanes.own(LANE);
+      return claimed;
+    };
+    await lanes.claimAll();
+    expect(resumed.filter(({ lane }) => lane.signer === LANE.signer).length).toBe(1);
+    expect(resumed.every(({ stopped }) => !stopped)).toBe(true);
+  });
+
+  it("a lane that is ours in the database and could not be read is read later: nobody else will", async () => {
+    const load = store.loadLane.bind(store);
+    let failures = 1;
+    store.loadLane = (fence) => (failures-- > 0 ? Promise.reject(new Error("away")) : load(fence));
+    await lanes.claimAll();
+    expect(lanes.size).toBe(2);
+    await lanes.retryWanted();
+    expect(lanes.size).toBe(3);
+  });
+});
+
+describe("reloading", () => {
+  it("drops the reading and takes another under the same term", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.reload(owned, "a write failed");
+    expect(owned.stopped).toBe(true);
+    expect(lanes.size).toBe(0);
+    expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "a write failed" }]);
+    await lanes.retryWanted();
+    const again = await lanes.own(LANE);
+    expect(again).not.toBe(owned);
+    expect(again.fence).toEqual(owned.fence);
+    expect(bench.telemetry.of("lease.acquire").map(({ result }) => result)).toEqual(["acquired", "kept"]);
+  });
+
+  it("of a reading that is over already does nothing", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.reload(owned, "first");
+    await lanes.retryWanted();
+    lanes.reload(owned, "second");
+    expect(lanes.size).toBe(1);
+    expect(bench.telemetry.of("lane.stopped").length).toBe(1);
+  });
+
+  it("is tried again until the database answers", async () => {
+    const owned = await lanes.own(LANE);
+    store.cut();
+    lanes.reload(owned, "away");
+    await lanes.retryWanted();
+    await lanes.retryWanted();
+    expect(lanes.size).toBe(0);
+    store.heal();
+    await lanes.retryWanted();
+    expect(lanes.size).toBe(1);
+  });
+
+  it("is given up where somebody else has the lane by now", async () => {
+    const owned = await lanes.own(LANE);
+    const row = database.state.lanes.get(laneKey(LANE));
+    if (row !== undefined) row.owner = null;
+    await taken();
+    lanes.reload(owned, "a write failed");
+    await lanes.retryWanted();
+    const before = bench.telemetry.of("lease.acquire").length;
+    await lanes.retryWanted();
+    expect(bench.telemetry.of("lease.acquire").length).toBe(before);
+  });
+
+  it("waits while we are past our own deadline", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.reload(owned, "away");
+    mayAct = false;
+    await lanes.retryWanted();
+    expect(lanes.size).toBe(0);
+    mayAct = true;
+    await lanes.retryWanted();
+    expect(lanes.size).toBe(1);
+  });
+
+  it("after the close only drops", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.close("shutting down");
+    lanes.reload(owned, "away");
+    await lanes.retryWanted();
+    expect(lanes.size).toBe(0);
+  });
+});
+
+describe("losing", () => {
+  it("a fenced lane: it is dropped, and counted", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.lose(owned.fence, "allocate");
+    expect([owned.stopped, lanes.size]).toEqual([true, 0]);
+    expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ token: 1, write: "allocate" }]);
+    expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "fenced" }]);
+  });
+
+  it("a late word about an older term does not drop the newer one", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.lose({ ...owned.fence, token: 0 }, "transition");
+    expect([owned.stopped, lanes.size]).toEqual([false, 1]);
+    expect(bench.telemetry.of("lease.fenced").length).toBe(1);
+  });
+
+  it("everything: nothing is wanted back by itself", async () => {
+    await lanes.claimAll();
+    lanes.reload(lanes.all()[0] as OwnedLane, "away");
+    lanes.loseAll("the instance is over");
+    await lanes.retryWanted();
+    expect(lanes.size).toBe(0);
+    expect(resumed.every(({ stopped }) => stopped)).toBe(true);
+  });
+});
+
+it("what the database answers with is told as 503 with its cause", async () => {
+  store.cut();
+  const failure = await lanes.own(LANE).catch((error: FencepostError) => error);
+  expect(failure).toMatchObject({ code: "UNAVAILABLE", cause: { name: "StoreUnavailable" } });
+});

@@ -1,0 +1,232 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { HashIndex, OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import { resumed } from "../../../src/application/lane/owned-lane.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { AllocatedRecord, LaneSnapshot, TrackedRecord } from "../../../src/ports/lane-store.ts";
+import { createChainBench, createOwnedLane } from "../../support/chain-bench.ts";
+import { hashNumber } from "../../support/naive-chain.ts";
+import { TO } from "../../support/world.ts";
+
+const PAGE = 512;
+
+function record(nonce: number): AllocatedRecord {
+  const payload = { to: TO, data: "0x", value: 0n } as const;
+  return { txId: `tx ${nonce}`, nonce, requestId: null, payload, gas: 21_000n, createdAt: new Date(nonce) };
+}
+
+function records(from: number, count: number): readonly AllocatedRecord[] {
+  return Array.from({ length: count }, (_, index) => record(from + index));
+}
+
+function receipt(nonce: number, blockNumber: number, blockHash = hashNumber(blockNumber)): Receipt {
+  const nothing = { gasUsed: 0n, effectiveGasPrice: null, contractAddress: null, transactionIndex: 0 } as const;
+  return { txHash: hashNumber(nonce), blockNumber, blockHash, status: "success", ...nothing };
+}
+
+function tracked(nonce: number, mined: Receipt | null = null): TrackedRecord {
+  const fees = { type: "legacy", gasPrice: 1n } as const;
+  const attempt = { ordinal: 1, kind: "initial", txHash: hashNumber(nonce), gas: 21_000n, fees } as const;
+  const status = { state: "TRACKING", subState: mined === null ? "BROADCAST" : "MINED" } as const;
+  const past = { submitAttempts: 1, createdAt: new Date(nonce), requestId: null };
+  return { txId: `tx ${nonce}`, nonce, attempts: [attempt], receipt: mined, ...status, ...past };
+}
+
+function withIndex(snapshot: Partial<LaneSnapshot>): { readonly lane: OwnedLane; readonly index: HashIndex } {
+  const { context } = createChainBench();
+  return { lane: createOwnedLane(snapshot, context), index: context.hashes };
+}
+
+function nonces(list: readonly { readonly nonce: number }[]): readonly number[] {
+  return list.map(({ nonce }) => nonce);
+}
+
+/** Signs everything that may be signed, reading pages from `database` as the sign stage does. */
+function signAll(lane: OwnedLane, database: readonly AllocatedRecord[], page = PAGE): readonly number[] {
+  const signed: number[] = [];
+  for (;;) {
+    const from = lane.missingFrom();
+    if (from !== null) lane.refill(database.filter(({ nonce }) => nonce >= from).slice(0, page), page);
+    const batch = lane.toSign(1_000_000, 100);
+    if (batch.length === 0) return signed;
+    signed.push(...nonces(batch));
+    lane.signed(batch.length);
+  }
+}
+
+describe("what waits to be signed", () => {
+  it("comes in the order it was allocated", () => {
+    const lane = createOwnedLane({ cursor: 0 });
+    lane.enqueue(records(0, 3));
+    lane.enqueue(records(3, 2));
+    expect(signAll(lane, [])).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it("beyond what is kept at hand is read from the database in its turn, all of it, once", () => {
+    const lane = createOwnedLane({ cursor: 0 });
+    const all = records(0, 3_000);
+    lane.enqueue(all);
+    expect(lane.missingFrom()).toBeNull();
+    expect(signAll(lane, all)).toEqual(nonces(all));
+    expect(lane.hasUnmined()).toBe(false);
+  });
+
+  it("in the database already is read from its first nonce on", () => {
+    const lane = createOwnedLane({ cursor: 9, allocated: 4 });
+    expect([lane.missingFrom(), lane.hasUnmined(), lane.idle]).toEqual([0, true, false]);
+    expect(signAll(lane, records(5, 4))).toEqual([5, 6, 7, 8]);
+  });
+
+  it("allocated while a page was on its way is not forgotten: it would be a hole", () => {
+    const lane = createOwnedLane({ cursor: 6, allocated: 1 });
+    lane.missingFrom();
+    const page = records(5, 1);
+    lane.enqueue(records(6, 2)); // committed after the page was read, told before the page came back
+    lane.refill(page, PAGE);
+    expect(signAll(lane, records(5, 3))).toEqual([5, 6, 7]);
+    expect(lane.hasUnmined()).toBe(false);
+  });
+
+  it("on a page that is faster than the word of its own allocation is not signed twice", () => {
+    const lane = createOwnedLane({ cursor: 6, allocated: 1 });
+    lane.refill(records(5, 3), PAGE); // read after 6 and 7 were committed, before anyone was told
+    lane.enqueue(records(6, 2));
+    expect(signAll(lane, [])).toEqual([5, 6, 7]);
+    lane.enqueue(records(7, 1));
+    expect(signAll(lane, [])).toEqual([]);
+  });
+
+  it("however pages and allocations interleave, is signed once, in order", () => {
+    const steps = fc.array(
+      fc.record({ allocate: fc.integer({ min: 1, max: 4 }), told: fc.boolean(), read: fc.boolean() }),
+    );
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 1, max: 3 }), (story, before) => {
+        const lane = createOwnedLane({ cursor: before, allocated: before });
+        const database: AllocatedRecord[] = [...records(0, before)];
+        const untold: AllocatedRecord[] = [];
+        const signed: number[] = [];
+        for (const { allocate, told, read } of story) {
+          const from = lane.missingFrom();
+          const page = from === null || !read ? null : database.filter(({ nonce }) => nonce >= from);
+          const fresh = records(database.length, allocate);
+          database.push(...fresh);
+          untold.push(...fresh);
+          if (told) lane.enqueue(untold.splice(0));
+          if (page !== null) lane.refill(page, PAGE);
+          const batch = lane.toSign(1_000_000, 3);
+          signed.push(...nonces(batch));
+          lane.signed(batch.length);
+        }
+        lane.enqueue(untold);
+        signed.push(...signAll(lane, database));
+        expect(signed).toEqual(nonces(database));
+      }),
+    );
+  });
+
+  it("keeps within the window over the head of line", () => {
+    const lane = createOwnedLane({ cursor: 20, tracking: [tracked(5), tracked(6), tracked(9)] });
+    lane.enqueue(records(10, 10));
+    expect(nonces(lane.toSign(8, 100))).toEqual([10, 11, 12]);
+    expect(nonces(lane.toSign(8, 2))).toEqual([10, 11]);
+    expect(lane.toSign(3, 100)).toEqual([]);
+    expect(lane.headOfLine()).toBe(5);
+  });
+});
+
+describe("what is in flight", () => {
+  it("is found by every attempt's hash, until it settles or the lane stops", () => {
+    const { lane, index } = withIndex({ tracking: [tracked(1), tracked(2, receipt(2, 50))] });
+    expect([...index.keys()]).toEqual([hashNumber(1), hashNumber(2)]);
+    expect([lane.unmined.size, lane.mined.size]).toEqual([1, 1]);
+    const mined = lane.mined.get(2);
+    if (mined !== undefined) lane.settle(mined);
+    expect([...index.keys()]).toEqual([hashNumber(1)]);
+    lane.stop();
+    expect(index.size).toBe(0);
+    expect(lane.stopped).toBe(true);
+  });
+
+  it("of an older reading does not take the newer one's hashes with it", () => {
+    const { context } = createChainBench();
+    const old = createOwnedLane({ tracking: [tracked(1)] }, context);
+    const fresh = createOwnedLane({ tracking: [tracked(1)] }, context);
+    old.stop();
+    expect(context.hashes.get(hashNumber(1))?.lane).toBe(fresh);
+  });
+
+  it("resumed from the database owes a look for its receipt before it is sent", () => {
+    const lane = createOwnedLane({ tracking: [tracked(1), tracked(2, receipt(2, 50))] });
+    expect(lane.toSend(1_000_000, 10)).toEqual([]);
+    const tx = lane.unmined.get(1);
+    if (tx !== undefined) tx.receiptCheckedAtMs = 5;
+    expect(nonces(lane.toSend(1_000_000, 10))).toEqual([1]);
+    expect(resumed(tracked(2, receipt(2, 50))).nextSendAtMs).toBeNull();
+  });
+
+  it("is due in nonce order, at its time, and not while it is being sent", () => {
+    const lane = createOwnedLane({ tracking: [tracked(3), tracked(1), tracked(2), tracked(4)] });
+    for (const tx of lane.unmined.values()) Object.assign(tx, { receiptCheckedAtMs: 0, nextSendAtMs: 100 });
+    Object.assign(lane.unmined.get(2) ?? {}, { sending: true });
+    Object.assign(lane.unmined.get(4) ?? {}, { nextSendAtMs: null });
+    expect(lane.toSend(99, 10)).toEqual([]);
+    expect(nonces(lane.toSend(100, 10))).toEqual([1, 3]);
+    expect(nonces(lane.toSend(100, 1))).toEqual([1]);
+  });
+
+  it("moves to mined and back", () => {
+    const lane = createOwnedLane({ tracking: [tracked(1)] });
+    const tx = lane.unmined.get(1);
+    if (tx === undefined) throw new Error("it is not there");
+    lane.mine(tx, receipt(1, 50));
+    expect([lane.unmined.size, lane.mined.size, tx.nextSendAtMs, tx.receipt?.blockNumber]).toEqual([0, 1, null, 50]);
+    lane.unmine(tx);
+    expect([lane.unmined.size, lane.mined.size, tx.receipt]).toEqual([1, 0, null]);
+  });
+});
+
+describe("what is watched", () => {
+  it("is remembered by block, both of one height where two were settled in", () => {
+    const lane = createOwnedLane({
+      watched: [
+        { number: 50, hash: hashNumber(1) },
+        { number: 50, hash: hashNumber(2) },
+      ],
+      tracking: [tracked(7, receipt(7, 50, hashNumber(3)))],
+    });
+    const tx = lane.mined.get(7);
+    if (tx !== undefined) lane.settle(tx);
+    expect([...lane.watched]).toEqual([
+      [hashNumber(1), 50],
+      [hashNumber(2), 50],
+      [hashNumber(3), 50],
+    ]);
+    expect(lane.idle).toBe(false);
+  });
+});
+
+describe("what the lane says of itself", () => {
+  it("is idle only where nothing is waiting, in flight, creating or watched", () => {
+    const lane = createOwnedLane({ cursor: 3 });
+    expect([lane.idle, lane.hasUnmined(), lane.pendingDepth(), lane.oldestPendingAt()]).toEqual([true, false, 0, null]);
+    lane.creating = 1;
+    expect([lane.idle, lane.hasUnmined(), lane.hasUnminedBefore(1), lane.hasUnminedBefore(0)]).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it("tells the oldest: in flight first, then mined, then waiting", () => {
+    const waiting = createOwnedLane({ cursor: 9 });
+    waiting.enqueue(records(8, 1));
+    expect(waiting.oldestPendingAt()).toEqual(new Date(8));
+    const mined = createOwnedLane({ tracking: [tracked(7, receipt(7, 5))] });
+    expect(mined.oldestPendingAt()).toEqual(new Date(7));
+    const both = createOwnedLane({ tracking: [tracked(6), tracked(5), tracked(4, receipt(4, 5))] });
+    expect(both.oldestPendingAt()).toEqual(new Date(5));
+    expect(both.pendingDepth()).toBe(3);
+  });
+});

@@ -1,0 +1,197 @@
+import { describe, expect, it } from "vitest";
+import { createCodec } from "../../../../src/adapters/evm/codec.ts";
+import { normalise } from "../../../../src/application/stages/1-create/normalise.ts";
+import { prepare, type Standing } from "../../../../src/application/stages/1-create/prepare.ts";
+import type { PreparedIntent } from "../../../../src/domain/transaction.ts";
+import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
+import { type ChainBench, createChainBench } from "../../../support/chain-bench.ts";
+import { CHAIN_ID, SIGNER, TO } from "../../../support/world.ts";
+
+const FIRST: Standing = { behindPending: false, laneKnown: true };
+const BEHIND: Standing = { behindPending: true, laneKnown: true };
+const NEW_LANE: Standing = { behindPending: false, laneKnown: false };
+const FEES = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
+const entropy = createSeededEntropy(3);
+
+async function ready(): Promise<ChainBench> {
+  const bench = createChainBench();
+  bench.simulated.mine(3);
+  await bench.context.follower.advance();
+  return bench;
+}
+
+function prepareWith(bench: ChainBench, payload: Record<string, unknown>, standing = FIRST): Promise<PreparedIntent> {
+  const ports = { codec: createCodec(), entropy, chainIds: [CHAIN_ID] };
+  return prepare(bench.context, normalise(ports, { signer: SIGNER, payload: { to: TO, ...payload } }), standing);
+}
+
+function rejection(reason: string, more: Record<string, unknown> = {}): unknown {
+  return expect.objectContaining({
+    code: "SUBMISSION_REJECTED",
+    status: 422,
+    extras: expect.objectContaining({ reason, ...more }),
+  });
+}
+
+describe("gas", () => {
+  it("is estimated where it is not given: exactly for a transfer, a fifth on top for a call", async () => {
+    const bench = await ready();
+    expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
+    const call = await prepareWith(bench, { data: "0xaabbccdd" });
+    expect(call.gas).toBe((21_064n * 6n) / 5n);
+  });
+
+  it("that is given is taken, and only checked", async () => {
+    expect((await prepareWith(await ready(), { gas: 50_000 })).gas).toBe(50_000n);
+  });
+
+  it("below what any chain takes is refused without asking it", async () => {
+    const bench = await ready();
+    bench.faults.inject({ kind: "unavailable" });
+    for (const standing of [FIRST, BEHIND, NEW_LANE]) {
+      await expect(prepareWith(bench, { gas: 20_999, ...FEES }, standing)).rejects.toEqual(rejection("GAS_TOO_LOW"));
+    }
+    await expect(prepareWith(bench, { gas: 21_015, data: "0x01", ...FEES })).rejects.toEqual(rejection("GAS_TOO_LOW"));
+  });
+
+  it("above the block's limit is refused, once a block has been seen", async () => {
+    const bench = await ready();
+    await expect(prepareWith(bench, { gas: 30_000_001, ...FEES })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
+    const blind = createChainBench();
+    blind.faults.inject({ kind: "unavailable" });
+    expect((await prepareWith(blind, { gas: 30_000_001, ...FEES })).gas).toBe(30_000_001n);
+  });
+
+  it("whose estimate is over the block's limit is refused", async () => {
+    const bench = await ready();
+    bench.simulated.setBlockGasLimit(21_000n);
+    await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
+  });
+});
+
+describe("a call that would revert", () => {
+  const revert = (message: string): `0x${string}` => {
+    const text = Buffer.from(message).toString("hex");
+    const words = [(32).toString(16).padStart(64, "0"), message.length.toString(16).padStart(64, "0")];
+    return `0x08c379a0${words.join("")}${text.padEnd(64, "0")}`;
+  };
+
+  it("is refused with the decoded reason, and nothing depends on pending ones", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, revert("too poor"));
+    const failure = await prepareWith(bench, { data: "0x01" }).catch((error: unknown) => error);
+    expect(failure).toEqual(rejection("REVERT", { revert: expect.objectContaining({ message: "too poor" }) }));
+    expect(failure).toHaveProperty("message", "the call would revert: too poor");
+    expect(failure).not.toHaveProperty("extras.dependsOnPending");
+  });
+
+  it("without a reason says only that", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    await expect(prepareWith(bench, { gas: 50_000 })).rejects.toThrow(/^the call would revert$/);
+  });
+
+  it("behind pending ones is refused where gas must be estimated, and says why that may change", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    await expect(prepareWith(bench, {}, BEHIND)).rejects.toEqual(rejection("REVERT", { dependsOnPending: true }));
+  });
+
+  it("behind pending ones is accepted where gas is given, with fees or without", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    expect((await prepareWith(bench, { gas: 50_000 }, BEHIND)).gas).toBe(50_000n);
+    expect((await prepareWith(bench, { gas: 50_000, ...FEES }, BEHIND)).gas).toBe(50_000n);
+  });
+});
+
+describe("funds", () => {
+  it("must cover value and gas at the fee cap, to the wei", async () => {
+    const bench = await ready();
+    const needed = 5n + 21_000n * 20_000_000_000n;
+    bench.simulated.setBalance(SIGNER, needed - 1n);
+    await expect(prepareWith(bench, { value: 5, gas: 21_000, ...FEES })).rejects.toEqual(
+      rejection("INSUFFICIENT_FUNDS"),
+    );
+    bench.simulated.setBalance(SIGNER, needed);
+    bench.context.forget();
+    expect((await prepareWith(bench, { value: 5, gas: 21_000, ...FEES })).gas).toBe(21_000n);
+  });
+
+  it("are judged at the price that would be signed", async () => {
+    const bench = await ready();
+    bench.simulated.setBalance(SIGNER, 21_000n * 3_000_000_000n);
+    expect((await prepareWith(bench, { gas: 21_000 })).gas).toBe(21_000n);
+    bench.context.forget();
+    bench.simulated.setBalance(SIGNER, 21_000n * 3_000_000_000n - 1n);
+    await expect(prepareWith(bench, { gas: 21_000 })).rejects.toEqual(rejection("INSUFFICIENT_FUNDS"));
+  });
+
+  it("that do not cover the value itself are refused", async () => {
+    const bench = await ready();
+    bench.simulated.setBalance(SIGNER, 10n);
+    await expect(prepareWith(bench, { value: 11 })).rejects.toEqual(rejection("INSUFFICIENT_FUNDS"));
+  });
+
+  it("behind pending ones may come: accepted with gas, refused without, saying so", async () => {
+    const bench = await ready();
+    bench.simulated.setBalance(SIGNER, 0n);
+    expect((await prepareWith(bench, { gas: 21_000, ...FEES }, BEHIND)).gas).toBe(21_000n);
+    await expect(prepareWith(bench, { value: 1 }, BEHIND)).rejects.toEqual(
+      rejection("INSUFFICIENT_FUNDS", { dependsOnPending: true }),
+    );
+  });
+});
+
+describe("a chain that is away", () => {
+  it.each([
+    ["on a known lane", FIRST],
+    ["behind pending ones", BEHIND],
+  ])("lets in what brings gas and fees %s", async (_, standing) => {
+    const bench = await ready();
+    bench.faults.inject({ kind: "unavailable" });
+    expect((await prepareWith(bench, { gas: 21_000, ...FEES }, standing)).gas).toBe(21_000n);
+    expect((await prepareWith(bench, { gas: 21_000, gasPrice: 1 }, standing)).gas).toBe(21_000n);
+  });
+
+  it.each([
+    ["without gas", FEES, FIRST],
+    ["without fees", { gas: 21_000 }, FIRST],
+    ["with half the fees", { gas: 21_000, maxFeePerGas: 1 }, FIRST],
+    ["without fees, behind pending ones", { gas: 21_000 }, BEHIND],
+    ["on a new lane", { gas: 21_000, ...FEES }, NEW_LANE],
+  ])("is 503 %s", async (_, payload, standing) => {
+    const bench = await ready();
+    bench.faults.inject({ kind: "unavailable" });
+    await expect(prepareWith(bench, payload, standing)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      extras: { retryAfterSeconds: 1 },
+    });
+  });
+
+  it.each(["eth_estimateGas", "eth_feeHistory", "eth_getBalance"])(
+    "for %s alone decides nothing either",
+    async (method) => {
+      const bench = await ready();
+      bench.faults.inject({ kind: "unavailable" }, { method });
+      await expect(prepareWith(bench, { value: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    },
+  );
+
+  it("is asked again after a failure, not remembered as down", async () => {
+    const bench = await ready();
+    bench.faults.inject({ kind: "unavailable" }, { times: 3 });
+    await prepareWith(bench, { value: 1 }).catch(() => undefined);
+    expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
+  });
+
+  it("any other failure is not the chain's, and is not hidden", async () => {
+    const bench = await ready();
+    const intent = prepareWith({ ...bench, context: Object.assign(Object.create(bench.context), brokenPrice()) }, {});
+    await expect(intent).rejects.toThrow("a mistake of ours");
+  });
+});
+
+function brokenPrice(): { readonly price: () => Promise<never> } {
+  return { price: () => Promise.reject(new TypeError("a mistake of ours")) };
+}

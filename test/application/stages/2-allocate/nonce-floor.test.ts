@@ -1,0 +1,281 @@
+import { describe, expect, it } from "vitest";
+import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
+import { nonceFloor } from "../../../../src/application/stages/2-allocate/nonce-floor.ts";
+import { type ChainBench, createChainBench, createOwnedLane } from "../../../support/chain-bench.ts";
+import { POLL_MS, SIGNER } from "../../../support/world.ts";
+
+const ALWAYS = { nonceStateTimeoutMs: 0 };
+
+interface Asked {
+  floor: number | null | undefined;
+  error: unknown;
+}
+
+function ask(bench: ChainBench, lane: OwnedLane): Asked {
+  const asked: Asked = { floor: undefined, error: null };
+  nonceFloor(bench, bench.context, lane).then(
+    (floor) => {
+      asked.floor = floor;
+    },
+    (error) => {
+      asked.error = error;
+    },
+  );
+  return asked;
+}
+
+function drifts(bench: ChainBench): readonly string[] {
+  return bench.telemetry.of("nonce.drift").map(({ cursor, chainCount, proved }) => `${cursor} ${chainCount} ${proved}`);
+}
+
+describe("a count that is not above the cursor", () => {
+  it.each([
+    [0, 5],
+    [5, 5],
+    [3, 5],
+  ])("(%i against %i) changes nothing", async (count, cursor) => {
+    const bench = createChainBench({ settings: ALWAYS });
+    bench.simulated.setNonce(SIGNER, count);
+    const asked = ask(bench, createOwnedLane({ cursor }));
+    await bench.clock.advance(0);
+    expect(asked.floor).toBeNull();
+    expect(drifts(bench)).toEqual([]);
+  });
+
+  it("is what a new lane begins with", async () => {
+    const bench = createChainBench();
+    const asked = ask(bench, createOwnedLane());
+    await bench.clock.advance(0);
+    expect(asked.floor).toBe(0);
+  });
+});
+
+describe("a count above the cursor", () => {
+  it("waits for a second look a poll interval later", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    bench.simulated.setNonce(SIGNER, 10);
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(POLL_MS - 1);
+    expect(asked.floor).toBeUndefined();
+    await bench.clock.advance(1);
+    expect(asked.floor).toBe(10);
+    expect(drifts(bench)).toEqual(["5 10 false", "5 10 true"]);
+    expect(bench.telemetry.of("alert").map(({ code }) => code)).toEqual(["NONCE_DRIFT", "NONCE_DRIFT"]);
+  });
+
+  it("that grew meanwhile is believed as far as the first look", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    bench.simulated.setNonce(SIGNER, 10);
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(1);
+    bench.simulated.setNonce(SIGNER, 12);
+    await bench.clock.advance(POLL_MS);
+    expect(asked.floor).toBe(10);
+  });
+
+  it("that was a lie is not believed", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    let lies = 1;
+    bench.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + 633 : honest));
+    const asked = ask(bench, createOwnedLane({ cursor: 0 }));
+    await bench.clock.advance(POLL_MS);
+    expect(asked.floor).toBeNull();
+  });
+
+  it("that sinks is asked again, and believed where it stands", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    const counts = [20, 15, 15];
+    bench.faults.lieAboutNonce(() => counts.shift() ?? 15);
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(2 * POLL_MS);
+    expect(asked.floor).toBe(15);
+  });
+
+  it("that never stands is 503 after three intervals, and consumes nothing", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    let count = 1_000;
+    bench.faults.lieAboutNonce(() => --count);
+    const lane = createOwnedLane({ cursor: 5 });
+    const asked = ask(bench, lane);
+    await bench.clock.advance(3 * POLL_MS);
+    expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect([lane.cursor, lane.nonceCheckedAtMs]).toEqual([5, null]);
+  });
+
+  it("of a new lane is proved the same way, without an alarm", async () => {
+    const bench = createChainBench();
+    bench.simulated.setNonce(SIGNER, 41);
+    const asked = ask(bench, createOwnedLane());
+    await bench.clock.advance(POLL_MS - 1);
+    expect(asked.floor).toBeUndefined();
+    await bench.clock.advance(1);
+    expect(asked.floor).toBe(41);
+    expect(bench.telemetry.of("alert")).toEqual([]);
+  });
+});
+
+describe("another endpoint", () => {
+  async function proveAgainst(other: (honest: number) => number): Promise<Asked> {
+    const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
+    bench.simulated.setNonce(SIGNER, 10);
+    bench.elsewhere.lieAboutNonce(other);
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(3 * POLL_MS);
+    return asked;
+  }
+
+  it("that agrees, or knows more, proves it", async () => {
+    expect((await proveAgainst((honest) => honest)).floor).toBe(10);
+    expect((await proveAgainst((honest) => honest + 2)).floor).toBe(10);
+  });
+
+  it("that knows less does not", async () => {
+    expect((await proveAgainst(() => 9)).error).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("that is behind our head has no say", async () => {
+    const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
+    bench.simulated.mine(5);
+    await bench.context.follower.advance();
+    bench.simulated.setNonce(SIGNER, 10);
+    bench.elsewhere.pinHead(2);
+    bench.elsewhere.lieAboutNonce(() => 0);
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(POLL_MS);
+    expect(asked.floor).toBe(10);
+  });
+});
+
+describe("a chain that is away", () => {
+  it("stops nobody whose lane has a cursor", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    bench.faults.inject({ kind: "unavailable" });
+    const lane = createOwnedLane({ cursor: 5 });
+    const asked = ask(bench, lane);
+    await bench.clock.advance(0);
+    expect(asked.floor).toBeNull();
+    expect(lane.nonceCheckedAtMs).toBeNull();
+  });
+
+  it("stops a new lane: 503", async () => {
+    const bench = createChainBench();
+    bench.faults.inject({ kind: "unavailable" });
+    const asked = ask(bench, createOwnedLane());
+    await bench.clock.advance(0);
+    expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("in the middle of a proof has proved nothing", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    bench.simulated.setNonce(SIGNER, 10);
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(1);
+    bench.faults.inject({ kind: "unavailable" });
+    await bench.clock.advance(POLL_MS);
+    expect(asked.floor).toBeNull();
+  });
+
+  it("any other failure is not hidden", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    bench.faults.lieAboutNonce(() => {
+      throw new TypeError("a mistake of ours");
+    });
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(0);
+    expect(asked.error).toBeInstanceOf(TypeError);
+  });
+});
+
+describe("how often the chain is asked", () => {
+  function counting(settings: { nonceStateTimeoutMs: number }): ChainBench & { readonly reads: () => number } {
+    const bench = createChainBench({ settings });
+    let reads = 0;
+    bench.faults.lieAboutNonce((honest) => {
+      reads++;
+      return honest;
+    });
+    return { ...bench, reads: () => reads };
+  }
+
+  it("not again while the last look is fresh", async () => {
+    const bench = counting({ nonceStateTimeoutMs: 30_000 });
+    const lane = createOwnedLane({ cursor: 0 });
+    for (const waitMs of [0, 29_999, 1]) {
+      await bench.clock.advance(waitMs);
+      ask(bench, lane);
+      await bench.clock.advance(0);
+    }
+    expect(bench.reads()).toBe(2);
+  });
+
+  it("before every batch where the setting is 0; those at the same time share one look", async () => {
+    const bench = counting({ nonceStateTimeoutMs: 0 });
+    const lane = createOwnedLane({ cursor: 0 });
+    const asked = [ask(bench, lane), ask(bench, lane), ask(bench, lane)];
+    await bench.clock.advance(0);
+    expect(bench.reads()).toBe(1);
+    expect(asked.map(({ floor }) => floor)).toEqual([null, null, null]);
+    ask(bench, lane);
+    await bench.clock.advance(0);
+    expect(bench.reads()).toBe(2);
+  });
+
+  it("never where the setting is off: a new lane begins at 0", async () => {
+    const bench = createChainBench({ settings: { nonceChainQuery: "off" } });
+    bench.faults.inject({ kind: "unavailable" });
+    const asked = [ask(bench, createOwnedLane()), ask(bench, createOwnedLane({ cursor: 5 }))];
+    await bench.clock.advance(0);
+    expect(asked.map(({ floor }) => floor)).toEqual([0, null]);
+  });
+});
+
+describe("what was proved", () => {
+  it("binds everyone until the cursor has followed: the create that brought the proof may still fail", async () => {
+    const bench = createChainBench({ settings: { nonceStateTimeoutMs: 30_000 } });
+    bench.simulated.setNonce(SIGNER, 10);
+    const lane = createOwnedLane({ cursor: 5 });
+    ask(bench, lane);
+    await bench.clock.advance(POLL_MS);
+    const next = ask(bench, lane);
+    await bench.clock.advance(0);
+    expect(next.floor).toBe(10);
+    lane.cursor = 11;
+    const later = ask(bench, lane);
+    await bench.clock.advance(0);
+    expect(later.floor).toBeNull();
+  });
+
+  it("holds also where the chain has gone away since", async () => {
+    const bench = createChainBench({ settings: ALWAYS });
+    bench.simulated.setNonce(SIGNER, 10);
+    const lane = createOwnedLane({ cursor: 5 });
+    ask(bench, lane);
+    await bench.clock.advance(POLL_MS);
+    bench.faults.inject({ kind: "unavailable" });
+    const next = ask(bench, lane);
+    await bench.clock.advance(0);
+    expect(next.floor).toBe(10);
+  });
+});
+
+describe("the pending count, where it is asked for", () => {
+  const settings = { nonceChainQuery: "pending", nonceStateTimeoutMs: 0 } as const;
+
+  it("steps over what others have in the pool, once every one of them was found", async () => {
+    const bench = createChainBench({ settings });
+    bench.simulated.injectForeign(SIGNER);
+    bench.simulated.injectForeign(SIGNER);
+    const asked = ask(bench, createOwnedLane({ cursor: 0 }));
+    await bench.clock.advance(POLL_MS);
+    expect(asked.floor).toBe(2);
+  });
+
+  it("that nothing in the pool explains is reported, and not believed", async () => {
+    const bench = createChainBench({ settings });
+    bench.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 3 : honest));
+    const asked = ask(bench, createOwnedLane({ cursor: 0 }));
+    await bench.clock.advance(POLL_MS);
+    expect(asked.floor).toBeNull();
+    expect(drifts(bench)).toEqual(["0 3 false"]);
+  });
+});

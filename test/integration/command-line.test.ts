@@ -1,0 +1,212 @@
+/** `fencepost dev` and `fencepost start` as people run them, and what they say when they cannot. */
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { connect as connectTo, createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client/index.ts";
+import { it as base, KEYS, RECIPIENT } from "../support/integration.ts";
+import { type FencepostProcess, spawnFencepost, type Variables } from "../support/node-process.ts";
+import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface CommandLine {
+  readonly directory: string;
+  run(argv: readonly string[], variables?: Variables): FencepostProcess;
+}
+
+const it = base.extend<{ readonly fencepost: CommandLine }>({
+  fencepost: async ({ task: _ }, use) => {
+    const directory = await makeTemporaryDirectory();
+    const started: FencepostProcess[] = [];
+    const run: CommandLine["run"] = (argv, variables = {}) => {
+      const child = spawnFencepost(argv, { variables, directory: directory.path });
+      started.push(child);
+      return child;
+    };
+    await use({ directory: directory.path, run });
+    for (const child of started) child.signal("SIGKILL");
+    await Promise.all(started.map((child) => child.exited));
+    await directory.remove();
+  },
+});
+
+const DEV = ["dev", "--port", "0", "--json"];
+
+const isListening = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connectTo(port, "127.0.0.1");
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+
+const portIn = (said: string, pattern: RegExp) => Number(pattern.exec(said)?.[1]);
+
+const linesOf = (text: string) => text.trimEnd().split("\n");
+
+describe("fencepost dev", () => {
+  it("brings database, chain, node and accounts; Ctrl-C takes all of it down, data stays for the next", async ({
+    fencepost,
+  }) => {
+    const dev = fencepost.run(DEV);
+    const { url } = await dev.ready;
+    const client = createClient({ url });
+    const [lane] = await client.signers();
+    const sent = await client.send({ signer: lane?.signer as string, payload: { to: RECIPIENT, value: "1" } });
+    expect(await client.waitFor(sent.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    expect((await fetch(url)).status, "the dashboard").toBe(200);
+    const databasePort = portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/);
+    const chainPort = portIn(dev.stderr(), /chain \d+ at http:\/\/127\.0\.0\.1:(\d+)/);
+    expect(await isListening(databasePort)).toBe(true);
+    expect(await isListening(chainPort)).toBe(true);
+    dev.signalGroup("SIGINT");
+    expect(await dev.exited, dev.stderr()).toEqual({ code: 0, signal: null });
+    expect(await isListening(databasePort)).toBe(false);
+    expect(linesOf(dev.stdout()), "one line of standard output").toHaveLength(1);
+    expect(existsSync(join(fencepost.directory, ".fencepost"))).toBe(true);
+    const again = fencepost.run(DEV);
+    expect((await fetch(`${(await again.ready).url}/readyz`)).status).toBe(200);
+  });
+
+  it("on a directory that another one uses says so in one line", async ({ fencepost }) => {
+    const first = fencepost.run(DEV);
+    const { url } = await first.ready;
+    const second = fencepost.run(DEV);
+    expect((await second.exited).code).toBe(1);
+    expect(second.stdout()).toBe("");
+    expect(second.stderr()).toMatch(/^fencepost: .*(already|another|in use).*\n$/i);
+    expect((await fetch(`${url}/readyz`)).status, "the first one is undisturbed").toBe(200);
+  });
+
+  it("comes up again where the last one was killed, and its database with it", async ({ fencepost }) => {
+    const first = fencepost.run(DEV);
+    await first.ready;
+    first.signal("SIGKILL");
+    await first.exited;
+    const second = fencepost.run(DEV);
+    const { url } = await second.ready;
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  });
+
+  it("interrupted while it comes up leaves nothing running", async ({ fencepost }) => {
+    const dev = fencepost.run(DEV);
+    const said = await waitUntil(() => /PostgreSQL \S+ on port (\d+)/.exec(dev.stderr()), "the database is up");
+    dev.signalGroup("SIGINT");
+    expect(await dev.exited, dev.stderr()).toEqual({ code: 0, signal: null });
+    expect(await isListening(Number(said[1]))).toBe(false);
+  });
+
+  it("with its port taken says which and what to do, and takes down what it had brought up", async ({ fencepost }) => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as { port: number };
+    const dev = fencepost.run(["dev", "--port", String(port)]);
+    expect((await dev.exited).code).toBe(1);
+    taken.close();
+    const complaints = linesOf(dev.stderr()).filter((line) => line.startsWith("fencepost: "));
+    expect(complaints).toHaveLength(1);
+    expect(complaints[0]).toMatch(new RegExp(`${port}.*--port`));
+    const databasePort = portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/);
+    if (!Number.isNaN(databasePort)) expect(await isListening(databasePort)).toBe(false);
+  });
+});
+
+describe("fencepost start", () => {
+  const complete = (rpcUrl: string, databaseUrl: string): Record<string, string> => ({
+    FENCEPOST_DATABASE_URL: databaseUrl,
+    FENCEPOST_RPC_URL: rpcUrl,
+    FENCEPOST_PRIVATE_KEYS: KEYS.join(","),
+    FENCEPOST_API_KEYS: "orders:a-long-enough-secret",
+    FENCEPOST_PORT: "0",
+  });
+
+  it.for(["FENCEPOST_DATABASE_URL", "FENCEPOST_RPC_URL", "FENCEPOST_PRIVATE_KEYS", "FENCEPOST_API_KEYS"])(
+    "without %s ends with 2 and one line that names it",
+    async (missing, { fencepost }) => {
+      const { [missing]: _, ...rest } = complete("http://127.0.0.1:1", "postgres://u:p@127.0.0.1:1/d");
+      const start = fencepost.run(["start"], rest);
+      expect(await start.exited).toEqual({ code: 2, signal: null });
+      expect(linesOf(start.stderr())).toEqual([
+        expect.stringMatching(new RegExp(`^fencepost: ${missing}: .*required`)),
+      ]);
+      expect(start.stdout()).toBe("");
+    },
+  );
+
+  it("without any of them has one line for each", async ({ fencepost }) => {
+    const start = fencepost.run(["start"]);
+    expect((await start.exited).code).toBe(2);
+    expect(linesOf(start.stderr())).toHaveLength(4);
+  });
+
+  it("wants a key of everybody, except where there is nothing to protect", async ({
+    fencepost,
+    simulated,
+    database,
+  }) => {
+    const start = fencepost.run(["start"], complete(simulated.url, database.url));
+    const { url } = await start.ready;
+    const status = async (path: string, key?: string) => {
+      const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+      return (await fetch(`${url}${path}`, { headers })).status;
+    };
+    expect(await status("/api/v1/signers")).toBe(401);
+    expect(await status("/metrics")).toBe(401);
+    expect(await status("/api/v1/signers", "another-secret-altogether")).toBe(401);
+    expect(await status("/api/v1/signers", "a-long-enough-secret")).toBe(200);
+    for (const open of ["/healthz", "/readyz", "/openapi.json", "/docs", "/"])
+      expect(await status(open), open).toBe(200);
+    for (const secret of ["a-long-enough-secret", ...KEYS])
+      expect(start.stderr()).not.toContain(secret.replace("0x", ""));
+  });
+
+  it("on a database or a chain that does not answer ends with one line that says which", async ({
+    fencepost,
+    simulated,
+    database,
+  }) => {
+    const noDatabase = fencepost.run(["start"], complete(simulated.url, "postgres://u:hunter2hunter2@127.0.0.1:1/d"));
+    expect((await noDatabase.exited).code).toBe(1);
+    expect(linesOf(noDatabase.stderr()).at(-1)).toMatch(/^fencepost: .*ECONNREFUSED 127\.0\.0\.1:1/);
+    expect(noDatabase.stderr()).not.toContain("hunter2");
+    const noChain = fencepost.run(["start"], complete("http://127.0.0.1:1", database.url));
+    expect((await noChain.exited).code).toBe(1);
+    expect(linesOf(noChain.stderr()).at(-1)).toMatch(/^fencepost: .*127\.0\.0\.1:1/);
+    expect(noChain.stdout() + noDatabase.stdout()).toBe("");
+  });
+
+  it("with its port taken ends with one line, before the database is touched", async ({
+    fencepost,
+    simulated,
+    database,
+  }) => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as { port: number };
+    const start = fencepost.run(["start", "--port", String(port)], complete(simulated.url, database.url));
+    expect((await start.exited).code).toBe(1);
+    taken.close();
+    expect(start.stderr()).toMatch(new RegExp(`^fencepost: .*EADDRINUSE.*${port}.*\n$`));
+    expect(await database.query("SELECT 1 FROM fencepost.node_instance")).toEqual([]);
+  });
+
+  it("idle keeps to 250 MiB", async ({ nodes, simulated }) => {
+    const { pid, url } = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "info" });
+    const beats = async () =>
+      Number(((await (await fetch(`${url}/readyz`)).json()) as { chains: { head: number }[] }).chains[0]?.head);
+    const first = await beats();
+    await waitUntil(async () => (await beats()) > first + 40, "it has followed the chain for a while");
+    expect(residentKib(pid)).toBeLessThan(250 * 1024);
+  });
+});
+
+/** Linux tells it in /proc; elsewhere ps does. */
+function residentKib(pid: number): number {
+  const status = `/proc/${pid}/status`;
+  if (!existsSync(status)) return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" }));
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(status, "utf8"))?.[1]);
+}

@@ -1,0 +1,310 @@
+/** The library face, inside this process, on a database that the caller shares with it. */
+import { Client } from "pg";
+import { describe, expect } from "vitest";
+import {
+  createFencepost,
+  type Fencepost,
+  FencepostError,
+  type FencepostOptions,
+  type TelemetryEvent,
+} from "../../src/index.ts";
+import { audit, storedTransactions, untilSettled } from "../support/audit.ts";
+import { it as base, type Database, KEYS, RECIPIENT, SIGNER } from "../support/integration.ts";
+import { range, transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface Embedding {
+  create(rpc: string, options?: Partial<FencepostOptions>): Promise<Fencepost>;
+  /** A connection of the caller's own. */
+  client(): Promise<Client>;
+}
+
+const it = base.extend<{ readonly embed: Embedding }>({
+  embed: async ({ database }, use) => {
+    const closing: (() => Promise<unknown>)[] = [];
+    await database.query("CREATE TABLE orders (id text PRIMARY KEY)");
+    await use({
+      create: async (rpc, options = {}) => {
+        const fencepost = await createFencepost({
+          databaseUrl: database.url,
+          chains: [{ rpc, confirmations: 1, pollInterval: "50ms" }],
+          signers: KEYS,
+          ...options,
+        });
+        closing.push(() => fencepost.close());
+        return fencepost;
+      },
+      client: async () => {
+        const client = new Client({ connectionString: database.url });
+        client.on("error", () => undefined);
+        await client.connect();
+        closing.push(() => client.end().catch(() => undefined));
+        return client;
+      },
+    });
+    for (const close of closing.reverse()) await close();
+  },
+});
+
+/** The order row and the payment, in one transaction of the caller's. */
+async function order(fencepost: Fencepost, client: Client, id: number): Promise<string> {
+  await client.query("BEGIN");
+  await client.query("INSERT INTO orders VALUES ($1)", [`order-${id}`]);
+  const { txId, state, nonce } = await fencepost.send(transfer(id, "order"), { client });
+  expect({ state, nonce }).toEqual({ state: "CREATED", nonce: null });
+  return txId;
+}
+
+const intakeRows = (database: Database) => database.query("SELECT 1 FROM fencepost.intake WHERE alias_of IS NULL");
+
+describe("createFencepost", () => {
+  it("sends, finds, waits, and follows the feed", async ({ embed, edr, database }) => {
+    const fencepost = await embed.create(edr.url);
+    const created = await Promise.all(range(5).map((index) => fencepost.send(transfer(index))));
+    expect(created.map(({ nonce }) => nonce).toSorted()).toEqual(range(5));
+    const repeated = await fencepost.send(transfer(0));
+    expect(repeated).toMatchObject({ outcome: "existing", txId: created[0]?.txId });
+    const outcomes = await Promise.all(created.map(({ txId }) => fencepost.waitFor(txId, { timeoutMs: 30_000 })));
+    expect(outcomes.map(({ state }) => state)).toEqual(range(5).map(() => "CONFIRMED"));
+    const followed: string[] = [];
+    for await (const { seq, txId } of fencepost.completions()) {
+      expect(seq).toBe(followed.push(txId));
+      if (seq === 5) break;
+    }
+    expect(new Set(followed)).toEqual(new Set(created.map(({ txId }) => txId)));
+    const first = await fencepost.get(created[0]?.txId as string, ["history"]);
+    expect(first.history?.map(({ event }) => event)).toEqual(["allocate", "sign", "broadcast", "mine", "confirm"]);
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("refuses as the service does: an error with a code, and nothing consumed", async ({ embed, edr, database }) => {
+    const fencepost = await embed.create(edr.url);
+    const refused = await fencepost.send({ ...transfer(0), signer: RECIPIENT }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(FencepostError);
+    expect(refused).toMatchObject({ code: "UNKNOWN_SIGNER" });
+    await expect(fencepost.send({ signer: SIGNER, payload: { to: "0x12" } })).rejects.toMatchObject({
+      code: "INVALID_REQUEST",
+    });
+    await expect(fencepost.get("01234567-89ab-7def-8123-456789abcdef")).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await expect(fencepost.waitFor("nothing")).rejects.toBeInstanceOf(FencepostError);
+    expect(await storedTransactions(database)).toEqual([]);
+  });
+
+  it("says in one error what is wrong with its options", async ({ database }) => {
+    const chains = [{ rpc: "http://127.0.0.1:1" }];
+    await expect(createFencepost({ databaseUrl: database.url, chains, signers: [] })).rejects.toThrow(/signer/i);
+    await expect(
+      createFencepost({ databaseUrl: database.url, chains, signers: KEYS, leaseDuration: "1" as "1s" }),
+    ).rejects.toThrow(/leaseDuration.*not a duration/i);
+    await expect(createFencepost({ databaseUrl: database.url, chains, signers: KEYS })).rejects.toThrow(
+      /127\.0\.0\.1:1/,
+    );
+  });
+
+  it("gives up waiting when told to, and the transaction goes on all the same", async ({ embed, simulated }) => {
+    const fencepost = await embed.create(simulated.url, { confirmations: 1 });
+    simulated.chain.setBaseFee(10n ** 15n);
+    const { txId } = await fencepost.send({
+      ...transfer(0),
+      payload: { to: RECIPIENT, gas: 21_000, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n },
+    });
+    await expect(fencepost.waitFor(txId, { timeoutMs: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    const abort = new AbortController();
+    const waiting = fencepost.waitFor(txId, { signal: abort.signal });
+    abort.abort(new Error("changed my mind"));
+    await expect(waiting).rejects.toThrow("changed my mind");
+    simulated.chain.setBaseFee(10n ** 9n);
+    expect(await fencepost.waitFor(txId)).toMatchObject({ state: "CONFIRMED" });
+  });
+
+  it("streams stable blocks: ascending, each once, past the depth, through a reorg", async ({ embed, simulated }) => {
+    const fencepost = await embed.create(simulated.url);
+    await waitUntil(() => simulated.chain.head.number > 10, "there are blocks");
+    const heights: number[] = [];
+    for await (const { number, hash } of fencepost.blocks({ depth: 3, from: 2 })) {
+      heights.push(number);
+      expect(number).toBeLessThanOrEqual(simulated.chain.head.number - 3 + 1);
+      if (number > 8) expect(simulated.chain.blocks.byNumber(number)?.hash).toBe(hash);
+      if (number === 12) simulated.chain.reorg(2);
+      if (number === 25) break;
+    }
+    expect(heights).toEqual(range(24).map((index) => index + 2));
+  });
+
+  it("closes: whoever waits is told, its lanes are free, and no connection is left", async ({
+    embed,
+    simulated,
+    database,
+  }) => {
+    const fencepost = await embed.create(simulated.url);
+    await fencepost.send(transfer(0));
+    const following = (async () => {
+      for await (const _ of fencepost.completions({ after: 1_000 }));
+    })();
+    simulated.chain.setBaseFee(10n ** 15n);
+    const { txId } = await fencepost.send(transfer(1));
+    const waiting = fencepost.waitFor(txId).catch((error: Error) => error.message);
+    await fencepost.close();
+    await following;
+    expect(await waiting).toMatch(/closed/);
+    await fencepost.close();
+    expect(await database.query("SELECT 1 FROM fencepost.lane WHERE owner_instance IS NOT NULL")).toEqual([]);
+    const open = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'fencepost' AND datname = current_database()";
+    await waitUntil(async () => (await database.query(open)).length === 0, "no connection is left");
+  });
+});
+
+describe("send inside the caller's own transaction", () => {
+  it("exists with COMMIT, and not before", async ({ embed, edr, database }) => {
+    const fencepost = await embed.create(edr.url);
+    const client = await embed.client();
+    const txId = await order(fencepost, client, 1);
+    const other = await fencepost.send(transfer(0));
+    expect(await fencepost.waitFor(other.txId), "an open caller holds nobody up").toMatchObject({ nonce: 0 });
+    await expect(fencepost.get(txId)).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await client.query("COMMIT");
+    expect(await fencepost.waitFor(txId)).toMatchObject({ txId, state: "CONFIRMED", nonce: 1, requestId: "order-1" });
+    expect(await database.query("SELECT id FROM orders")).toEqual([{ id: "order-1" }]);
+    expect(await intakeRows(database)).toEqual([]);
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("is gone with ROLLBACK, and with the caller's crash", async ({ embed, edr, database }) => {
+    const fencepost = await embed.create(edr.url);
+    const rolledBack = await embed.client();
+    const undone = await order(fencepost, rolledBack, 1);
+    await rolledBack.query("ROLLBACK");
+    const killed = await embed.client();
+    const lost = await order(fencepost, killed, 2);
+    const [{ pid }] = (await killed.query("SELECT pg_backend_pid() AS pid")).rows as [{ pid: number }];
+    await database.query("SELECT pg_terminate_backend($1)", [pid]);
+    const committed = await embed.client();
+    const kept = await order(fencepost, committed, 3);
+    await committed.query("COMMIT");
+    expect(await fencepost.waitFor(kept)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    for (const txId of [undone, lost]) await expect(fencepost.get(txId)).rejects.toMatchObject({ code: "NOT_FOUND" });
+    // Both request ids are free, and nothing of them was consumed.
+    expect(await fencepost.send(transfer(1, "order"))).toMatchObject({ outcome: "created", nonce: 1 });
+    expect(await database.query("SELECT id FROM orders")).toEqual([{ id: "order-3" }]);
+  });
+
+  it("keeps the order of calls within one transaction, whatever else comes in meanwhile", async ({
+    embed,
+    simulated,
+    database,
+  }) => {
+    const fencepost = await embed.create(simulated.url);
+    const client = await embed.client();
+    await client.query("BEGIN");
+    const sent: string[] = [];
+    for (const index of range(30)) sent.push((await fencepost.send(transfer(index, "ordered"), { client })).txId);
+    await Promise.all([
+      client.query("COMMIT"),
+      ...range(30).map((index) => fencepost.send(transfer(100 + index, "beside"))),
+    ]);
+    await untilSettled(database, 60);
+    const { stored } = await audit({ database, rpcUrl: simulated.url });
+    const nonces = new Map(stored.map(({ tx_id, nonce }) => [tx_id, Number(nonce)]));
+    const ordered = sent.map((txId) => nonces.get(txId) as number);
+    expect(ordered).toEqual(ordered.toSorted((a, b) => a - b));
+  });
+
+  it("is an alias where the request id exists by then, and REQUEST_ID_REUSED where its payload differs", async ({
+    embed,
+    simulated,
+    database,
+  }) => {
+    const fencepost = await embed.create(simulated.url);
+    const client = await embed.client();
+    await client.query("BEGIN");
+    const alias = await fencepost.send(transfer(1, "twice"), { client });
+    const reused = await fencepost.send({ ...transfer(9), requestId: "twice-2" }, { client });
+    const [first, second] = await Promise.all([1, 2].map((index) => fencepost.send(transfer(index, "twice"))));
+    await client.query("COMMIT");
+    const refused = await fencepost.waitFor(reused.txId);
+    expect(refused).toMatchObject({ state: "FAILED_FINAL", subState: "REQUEST_ID_REUSED", nonce: null });
+    const outcome = await fencepost.waitFor(alias.txId);
+    expect(outcome).toMatchObject({ txId: first?.txId, state: "CONFIRMED" });
+    expect(await fencepost.waitFor(second?.txId as string)).toMatchObject({ state: "CONFIRMED" });
+    const { stored, completions } = await audit({ database, rpcUrl: simulated.url });
+    expect(stored).toHaveLength(3);
+    expect(completions).toHaveLength(3);
+    expect(await fencepost.send(transfer(2, "twice"))).toMatchObject({ outcome: "existing", txId: second?.txId });
+  });
+
+  it("that would revert is refused when it is taken up: FAILED_FINAL/REJECTED, no nonce, in the feed", async ({
+    embed,
+    simulated,
+    database,
+  }) => {
+    simulated.chain.revertCallsTo("0x00000000000000000000000000000000000000aa", "0x");
+    const fencepost = await embed.create(simulated.url);
+    const client = await embed.client();
+    const txId = await order(fencepost, client, 1);
+    await client.query("COMMIT");
+    expect(await fencepost.waitFor(txId)).toMatchObject({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null });
+    for await (const completion of fencepost.completions()) {
+      expect(completion).toMatchObject({
+        txId,
+        state: "FAILED_FINAL",
+        subState: "REJECTED",
+        settled: true,
+        nonce: null,
+      });
+      break;
+    }
+    simulated.chain.revertCallsTo("0x00000000000000000000000000000000000000aa", null);
+    expect(await fencepost.send(transfer(2)), "its nonce was not spent").toMatchObject({ nonce: 0 });
+    await untilSettled(database, 2);
+  });
+
+  it("is taken up exactly once by one of two owners, also when the owner changes in the middle", async ({
+    embed,
+    simulated,
+    database,
+  }) => {
+    const taken: string[] = [];
+    const onEvent = (event: TelemetryEvent) => {
+      if (event.type === "tx.transition" && event.event === "allocate") taken.push(event.txId);
+    };
+    const first = await embed.create(simulated.url, { onEvent });
+    const second = await embed.create(simulated.url, { onEvent });
+    const clients = await Promise.all(range(4).map(() => embed.client()));
+    const send = async (from: number) => {
+      await Promise.all(
+        clients.map(async (client, at) => {
+          const face = at % 2 === 0 ? first : second;
+          await client.query("BEGIN");
+          for (const index of range(10)) await face.send(transfer(from + at * 10 + index, "shared"), { client });
+          await client.query("COMMIT");
+        }),
+      );
+    };
+    await send(0);
+    await waitUntil(() => taken.length > 0, "the owner has begun");
+    const closing = first.close();
+    await send(100).catch((error: unknown) => {
+      throw new Error("inserting needs no owner", { cause: error });
+    });
+    await closing;
+    await untilSettled(database, 80);
+    expect(taken.toSorted()).toEqual([...new Set(taken)].toSorted());
+    expect(taken).toHaveLength(80);
+    await audit({ database, rpcUrl: simulated.url });
+  });
+
+  it("outlives every node: what was committed while none was there is taken up by the next", async ({
+    embed,
+    simulated,
+    database,
+  }) => {
+    const first = await embed.create(simulated.url);
+    const client = await embed.client();
+    const txId = await order(first, client, 1);
+    await first.close();
+    await client.query("COMMIT");
+    const next = await embed.create(simulated.url);
+    expect(await next.waitFor(txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    await audit({ database, rpcUrl: simulated.url });
+  });
+});

@@ -1,0 +1,175 @@
+/** Two nodes, one database, one signer: only one acts, whatever happens to it. */
+import { describe, expect } from "vitest";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import { FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
+import type { SimulatedServer } from "../doubles/simulated-chain/server.ts";
+import { audit, untilSettled } from "../support/audit.ts";
+import { type Database, it, SHORT_LEASE, SIGNER } from "../support/integration.ts";
+import { startLoad } from "../support/load.ts";
+import type { NodeProcess } from "../support/node-process.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import { parseExposition } from "../support/prometheus-text.ts";
+import { pricedTransfer, range, transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const LEASE_MS = 3_000;
+
+interface Pair {
+  readonly owner: NodeProcess;
+  readonly other: NodeProcess;
+}
+
+/** The first one up owns the lanes. */
+async function startPair(
+  nodes: { start: (url: string, v: typeof SHORT_LEASE) => Promise<NodeProcess> },
+  url: string,
+): Promise<Pair> {
+  const owner = await nodes.start(url, SHORT_LEASE);
+  const other = await nodes.start(url, SHORT_LEASE);
+  return { owner, other };
+}
+
+const auditOf = (database: Database, { chain, url }: SimulatedServer) =>
+  audit({ database, rpcUrl: url, witnessed: chain.witness.map(({ hash }) => hash) });
+
+async function metric({ url }: NodeProcess, name: string): Promise<number> {
+  const { samples } = parseExposition(await (await fetch(`${url}/metrics`)).text());
+  return samples.filter((sample) => sample.name === name).reduce((sum, { value }) => sum + value, 0);
+}
+
+async function tokenOf(database: Database): Promise<number> {
+  const sql = "SELECT token::int AS token FROM fencepost.lane WHERE signer = $1";
+  return (await database.query<{ token: number }>(sql, [SIGNER.toLowerCase()]))[0]?.token ?? 0;
+}
+
+/** Asks whichever node takes it, as a load balancer would. */
+function anyOf({ owner, other }: Pair): () => FencepostClient {
+  let turn = 0;
+  return () => (turn++ % 2 === 0 ? owner : other).client;
+}
+
+describe("two nodes on one signer", () => {
+  it("the one that does not own it says who does, and takes nothing", async ({ simulated, nodes, database }) => {
+    const { owner, other } = await startPair(nodes, simulated.url);
+    const refused = await fetch(`${other.url}/api/v1/tx`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(transfer(0)),
+    });
+    expect(refused.status).toBe(409);
+    expect(refused.headers.get("fencepost-owner")).toBe(owner.url);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(await refused.json()).toMatchObject({ code: "NOT_LEADER", ownerUrl: owner.url });
+    const { txId } = await owner.client.send(transfer(0));
+    // Reads are everybody's; so is the feed, also for what another node completed.
+    const page = await other.client.completionsPage({ after: 0, wait: 20 });
+    expect(page.items).toMatchObject([{ txId, state: "CONFIRMED" }]);
+    expect(await other.client.get(txId)).toMatchObject({ state: "CONFIRMED" });
+    expect(await metric(owner, "fencepost_lease_held")).toBe(2);
+    expect(await metric(other, "fencepost_lease_held")).toBe(0);
+    await auditOf(database, simulated);
+  });
+
+  it("kill -9 of the owner: the other accepts within lease duration + 1 s, and finishes what was under way", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    const pair = await startPair(nodes, simulated.url);
+    const { owner, other } = pair;
+    const created = await owner.client.sendBatch(range(40).map((index) => pricedTransfer(index)));
+    const token = await tokenOf(database);
+    owner.signal("SIGKILL");
+    const killedMs = systemClock.monotonicMs();
+    const caller = new PersistentCaller(() => other.client);
+    const next = await caller.send(transfer(100));
+    expect(systemClock.monotonicMs() - killedMs).toBeLessThan(LEASE_MS + 1_000);
+    expect(next.nonce).toBe(created.length);
+    expect(await tokenOf(database)).toBe(token + 1);
+    await untilSettled(database, created.length + 1);
+    await auditOf(database, simulated);
+  });
+
+  it("SIGTERM of the owner: the other takes over by itself, without a request and without waiting for the lease", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    const { owner, other } = await startPair(nodes, simulated.url);
+    // Nothing is mined until the owner is gone.
+    simulated.chain.setBaseFee(10n ** 12n);
+    await owner.client.sendBatch(range(20).map((index) => pricedTransfer(index)));
+    owner.signal("SIGTERM");
+    expect(await owner.exited).toEqual({ code: 0, signal: null });
+    simulated.chain.setBaseFee(10n ** 9n);
+    await untilSettled(database, 20);
+    expect(await metric(other, "fencepost_lease_held")).toBe(2);
+    await auditOf(database, simulated);
+  });
+
+  it("SIGSTOP of the owner past its lease, under load: taken over, and fenced when it wakes", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    const pair = await startPair(nodes, simulated.url);
+    const { owner, other } = pair;
+    const caller = new PersistentCaller(() => owner.client);
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 6, batch: 10 });
+    await waitUntil(() => load.accepted.length > 100, "the owner is busy");
+    const token = await tokenOf(database);
+    owner.signal("SIGSTOP");
+    const onOther = new PersistentCaller(() => other.client);
+    const taken = await onOther.send(pricedTransfer(0, "other"));
+    expect(await tokenOf(database)).toBe(token + 1);
+    const witnessedAt = simulated.chain.witness.length;
+    await onOther.sendBatch(range(20).map((index) => pricedTransfer(index + 1, "other")));
+    owner.signal("SIGCONT");
+    await waitUntil(async () => {
+      const fenced = await metric(owner, "fencepost_lease_fenced_total");
+      const instances = await database.query("SELECT 1 FROM fencepost.node_instance WHERE node_id = $1", [
+        owner.nodeId,
+      ]);
+      return fenced > 0 || instances.length > 1;
+    }, "the old owner knows that it is over");
+    // Its callers, who were waiting all along, are sent to the new owner, and repeat there.
+    caller.current = () => other.client;
+    await load.stop();
+    expect(simulated.chain.witness.length).toBeGreaterThan(witnessedAt);
+    const count = load.accepted.length + 21;
+    await untilSettled(database, count);
+    const { stored } = await auditOf(database, simulated);
+    expect(stored).toHaveLength(count);
+    expect(taken.nonce).toBeGreaterThan(100);
+    expect(await metric(owner, "fencepost_lease_held")).toBe(0);
+    const late = await database.query(
+      "SELECT 1 FROM fencepost.history h JOIN fencepost.history o USING (tx_id) WHERE h.ordinal > o.ordinal AND h.token < o.token",
+    );
+    expect(late, "no write of the old term behind one of the new").toEqual([]);
+  });
+
+  it("owners that come and go, asked in turn: each request once, nonces without a gap", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    let pair = await startPair(nodes, simulated.url);
+    let ask = anyOf(pair);
+    const caller = new PersistentCaller(() => ask());
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 6, batch: 10 });
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      const before = load.accepted.length;
+      await waitUntil(() => load.accepted.length > before + 50, "requests are accepted");
+      pair.owner.signal(signal);
+      await pair.owner.exited;
+      pair = { owner: pair.other, other: await nodes.start(simulated.url, SHORT_LEASE) };
+      ask = anyOf(pair);
+    }
+    const before = load.accepted.length;
+    await waitUntil(() => load.accepted.length > before + 50, "requests are accepted again");
+    await load.stop();
+    for (const refusal of caller.refusals) expect(refusal).toBeInstanceOf(FencepostApiError);
+    await untilSettled(database, load.accepted.length);
+    await auditOf(database, simulated);
+  });
+});

@@ -1,0 +1,139 @@
+/** SIGTERM: drains, releases, exits 0 in time; nothing that was answered is lost. */
+import { describe, expect } from "vitest";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { FencepostApiError } from "../../src/client/index.ts";
+import { audit, storedTransactions, untilSettled } from "../support/audit.ts";
+import { connect, type Database, it, nodesOn, SHORT_LEASE } from "../support/integration.ts";
+import { startLoad } from "../support/load.ts";
+import type { NodeProcess } from "../support/node-process.ts";
+import { startOwnPostgres } from "../support/own-postgres.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import { pricedTransfer, range, transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const AT_MOST_MS = 10_000;
+
+/** How it ended, and that it took no longer than it may. */
+async function terminate(node: NodeProcess): Promise<{ readonly code: number | null }> {
+  const startedMs = systemClock.monotonicMs();
+  node.signal("SIGTERM");
+  const { code } = await node.exited;
+  expect(systemClock.monotonicMs() - startedMs, "in time").toBeLessThan(AT_MOST_MS);
+  return { code };
+}
+
+async function expectReleased(database: Database): Promise<void> {
+  const lanes = await database.query("SELECT 1 FROM fencepost.lane WHERE owner_instance IS NOT NULL");
+  const alive = await database.query("SELECT 1 FROM fencepost.node_instance WHERE NOT dead");
+  expect({ held: lanes.length, alive: alive.length }).toEqual({ held: 0, alive: 0 });
+}
+
+describe("SIGTERM", () => {
+  it("ends an idle node at once, with 0 and nothing held", async ({ simulated, nodes, database }) => {
+    const node = await nodes.start(simulated.url);
+    expect(await terminate(node)).toEqual({ code: 0 });
+    await expectReleased(database);
+    expect(node.stdout().trimEnd().split("\n"), "the ready line is all of standard output").toHaveLength(1);
+  });
+
+  it("under load loses nothing that was answered, and the next node finishes it without waiting for a lease", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    const node = await nodes.start(simulated.url);
+    let serving: NodeProcess["client"] | null = node.client;
+    const caller = new PersistentCaller(() => serving);
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 12, batch: 20 });
+    await waitUntil(() => load.accepted.length > 200, "the load is in full swing");
+    expect(await terminate(node)).toEqual({ code: 0 });
+    serving = null;
+    await expectReleased(database);
+    const answered = [...load.accepted];
+    const stored = new Map((await storedTransactions(database)).map((row) => [row.tx_id, row]));
+    for (const { txId, nonce } of answered) expect(stored.get(txId)).toMatchObject({ nonce: String(nonce) });
+    serving = (await nodes.start(simulated.url)).client;
+    await waitUntil(() => load.accepted.length > answered.length, "the next node accepts at once", { giveUpMs: 8_000 });
+    await load.stop();
+    const codes = new Set(caller.refusals.map(({ code }) => code));
+    for (const code of codes) expect(["UNAVAILABLE", "UNREACHABLE"]).toContain(code);
+    await untilSettled(database, load.accepted.length);
+    const witnessed = simulated.chain.witness.map(({ hash }) => hash);
+    await audit({ database, rpcUrl: simulated.url, witnessed });
+  });
+
+  it("says so on /readyz, answers what it has in hand, and ends long polls", async ({ simulated, nodes }) => {
+    const node = await nodes.start(simulated.url);
+    const polling = node.client.completionsPage({ after: 0, wait: 30 });
+    // The chain holds these creates up until it is healed: they are in hand when the signal comes.
+    simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas", times: 1 });
+    const inHand = node.client.send(transfer(0)).catch((error: FencepostApiError) => error);
+    await waitUntil(() => simulated.calls("eth_estimateGas") > 0, "a create is under way");
+    const ended = terminate(node);
+    const readiness = await waitUntil(async () => {
+      const answer = await fetch(`${node.url}/readyz`).catch(() => null);
+      return answer?.status === 503 ? ((await answer.json()) as { draining: boolean }) : null;
+    }, "readyz says no");
+    expect(readiness.draining).toBe(true);
+    expect((await polling).items).toEqual([]);
+    expect(await ended).toEqual({ code: 0 });
+    expect(await inHand, "not accepted, and told so").toMatchObject({ status: 503, code: "UNAVAILABLE" });
+  });
+
+  it("while the chain hangs ends in time too", async ({ simulated, nodes, database }) => {
+    const node = await nodes.start(simulated.url);
+    await node.client.waitFor((await node.client.send(transfer(0))).txId);
+    simulated.faults.inject({ kind: "hang" });
+    await Promise.all(range(5).map((index) => node.client.send(pricedTransfer(index + 1)).catch(() => null)));
+    expect(await terminate(node)).toEqual({ code: 0 });
+    await expectReleased(database);
+    simulated.faults.heal();
+    await nodes.start(simulated.url);
+    await untilSettled(database, (await storedTransactions(database)).length);
+    await audit({ database, rpcUrl: simulated.url });
+  });
+
+  it("while the database is down ends in time, and the next node finishes what was there", async ({ simulated }) => {
+    const postgres = await startOwnPostgres();
+    const nodes = nodesOn(postgres.url);
+    try {
+      const node = await nodes.start(simulated.url, SHORT_LEASE);
+      await node.client.send(transfer(0));
+      await postgres.stop();
+      const sending = range(5).map((index) => node.client.send(pricedTransfer(index + 1)).catch(() => null));
+      expect((await terminate(node)).code).toBe(0);
+      expect(await Promise.all(sending), "none of these was accepted").toEqual(range(5).map(() => null));
+      await postgres.start();
+      await nodes.start(simulated.url, SHORT_LEASE);
+      const database = connect(postgres.url);
+      await untilSettled(database, 1).finally(() => database.end());
+    } finally {
+      await nodes.killAll();
+      await postgres.remove();
+    }
+  });
+
+  it("while it comes up on a chain that hangs ends in time too", async ({ simulated, nodes }) => {
+    simulated.faults.inject({ kind: "hang" });
+    const node = nodes.spawn(simulated.url);
+    await waitUntil(() => simulated.requests() > 0, "it asks the chain who it is");
+    const startedMs = systemClock.monotonicMs();
+    node.signal("SIGTERM");
+    expect((await node.exited).code).toBe(0);
+    expect(systemClock.monotonicMs() - startedMs).toBeLessThan(AT_MOST_MS);
+  });
+
+  it("twice ends at once, with the code of a signal", async ({ simulated, nodes }) => {
+    const node = await nodes.start(simulated.url);
+    simulated.faults.inject({ kind: "hang" });
+    void node.client.send(transfer(0)).catch(() => undefined);
+    await waitUntil(() => simulated.calls("eth_estimateGas") > 0, "it is busy");
+    node.signal("SIGTERM");
+    await waitUntil(async () => {
+      const answer = await fetch(`${node.url}/readyz`).catch(() => null);
+      return answer?.status === 503;
+    }, "it drains");
+    node.signal("SIGTERM");
+    expect(await node.exited).toEqual({ code: 143, signal: null });
+  });
+});

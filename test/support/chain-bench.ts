@@ -1,0 +1,52 @@
+import { ChainContext } from "../../src/application/chain/chain-context.ts";
+import { OwnedLane } from "../../src/application/lane/owned-lane.ts";
+import type { ChainSettings } from "../../src/application/settings.ts";
+import type { LaneSnapshot } from "../../src/ports/lane-store.ts";
+import { createManualClock, type ManualClock } from "../doubles/manual-clock.ts";
+import { DirectChain } from "../doubles/simulated-chain/chain-port.ts";
+import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
+import { Faults } from "../doubles/simulated-chain/faults.ts";
+import type { SimulatedChainOptions } from "../doubles/simulated-chain/options.ts";
+import { senderFromFakeSignature } from "../doubles/simulated-chain/sender.ts";
+import { type RecordedTelemetry, recordTelemetry } from "./recorded-telemetry.ts";
+import { CHAIN_ID, CHAIN_SETTINGS, SIGNER } from "./world.ts";
+
+/** One chain as a node knows it, without the node: for tests of the pieces that only ask. */
+export interface ChainBench {
+  readonly clock: ManualClock;
+  readonly telemetry: RecordedTelemetry;
+  readonly simulated: SimulatedChain;
+  readonly faults: Faults;
+  /** The second endpoint's faults, where there is one. */
+  readonly elsewhere: Faults;
+  readonly chain: DirectChain;
+  readonly context: ChainContext;
+}
+
+export interface ChainBenchOptions {
+  readonly settings?: Partial<ChainSettings>;
+  readonly chain?: Partial<SimulatedChainOptions>;
+  readonly endpoints?: 1 | 2;
+}
+
+export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
+  const clock = createManualClock();
+  const telemetry = recordTelemetry();
+  const simulated = new SimulatedChain({
+    chainId: CHAIN_ID,
+    recoverSender: senderFromFakeSignature,
+    ...options.chain,
+  });
+  const faults = new Faults();
+  const elsewhere = new Faults();
+  const second = options.endpoints === 2 ? { elsewhere: { chain: simulated, faults: elsewhere } } : {};
+  const chain = new DirectChain(simulated, { faults, ...second });
+  const context = new ChainContext(chain, { ...CHAIN_SETTINGS, ...options.settings }, { clock, telemetry });
+  return { clock, telemetry, simulated, faults, elsewhere, chain, context };
+}
+
+export function createOwnedLane(snapshot: Partial<LaneSnapshot> = {}, context?: ChainContext): OwnedLane {
+  const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 1 };
+  const empty = { cursor: null, suspended: false, tracking: [], allocated: 0, watched: [] };
+  return new OwnedLane(fence, { ...empty, ...snapshot }, context?.hashes ?? new Map());
+}

@@ -1,0 +1,36 @@
+import { rm } from "node:fs/promises";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import { makeTemporaryDirectory } from "./temporary-directory.ts";
+
+/** A server of the test's own, to be stopped and crashed. Its port stays the same. */
+export interface OwnPostgres {
+  readonly url: string;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  /** `pg_ctl restart -m immediate`: a crash, with recovery at start. */
+  crash(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  const directory = await makeTemporaryDirectory();
+  // With fsync, unlike the run's server: what a crash may not lose is the question here.
+  const start = (port?: number) =>
+    startEmbeddedPostgres({ directory: directory.path, clock: systemClock, log: () => undefined, port });
+  let server: EmbeddedPostgres = await start();
+  const { url, port, home } = server;
+  return {
+    url,
+    stop: () => server.stop(),
+    start: async () => {
+      server = await start(port);
+    },
+    crash: () => server.restart("immediate"),
+    remove: async () => {
+      await server.stop();
+      await directory.remove();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
