@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Lanes } from "../../../src/application/lane/lanes.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
-import type { FencepostError } from "../../../src/domain/errors.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
 import { type Lane, laneKey } from "../../../src/domain/lane.ts";
 import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
 import { createChainBench } from "../../support/chain-bench.ts";
