@@ -23,6 +23,7 @@ export const openTransaction = statement<OpenedRow>(
      set_config('idle_in_transaction_session_timeout', $3, true),
      set_config($4, $5, true),
      set_config('enable_seqscan', 'off', true),
+     set_config('enable_bitmapscan', 'off', true),
      set_config('enable_nestloop', 'off', true),
      set_config('jit', 'off', true),
      set_config('DateStyle', 'ISO', true),
