@@ -40,7 +40,6 @@ async function planOf(name: string): Promise<string> {
   if (found === undefined) throw new Error(`there is no statement ${name}`);
   await client.query("BEGIN");
   try {
-    await client.query("SET LOCAL plan_cache_mode = force_generic_plan");
     await client.query(openTransaction.sql, ["0", "0", "0", "fencepost.transaction_timeout", "0"]);
     await client.query(`PREPARE planned AS ${found.statement.sql}`);
     const { rows: types } = await client.query<{ count: number }>(
@@ -59,7 +58,7 @@ describe("statements", () => {
   it("are planned under the same switches whether a transaction reads or writes", async () => {
     const switches = (name: string) => {
       const sql = statements.find(({ statement }) => statement.name === `fencepost:${name}`)?.statement.sql ?? "";
-      return [...sql.matchAll(/set_config\('(enable_\w+|jit|DateStyle)', '(\w+)'/g)].map(
+      return [...sql.matchAll(/set_config\('(enable_\w+|plan_cache_mode|jit|DateStyle)', '(\w+)'/g)].map(
         ([, key, value]) => `${key}=${value}`,
       );
     };

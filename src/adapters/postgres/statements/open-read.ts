@@ -9,6 +9,7 @@ export const openRead = statement<unknown>(
   `SELECT
      set_config('statement_timeout', $1, true),
      set_config('idle_in_transaction_session_timeout', $1, true),
+     set_config('plan_cache_mode', 'force_generic_plan', true),
      set_config('enable_seqscan', 'off', true),
      set_config('enable_bitmapscan', 'off', true),
      set_config('enable_nestloop', 'off', true),
