@@ -38,12 +38,12 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
   const legacy = wishes.gasPrice !== undefined || wishes.type === "legacy" || wishes.type === "eip2930";
   if (legacy || (market.baseFees.length === 0 && !wantsDynamicFees(wishes))) {
     const type = wishes.type === "eip2930" ? "eip2930" : "legacy";
-    const gasPrice = wishes.gasPrice ?? capped(market.gasPrice, sanityLimit(market), ceiling);
+    const gasPrice = wishes.gasPrice ?? capped(market.gasPrice, digest(market).sanityLimit, ceiling);
     return { type, gasPrice };
   }
   const baseFee = market.baseFees.at(-1) ?? 0n;
   const tip = wishes.maxPriorityFeePerGas ?? suggestedTip(market, wishes.maxFeePerGas);
-  const maxFeePerGas = wishes.maxFeePerGas ?? capped(baseFee * 2n + tip, sanityLimit(market), ceiling);
+  const maxFeePerGas = wishes.maxFeePerGas ?? capped(baseFee * 2n + tip, digest(market).sanityLimit, ceiling);
   const maxPriorityFeePerGas = wishes.maxPriorityFeePerGas ?? smaller(tip, maxFeePerGas);
   return {
     type: "eip1559",
@@ -69,14 +69,29 @@ function wantsDynamicFees(wishes: FeeWishes): boolean {
 }
 
 function suggestedTip(market: FeeMarket, maxFeePerGas: bigint | undefined): bigint {
-  const tip = market.priorityFees.length === 0 ? FALLBACK_TIP : median(market.priorityFees);
+  const { tip } = digest(market);
   return maxFeePerGas === undefined ? tip : smaller(tip, maxFeePerGas);
 }
 
-/** Null on chains whose base fee is unknown or zero: there is no median to compare with. */
-function sanityLimit(market: FeeMarket): bigint | null {
+interface Digest {
+  readonly tip: bigint;
+  /** Null on chains whose base fee is unknown or zero: there is no median to compare with. */
+  readonly sanityLimit: bigint | null;
+}
+
+const digests = new WeakMap<FeeMarket, Digest>();
+
+/** One market prices everything that is signed until the next block: its medians are taken once. */
+function digest(market: FeeMarket): Digest {
+  const known = digests.get(market);
+  if (known !== undefined) return known;
   const usual = median(market.baseFees);
-  return usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP;
+  const fresh = {
+    tip: market.priorityFees.length === 0 ? FALLBACK_TIP : median(market.priorityFees),
+    sanityLimit: usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP,
+  };
+  digests.set(market, fresh);
+  return fresh;
 }
 
 function capped(value: bigint, ...limits: readonly (bigint | null)[]): bigint {

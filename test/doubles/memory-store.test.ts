@@ -1,7 +1,10 @@
+import { describe, expect, it } from "vitest";
+import { HistoryChanged, StoreUnavailable } from "../../src/ports/lane-store.ts";
 import { laneStoreContract } from "../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../contracts/query-store.contract.ts";
 import type { StoreSubject } from "../contracts/store-subject.ts";
+import { allocate, anInstance, anIntent, holdLane, nonces } from "../support/lane-samples.ts";
 import { createManualClock } from "./manual-clock.ts";
 import { MemoryDatabase } from "./memory-store.ts";
 
@@ -21,6 +24,63 @@ async function createSubject(): Promise<StoreSubject> {
     close: async () => undefined,
   };
 }
+
+describe("faults of the store in memory", () => {
+  const world = async () => {
+    const clock = createManualClock();
+    const database = new MemoryDatabase(clock);
+    const [store, other] = [database.connect(), database.connect()];
+    return { clock, database, store, other, fence: await holdLane(store) };
+  };
+
+  it("fails commits one by one, saying truly whether anything is there", async () => {
+    const { store, fence } = await world();
+    for (const [fault, error, kept] of [
+      ["unavailable", { name: "StoreUnavailable", busy: false }, false],
+      ["busy", { name: "StoreUnavailable", busy: true }, false],
+      ["unknown-lost", { name: "OutcomeUnknown" }, false],
+      ["unknown-committed", { name: "OutcomeUnknown" }, true],
+    ] as const) {
+      const intent = anIntent(fence.lane);
+      store.failNextCommit(fault);
+      await expect(allocate(store, fence, [intent])).rejects.toMatchObject(error);
+      expect((await store.transaction(intent.txId)) !== null).toBe(kept);
+    }
+    expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([1]);
+  });
+
+  it("holds the calls of a paused node, and of that node alone", async () => {
+    const { store, other, fence } = await world();
+    store.pause();
+    const settled: string[] = [];
+    const held = store.ping().then(() => settled.push("paused"));
+    await other.ping();
+    expect(nonces(await allocate(other, fence, [anIntent(fence.lane)]))).toEqual([0]);
+    expect(settled).toEqual([]);
+    store.resume();
+    await held;
+    expect(settled).toEqual(["paused"]);
+  });
+
+  it("cuts a node off until it is healed", async () => {
+    const { store, other } = await world();
+    store.cut();
+    await expect(store.feed()).rejects.toBeInstanceOf(StoreUnavailable);
+    await expect(other.feed()).resolves.toMatchObject({ epoch: 1 });
+    store.heal();
+    await expect(store.feed()).resolves.toMatchObject({ epoch: 1 });
+  });
+
+  it("refuses who knew another history until it registers again; the epoch changes once", async () => {
+    const { database, store, other, fence } = await world();
+    database.changeHistory();
+    await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(HistoryChanged);
+    await expect(store.renewInstance(fence.instanceId, 1_000)).rejects.toBeInstanceOf(HistoryChanged);
+    await store.registerInstance(anInstance());
+    await other.registerInstance(anInstance());
+    expect(await store.feed()).toMatchObject({ epoch: 2 });
+  });
+});
 
 leaseStoreContract("in memory", createSubject);
 laneStoreContract("in memory", createSubject);

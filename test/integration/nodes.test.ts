@@ -4,7 +4,7 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import { FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
 import type { SimulatedServer } from "../doubles/simulated-chain/server.ts";
 import { audit, untilSettled } from "../support/audit.ts";
-import { type Database, it, SHORT_LEASE, SIGNER } from "../support/integration.ts";
+import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../support/integration.ts";
 import { startLoad } from "../support/load.ts";
 import type { NodeProcess } from "../support/node-process.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
@@ -19,14 +19,21 @@ interface Pair {
   readonly other: NodeProcess;
 }
 
-/** The first one up owns the lanes. */
-async function startPair(
-  nodes: { start: (url: string, v: typeof SHORT_LEASE) => Promise<NodeProcess> },
-  url: string,
-): Promise<Pair> {
-  const owner = await nodes.start(url, SHORT_LEASE);
-  const other = await nodes.start(url, SHORT_LEASE);
-  return { owner, other };
+/** Whoever owns the signer's lane, and the one that does not. */
+async function startPair(nodes: Nodes, database: Database, url: string): Promise<Pair> {
+  const first = await nodes.start(url, SHORT_LEASE);
+  const second = await nodes.start(url, SHORT_LEASE);
+  const ownerId = await waitUntil(() => ownerOf(database), "somebody owns the lane");
+  return ownerId === first.nodeId ? { owner: first, other: second } : { owner: second, other: first };
+}
+
+async function ownerOf(database: Database): Promise<string | null> {
+  const rows = await database.query<{ node_id: string }>(
+    `SELECT n.node_id FROM fencepost.lane l JOIN fencepost.node_instance n ON n.instance_id = l.owner_instance
+     WHERE l.signer = $1 AND NOT n.dead`,
+    [SIGNER.toLowerCase()],
+  );
+  return rows[0]?.node_id ?? null;
 }
 
 const auditOf = (database: Database, { chain, url }: SimulatedServer) =>
@@ -50,7 +57,7 @@ function anyOf({ owner, other }: Pair): () => FencepostClient {
 
 describe("two nodes on one signer", () => {
   it("the one that does not own it says who does, and takes nothing", async ({ simulated, nodes, database }) => {
-    const { owner, other } = await startPair(nodes, simulated.url);
+    const { owner, other } = await startPair(nodes, database, simulated.url);
     const refused = await fetch(`${other.url}/api/v1/tx`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -75,13 +82,13 @@ describe("two nodes on one signer", () => {
     nodes,
     database,
   }) => {
-    const pair = await startPair(nodes, simulated.url);
-    const { owner, other } = pair;
+    const { owner, other } = await startPair(nodes, database, simulated.url);
     const created = await owner.client.sendBatch(range(40).map((index) => pricedTransfer(index)));
+    expect(created.map(({ status }) => status)).toEqual(range(40).map(() => 202));
     const token = await tokenOf(database);
     owner.signal("SIGKILL");
     const killedMs = systemClock.monotonicMs();
-    const caller = new PersistentCaller(() => other.client);
+    const caller = new PersistentCaller(() => other.client, 20);
     const next = await caller.send(transfer(100));
     expect(systemClock.monotonicMs() - killedMs).toBeLessThan(LEASE_MS + 1_000);
     expect(next.nonce).toBe(created.length);
@@ -95,7 +102,7 @@ describe("two nodes on one signer", () => {
     nodes,
     database,
   }) => {
-    const { owner, other } = await startPair(nodes, simulated.url);
+    const { owner, other } = await startPair(nodes, database, simulated.url);
     // Nothing is mined until the owner is gone.
     simulated.chain.setBaseFee(10n ** 12n);
     await owner.client.sendBatch(range(20).map((index) => pricedTransfer(index)));
@@ -112,8 +119,7 @@ describe("two nodes on one signer", () => {
     nodes,
     database,
   }) => {
-    const pair = await startPair(nodes, simulated.url);
-    const { owner, other } = pair;
+    const { owner, other } = await startPair(nodes, database, simulated.url);
     const caller = new PersistentCaller(() => owner.client);
     const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 6, batch: 10 });
     await waitUntil(() => load.accepted.length > 100, "the owner is busy");
@@ -153,7 +159,7 @@ describe("two nodes on one signer", () => {
     nodes,
     database,
   }) => {
-    let pair = await startPair(nodes, simulated.url);
+    let pair = await startPair(nodes, database, simulated.url);
     let ask = anyOf(pair);
     const caller = new PersistentCaller(() => ask());
     const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 6, batch: 10 });

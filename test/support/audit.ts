@@ -104,13 +104,14 @@ export async function untilSettled(database: Database, count: number, patience: 
 /** Settled, and the node has seen the newest branch: every receipt is of a canonical block. */
 export async function untilAtRest({ database, rpcUrl }: AuditSubject, count: number): Promise<void> {
   const look = async () => {
-    await untilSettled(database, count);
-    const stored = await database.query<{ number: string; hash: string }>(
-      "SELECT DISTINCT to_hex(block_number) AS number, block_hash AS hash FROM fencepost.receipt",
+    const rows = await database.query<{ settled: boolean; number: string | null; hash: string | null }>(
+      `SELECT t.state IN ('CONFIRMED', 'FAILED_FINAL') AS settled, to_hex(r.block_number) AS number, r.block_hash AS hash
+       FROM fencepost.transaction t LEFT JOIN fencepost.receipt r USING (tx_id)`,
     );
-    const calls = stored.map(({ number }) => ["eth_getBlockByNumber", [`0x${number}`, false]] as const);
-    const blocks = calls.length === 0 ? [] : await rpcCalls<{ hash: string } | null>(rpcUrl, calls);
-    return stored.every(({ hash }, index) => hash === blocks[index]?.hash);
+    if (rows.length !== count || rows.some(({ settled, hash }) => !settled || hash === null)) return false;
+    const calls = rows.map(({ number }) => ["eth_getBlockByNumber", [`0x${number}`, false]] as const);
+    const blocks = await rpcCalls<{ hash: string } | null>(rpcUrl, calls);
+    return rows.every(({ hash }, index) => hash === blocks[index]?.hash);
   };
   await waitUntil(look, "what is settled is on the canonical chain", { everyMs: 50 });
 }

@@ -1,10 +1,12 @@
 import { expect } from "vitest";
+import type { CompletionState, State } from "../../src/domain/transitions.ts";
+import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { SIGNERS, type World } from "./world.ts";
 
 /** Section 2 of the contract, checked at rest against the database and the chain. */
 export function checkInvariants(world: World): void {
   const rows = world.rows().filter(({ nonce }) => nonce !== null);
-  const { state } = world.database;
+  expect(world.wire.violations, "I6: stored and claimed before it is sent").toEqual([]);
   for (const signer of SIGNERS) {
     const nonces = rows.filter(({ lane }) => lane.signer === signer).map(({ nonce }) => nonce as number);
     const first = nonces[0] ?? 0;
@@ -16,18 +18,48 @@ export function checkInvariants(world: World): void {
   const requestIds = rows.flatMap(({ requestId, lane }) => (requestId === null ? [] : [`${lane.signer} ${requestId}`]));
   expect(new Set(requestIds).size, "I5: one transaction per request id").toBe(requestIds.length);
   for (const row of rows) {
-    const mined = row.attempts.filter(({ txHash }) => world.chain.receipt(txHash) !== null);
-    expect(mined.length, `I3: ${row.txId} is mined once`).toBe(1);
-    expect(row.state, `I4: ${row.txId} is final`).toMatch(/CONFIRMED|FAILED_FINAL/);
-    expect(row.receipt?.blockHash).toBe(world.chain.receipt(mined[0]?.txHash as `0x${string}`)?.blockHash);
+    checkOutcome(world, row);
+    checkHistory(row);
   }
+  checkFeed(world, rows);
+}
+
+/** I3, I4: mined once, final, and what the database says of it is what the chain says. */
+function checkOutcome(world: World, row: TransactionRow): void {
+  const mined = row.attempts.flatMap(({ txHash }) => world.chain.receipt(txHash) ?? []);
+  expect(mined.length, `I3: ${row.txId} is mined once`).toBe(1);
+  expect(row.state, `I4: ${row.txId} is final`).toMatch(/CONFIRMED|FAILED_FINAL/);
+  expect(row.receipt, `I7: ${row.txId} has the receipt of the canonical chain`).toEqual(mined[0]);
+  expect(row.state === "CONFIRMED", `${row.txId} is what its receipt says`).toBe(mined[0]?.status === "success");
+}
+
+/** I1, I2: terms follow each other, and every move begins where the one before ended. */
+function checkHistory({ txId, history, state }: TransactionRow): void {
+  const tokens = history.flatMap(({ token }) => (token === null ? [] : [token]));
+  expect(tokens, `I2: tokens only grow in the history of ${txId}`).toEqual(tokens.toSorted((a, b) => a - b));
+  const path = history.map(({ fromState }) => fromState).slice(1);
+  expect(path, `the history of ${txId} has no gap`).toEqual(history.slice(0, -1).map((entry) => entry.state));
+  expect(history.at(-1)?.state, `the history of ${txId} ends where it is`).toBe(state);
+}
+
+/** I8: gapless; a final word, and between two of them that the first was taken back. */
+function checkFeed(world: World, rows: readonly TransactionRow[]): void {
+  const { completions } = world.database.state;
   expect(
-    state.completions.map(({ seq }) => seq),
+    completions.map(({ seq }) => seq),
     "I8: gapless",
-  ).toEqual(state.completions.map((_, index) => index + 1));
-  for (const row of rows) {
-    const said = state.completions.filter(({ txId }) => txId === row.txId).map((completion) => completion.state);
-    expect(said.at(-1), `I8: the feed ends with what ${row.txId} is`).toBe(row.state);
-    expect(said.filter((_, index) => index % 2 === 1).every((word) => word === "REORGED")).toBe(true);
+  ).toEqual(completions.map((_, index) => index + 1));
+  for (const { txId, state } of rows) {
+    const said = completions.filter((completion) => completion.txId === txId);
+    expect(said.at(-1)?.state, `I8: the feed ends with what ${txId} is`).toBe(state);
+    said.forEach((completion, index) => {
+      const isFinalWord = index % 2 === 0;
+      expect(isFinal(completion.state), `I8: word ${index} about ${txId}`).toBe(isFinalWord);
+      expect(completion.settled, `I8: word ${index} about ${txId} is settled or not`).toBe(isFinalWord);
+    });
   }
+}
+
+function isFinal(state: State | CompletionState): boolean {
+  return state === "CONFIRMED" || state === "FAILED_FINAL";
 }

@@ -7,7 +7,8 @@ import {
 import { waitUntil } from "./wait-until.ts";
 
 const REPEATABLE = new Set(["UNREACHABLE", "UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL"]);
-const PATIENCE = { everyMs: 100, giveUpMs: 60_000 };
+const EVERY_MS = 250;
+const GIVE_UP_MS = 60_000;
 
 function isRepeatable(error: unknown): error is FencepostApiError {
   return error instanceof FencepostApiError && REPEATABLE.has(error.code);
@@ -25,8 +26,11 @@ export class PersistentCaller {
   /** Where requests go; null: nobody is there, wait. */
   current: () => FencepostClient | null;
 
-  constructor(current: () => FencepostClient | null) {
+  private readonly everyMs: number;
+
+  constructor(current: () => FencepostClient | null, everyMs = EVERY_MS) {
     this.current = current;
+    this.everyMs = everyMs;
   }
 
   send(transaction: CreateTransaction): Promise<CreatedTransaction> {
@@ -63,6 +67,6 @@ export class PersistentCaller {
         return null;
       }
     };
-    return waitUntil(look, "a node takes the request", PATIENCE);
+    return waitUntil(look, "a node takes the request", { everyMs: this.everyMs, giveUpMs: GIVE_UP_MS });
   }
 }

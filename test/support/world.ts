@@ -18,6 +18,7 @@ import type { SimulatedChainOptions } from "../doubles/simulated-chain/options.t
 import { ROOMY_POOL } from "../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../doubles/simulated-chain/sender.ts";
 import { delayed } from "./delayed.ts";
+import { WireWitness } from "./wire-witness.ts";
 
 export const CHAIN_ID = 31_337;
 export const BLOCK_MS = 500;
@@ -87,6 +88,7 @@ export class World {
   readonly chain: SimulatedChain;
   readonly network = new MemoryNetwork();
   readonly nodes: WorldNode[] = [];
+  readonly wire: WireWitness;
   private readonly options: WorldOptions;
   private mining = true;
 
@@ -98,6 +100,7 @@ export class World {
       pool: ROOMY_POOL,
       ...options.chain,
     });
+    this.wire = new WireWitness(this.chain, this.database.state);
     this.chain.mine(3);
     this.scheduleBlock();
   }

@@ -4,6 +4,7 @@
  *
  * Reads: the follower, and the chain after a gap. Writes: nothing. A crash ends the stream; `from` picks it up again.
  */
+import { isLinked } from "../../domain/block-window.ts";
 import { StableStream } from "../../domain/stable-stream.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -50,8 +51,8 @@ class StableReader {
   private readonly context: ChainContext;
   private readonly subscription: Subscription;
   private readonly stream: StableStream<Block>;
-  /** The next height that the stream has not been given; null before the first. */
-  private nextHeight: number | null;
+  /** Where the stream begins; null before any block was seen. */
+  private firstHeight: number | null;
   private owed: readonly HeadChange[] = [];
   private gap = false;
 
@@ -59,32 +60,37 @@ class StableReader {
     this.context = context;
     this.subscription = subscription;
     this.stream = new StableStream(options.depth);
-    this.nextHeight = options.from ?? context.follower.head?.number ?? null;
-    this.gap = this.nextHeight !== null;
+    this.firstHeight = options.from ?? context.follower.head?.number ?? null;
+    this.gap = this.firstHeight !== null;
   }
 
   /** What became stable since the last call. A chain that does not answer is asked again by the next call. */
   async next(): Promise<{ readonly stable: readonly Block[]; readonly brokeStability: boolean }> {
     const { items, gapPotential } = this.subscription.drain();
     this.owed = [...this.owed, ...items];
-    this.gap ||= gapPotential && this.nextHeight !== null;
+    this.gap ||= gapPotential && this.firstHeight !== null;
     const changes = this.gap ? await this.rescan() : this.owed;
     if (changes === null) return { stable: [], brokeStability: false };
     this.owed = [];
     this.gap = false;
-    const results = changes.map((change) => this.stream.apply(change));
-    this.nextHeight = (this.context.follower.window.tip?.number ?? -1) + 1;
+    const results = changes.map((change) => this.stream.apply(this.sinceFirst(change)));
     return {
       stable: results.flatMap(({ stable }) => stable),
       brokeStability: results.some(({ brokeStability }) => brokeStability),
     };
   }
 
+  private sinceFirst({ added, removed }: HeadChange): HeadChange {
+    this.firstHeight ??= added[0]?.number ?? null;
+    const first = this.firstHeight ?? 0;
+    return { added: added.filter(({ number }) => number >= first), removed };
+  }
+
   /** Everything from the last height that is sure to the head, read from the chain; null where it does not answer. */
   private async rescan(): Promise<readonly HeadChange[] | null> {
     const tip = this.context.follower.window.tip;
-    if (tip === null || this.nextHeight === null) return null;
-    const first = this.stream.emittedThrough === null ? this.nextHeight : this.stream.emittedThrough + 1;
+    if (tip === null || this.firstHeight === null) return null;
+    const first = this.stream.emittedThrough === null ? this.firstHeight : this.stream.emittedThrough + 1;
     const added: Block[] = [];
     try {
       for (let from = first; from <= tip.number; from += READ_AT_ONCE) {
@@ -92,12 +98,15 @@ class StableReader {
         const blocks = await this.context.chain.blocksByNumber(
           Array.from({ length: count }, (_, index) => from + index),
         );
-        for (const block of blocks) if (block !== null) added.push(block);
+        added.push(...blocks.filter((block) => block !== null));
       }
     } catch (error) {
       if (error instanceof ChainUnavailable) return null;
       throw error;
     }
+    // Read by number, while the follower goes by hash: unless both saw one chain, heights would come twice or not at all.
+    const whole = added.length === Math.max(0, tip.number - first + 1) && isLinked(added);
+    if (!whole || (added.at(-1)?.hash ?? tip.hash) !== tip.hash) return null;
     this.stream.forgetWaiting();
     return [{ added, removed: [] }];
   }

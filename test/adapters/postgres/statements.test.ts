@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openTransaction } from "../../../src/adapters/postgres/statements/open-transaction.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
@@ -39,9 +40,7 @@ async function planOf(name: string): Promise<string> {
   if (found === undefined) throw new Error(`there is no statement ${name}`);
   await client.query("BEGIN");
   try {
-    await client.query("SET LOCAL plan_cache_mode = force_generic_plan");
-    await client.query("SET LOCAL enable_seqscan = off");
-    await client.query("SET LOCAL enable_nestloop = off");
+    await client.query(openTransaction.sql, ["0", "0", "0", "fencepost.transaction_timeout", "0"]);
     await client.query(`PREPARE planned AS ${found.statement.sql}`);
     const { rows: types } = await client.query<{ count: number }>(
       "SELECT cardinality(parameter_types) AS count FROM pg_prepared_statements WHERE name = 'planned'",
@@ -56,6 +55,17 @@ async function planOf(name: string): Promise<string> {
 }
 
 describe("statements", () => {
+  it("are planned under the same switches whether a transaction reads or writes", async () => {
+    const switches = (name: string) => {
+      const sql = statements.find(({ statement }) => statement.name === `fencepost:${name}`)?.statement.sql ?? "";
+      return [...sql.matchAll(/set_config\('(enable_\w+|plan_cache_mode|jit|DateStyle)', '(\w+)'/g)].map(
+        ([, key, value]) => `${key}=${value}`,
+      );
+    };
+    expect(switches("open-read")).toEqual(switches("open-transaction"));
+    expect(switches("open-read")).toContain("enable_seqscan=off");
+  });
+
   it("are one per file, named like the file, and long enough in number to be all of them", () => {
     for (const { file, statement } of statements) expect(statement.name).toBe(`fencepost:${file.replace(".ts", "")}`);
     expect(new Set(statements.map(({ statement }) => statement.name)).size).toBe(statements.length);
@@ -113,6 +123,12 @@ describe.each(["never analysed", "analysed while empty"])("plans on tables %s", 
       expect({ name, plan }).toEqual({ name, plan: expect.not.stringMatching(/Seq Scan on/) });
       if (LOOPS.includes(name)) continue;
       expect({ name, plan }).toEqual({ name, plan: expect.not.stringMatching(/Nested Loop/) });
+    }
+  });
+
+  it("read a page from an index that is in its order", async () => {
+    for (const name of ["page-signer", "page-outcome", "page-transactions", "read-completions", "read-confirmations"]) {
+      expect({ name, plan: await planOf(name) }).toEqual({ name, plan: expect.not.stringMatching(/Sort/) });
     }
   });
 

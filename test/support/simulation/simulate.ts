@@ -6,7 +6,6 @@ import { Callers } from "./callers.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
-import { Witness } from "./witness.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
 const MOST_NODES = 3;
@@ -16,7 +15,6 @@ export interface Simulation {
   readonly world: World;
   readonly callers: Callers;
   readonly consumer: Consumer;
-  readonly witness: Witness;
   readonly crew: Crew;
 }
 
@@ -27,8 +25,7 @@ export async function simulate(seed: number): Promise<Simulation> {
   const crew = new Crew(world, dice, dice.pick([0, 5, 60]));
   const callers = new Callers(world, dice, crew.up);
   const consumer = new Consumer(world, dice, crew.up);
-  const witness = new Witness(world);
-  const simulation = { world, callers, consumer, witness, crew };
+  const simulation = { world, callers, consumer, crew };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();

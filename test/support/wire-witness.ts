@@ -1,32 +1,31 @@
-import type { Hash } from "../../../src/domain/lane.ts";
-import { hashKey } from "../../doubles/memory-store/state.ts";
-import type { WitnessEntry } from "../../doubles/simulated-chain/core.ts";
-import { CHAIN_ID, type World } from "../world.ts";
+import type { Hash } from "../../src/domain/lane.ts";
+import { type DatabaseState, hashKey } from "../doubles/memory-store/state.ts";
+import type { SimulatedChain, WitnessEntry } from "../doubles/simulated-chain/core.ts";
 
 /**
  * Stands at the wire and looks into the database at the instant something arrives (I6): bytes that are not stored and
  * claimed by then were sent too early, whatever the database says later.
  */
-export class Witness {
+export class WireWitness {
   readonly violations: string[] = [];
-  arrivals = 0;
-  private readonly world: World;
+  private readonly chain: SimulatedChain;
+  private readonly state: DatabaseState;
   private readonly hashAt = new Map<string, Hash>();
 
-  constructor(world: World) {
-    this.world = world;
-    world.chain.subscribe((event) => {
+  constructor(chain: SimulatedChain, state: DatabaseState) {
+    this.chain = chain;
+    this.state = state;
+    chain.subscribe((event) => {
       if (event.type === "arrival") this.look(event.entry);
     });
   }
 
   private look({ raw, hash, from, nonce }: WitnessEntry): void {
-    this.arrivals++;
     if (hash === null) {
       this.violations.push(`bytes that no node can read: ${raw}`);
       return;
     }
-    const row = this.world.database.state.hashes.get(hashKey(CHAIN_ID, hash));
+    const row = this.state.hashes.get(hashKey(this.chain.chainId, hash));
     const attempt = row?.attempts.find(({ txHash }) => txHash === hash);
     if (row === undefined || attempt === undefined) this.violations.push(`${hash} was sent before it was stored`);
     else if (attempt.rawTransaction !== raw) this.violations.push(`${hash} was stored with other bytes`);

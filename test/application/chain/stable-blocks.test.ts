@@ -1,0 +1,175 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { stableBlocks } from "../../../src/application/chain/stable-blocks.ts";
+import type { Block } from "../../../src/ports/chain.ts";
+import { type ChainBench, type ChainBenchOptions, createChainBench } from "../../support/chain-bench.ts";
+import { POLL_MS } from "../../support/world.ts";
+
+const controllers: AbortController[] = [];
+afterEach(() => {
+  for (const controller of controllers.splice(0)) controller.abort();
+});
+
+interface Stream {
+  readonly blocks: Block[];
+  readonly stop: () => void;
+  ended: unknown;
+}
+
+function follow(bench: ChainBench, options: { readonly depth: number; readonly from?: number }): Stream {
+  const controller = new AbortController();
+  controllers.push(controller);
+  const stream: Stream = { blocks: [], stop: () => controller.abort(), ended: null };
+  const read = async (): Promise<void> => {
+    for await (const block of stableBlocks(bench, bench.context, { ...options, signal: controller.signal })) {
+      stream.blocks.push(block);
+    }
+  };
+  read().then(
+    () => {
+      stream.ended = "over";
+    },
+    (error) => {
+      stream.ended = error;
+    },
+  );
+  return stream;
+}
+
+async function at(height: number, options: ChainBenchOptions = {}): Promise<ChainBench> {
+  const bench = createChainBench(options);
+  bench.simulated.mine(height);
+  await bench.context.follower.advance();
+  return bench;
+}
+
+function heights({ blocks }: Stream): readonly number[] {
+  return blocks.map(({ number }) => number);
+}
+
+/** Canonical, consecutive, once. */
+function expectCanonical(bench: ChainBench, stream: Stream, first: number): void {
+  expect(heights(stream)).toEqual(stream.blocks.map((_, index) => first + index));
+  for (const block of stream.blocks) expect(bench.simulated.blocks.byNumber(block.number)?.hash).toBe(block.hash);
+}
+
+describe("the stream", () => {
+  it("begins at the head it finds, or with the first block there is", async () => {
+    const bench = await at(10);
+    const [stream, early] = [follow(bench, { depth: 0 }), createChainBench()];
+    const waiting = follow(early, { depth: 0 });
+    await bench.clock.advance(0);
+    await early.clock.advance(POLL_MS);
+    expect([heights(stream), heights(waiting)]).toEqual([[10], []]);
+    await early.context.follower.advance();
+    await early.clock.advance(POLL_MS);
+    expect(heights(waiting)).toEqual([0]);
+  });
+
+  it("begins in the past where it is asked to, and catches up in pieces", async () => {
+    const bench = await at(150);
+    const stream = follow(bench, { depth: 2, from: 3 });
+    await bench.clock.advance(0);
+    expectCanonical(bench, stream, 3);
+    expect(heights(stream).at(-1)).toBe(148);
+  });
+
+  it("from a height that is still to come begins there", async () => {
+    const bench = await at(5);
+    const stream = follow(bench, { depth: 0, from: 8 });
+    for (let round = 0; round < 5; round++) {
+      await bench.clock.advance(POLL_MS);
+      bench.simulated.mine();
+      await bench.context.follower.advance();
+    }
+    await bench.clock.advance(POLL_MS);
+    expect(heights(stream)).toEqual([8, 9, 10]);
+  });
+
+  it("ends when its reader leaves, and listens no more", async () => {
+    const bench = await at(10);
+    const stream = follow(bench, { depth: 0 });
+    await bench.clock.advance(0);
+    stream.stop();
+    await bench.clock.advance(POLL_MS);
+    expect(stream.ended).toBe("over");
+    expect(bench.clock.armedTimers).toBe(0);
+  });
+});
+
+describe("reading again what was missed", () => {
+  it("waits while the chain is away, and loses nothing", async () => {
+    const bench = await at(20);
+    bench.faults.inject({ kind: "unavailable" });
+    const stream = follow(bench, { depth: 1, from: 15 });
+    await bench.clock.advance(5 * POLL_MS);
+    expect(heights(stream)).toEqual([]);
+    bench.faults.heal();
+    bench.simulated.mine();
+    await bench.context.follower.advance();
+    await bench.clock.advance(POLL_MS);
+    expectCanonical(bench, stream, 15);
+    expect(heights(stream).at(-1)).toBe(20);
+  });
+
+  it("while the follower is still on the branch before: no height comes twice", async () => {
+    const bench = await at(20);
+    bench.simulated.reorg(2);
+    const stream = follow(bench, { depth: 1, from: 15 });
+    await bench.clock.advance(0);
+    await bench.context.follower.advance();
+    await bench.clock.advance(POLL_MS);
+    bench.simulated.mine(3);
+    await bench.context.follower.advance();
+    await bench.clock.advance(POLL_MS);
+    expectCanonical(bench, stream, 15);
+    expect(heights(stream).at(-1)).toBe(23);
+    expect(bench.telemetry.of("alert")).toEqual([]);
+  });
+
+  it("at an endpoint that lacks a block: no height is left out", async () => {
+    const bench = await at(20);
+    bench.faults.pinHead(17);
+    const stream = follow(bench, { depth: 1, from: 15 });
+    await bench.clock.advance(POLL_MS);
+    bench.faults.pinHead(null);
+    await bench.clock.advance(POLL_MS);
+    expectCanonical(bench, stream, 15);
+    expect(heights(stream).at(-1)).toBe(19);
+  });
+
+  it("after a gap goes on where the stream was", async () => {
+    const bench = await at(20, { settings: { blockQueueLength: 1 } });
+    const stream = follow(bench, { depth: 3 });
+    await bench.clock.advance(0);
+    for (let round = 0; round < 5; round++) {
+      bench.simulated.mine(2);
+      await bench.context.follower.advance();
+    }
+    await bench.clock.advance(POLL_MS);
+    expectCanonical(bench, stream, 20);
+    expect(heights(stream).at(-1)).toBe(27);
+  });
+
+  it("that fails for another reason ends the stream with it", async () => {
+    const bench = await at(20);
+    const broken = { blocksByNumber: () => Promise.reject(new TypeError("a mistake of ours")) };
+    const stream = follow(
+      { ...bench, context: Object.assign(Object.create(bench.context), { chain: broken }) },
+      { depth: 0 },
+    );
+    await bench.clock.advance(0);
+    expect(stream.ended).toBeInstanceOf(TypeError);
+  });
+});
+
+it("what was stable and is replaced is told, not sent again", async () => {
+  const bench = await at(20);
+  const stream = follow(bench, { depth: 1, from: 18 });
+  await bench.clock.advance(0);
+  expect(heights(stream)).toEqual([18, 19]);
+  bench.simulated.reorg(3);
+  await bench.context.follower.advance();
+  await bench.clock.advance(POLL_MS);
+  expect(heights(stream)).toEqual([18, 19, 20]);
+  expect(bench.telemetry.of("alert")).toMatchObject([{ code: "STABLE_BLOCKS_REPLACED", severity: "ERROR" }]);
+});
