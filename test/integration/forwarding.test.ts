@@ -1,7 +1,8 @@
 import { describe, expect } from "vitest";
 import { createClient, FencepostApiError } from "../../src/client/index.ts";
+import { createFencepost } from "../../src/index.ts";
 import { audit, storedTransactions } from "../support/audit.ts";
-import { it, OTHER_SIGNER, SIGNER } from "../support/integration.ts";
+import { it, KEYS, OTHER_SIGNER, RECIPIENT, SIGNER } from "../support/integration.ts";
 import type { NodeProcess } from "../support/node-process.ts";
 import { parseExposition } from "../support/prometheus-text.ts";
 import { pricedTransfer, range, transfer } from "../support/transfers.ts";
@@ -93,5 +94,34 @@ describe("two nodes in processes of their own", () => {
     const { problem } = error as FencepostApiError;
     expect(problem).toMatchObject({ code: "NOT_LEADER", ownerUrl: owner.url });
     expect(await createClient({ url: problem?.ownerUrl ?? "" }).send(transfer(1))).toMatchObject({ nonce: 0 });
+  });
+});
+
+describe("a node inside another process", () => {
+  it("takes its creates, bigints and all, to one that can be reached, and is never asked itself", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
+    const embedded = await createFencepost({
+      databaseUrl: database.url,
+      chains: [{ rpc: edr.url, confirmations: 1, pollInterval: "50ms" }],
+      signers: KEYS,
+    });
+    try {
+      const service = await nodes.start(edr.url);
+      await waitUntil(async () => {
+        const leases = await service.client.leases();
+        return leases.length === 2 && leases.every(({ nodeId }) => nodeId === service.nodeId);
+      }, "the service owns both lanes");
+      const urls = (await service.client.nodes()).map(({ url }) => url);
+      expect(urls.sort()).toEqual(["", service.url]);
+      const value = 10n ** 15n;
+      const { txId } = await embedded.send({ signer: SIGNER, payload: { to: RECIPIENT, value, gas: 21_000n } });
+      expect((await embedded.waitFor(txId)).payload.value).toBe(value);
+      expect(await service.client.send(transfer(1))).toMatchObject({ nonce: 1 });
+    } finally {
+      await embedded.close();
+    }
   });
 });
