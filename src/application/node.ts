@@ -11,7 +11,7 @@ import type { Codec } from "../ports/codec.ts";
 import type { Entropy } from "../ports/entropy.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type HistoryChanged, type LaneStore, OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
-import type { InstanceRecord, LeaseStore } from "../ports/lease-store.ts";
+import type { LeaseStore } from "../ports/lease-store.ts";
 import type { ForwardedCreate, Peers } from "../ports/peers.ts";
 import type { QueryStore } from "../ports/query-store.ts";
 import type { Signer } from "../ports/signer.ts";
@@ -27,8 +27,7 @@ import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
 import { Feed } from "./queries/feed.ts";
-import { signer, signers } from "./queries/signers.ts";
-import { transaction, transactionByRequest, transactions } from "./queries/transactions.ts";
+import { createReads } from "./queries/reads.ts";
 import type { ChainSettings, NodeSettings } from "./settings.ts";
 import { type CreatePorts, create, createForwarded } from "./stages/1-create/create.ts";
 import { RequestIds } from "./stages/1-create/request-ids.ts";
@@ -326,22 +325,14 @@ export class FencepostNode {
   }
 
   private makeApi(): FencepostApi {
-    const ports = { ...this.ports, chains: this.chains };
     return {
+      ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
       create: async (request) => {
         const [fate] = await this.createAll([request]);
         if (fate instanceof FencepostError) throw fate;
         return fate as Created;
       },
       createBatch: (requests) => this.createAll(requests),
-      transaction: (txId, include) => reading(transaction(ports, txId, include)),
-      transactionByRequest: (query, include) => reading(transactionByRequest(ports, query, include)),
-      transactions: (query) => reading(transactions(ports, query)),
-      completions: (query) => reading(this.feed.page(query)),
-      signers: () => reading(signers(ports)),
-      signer: (name) => reading(signer(ports, name)),
-      nodes: () => reading(this.liveNodes()),
-      leases: () => reading(this.ports.store.leases()),
       readiness: () => this.readiness(),
     };
   }
@@ -355,10 +346,6 @@ export class FencepostNode {
     } finally {
       this.underWay--;
     }
-  }
-
-  private async liveNodes(): Promise<readonly InstanceRecord[]> {
-    return (await this.ports.store.instances()).filter(({ dead, expired }) => !dead && !expired);
   }
 
   /** What another node heard: done here or refused, but never forwarded again. */
@@ -387,15 +374,5 @@ export class FencepostNode {
     }));
     const ready = database && !this.draining && chains.every((entry) => entry.reachable);
     return { ready, database, chains, draining: this.draining };
-  }
-}
-
-/** A read that the database did not answer is 503, not a mistake of ours. */
-async function reading<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof FencepostError) throw error;
-    throw unavailable("the database does not answer", error);
   }
 }

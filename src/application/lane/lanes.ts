@@ -6,7 +6,7 @@ import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
+import { type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { Acquisition, LeaseStore } from "../../ports/lease-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -35,6 +35,8 @@ export interface LanesPorts {
 type Held = Extract<Acquisition, { fence: Fence }>;
 
 const RESUME_AT_ONCE = 8;
+const BUSY_TRIES = 5;
+const BUSY_PAUSE_MS = 50;
 
 export class Lanes {
   private readonly ports: LanesPorts;
@@ -193,7 +195,7 @@ export class Lanes {
     try {
       // Writes of an earlier reading of this lane must be over before it is read again.
       await this.ports.writer.idle(lane);
-      const acquisition = await obtain();
+      const acquisition = await this.patiently(obtain);
       this.report(lane, acquisition);
       if (acquisition.result === "notLeader") throw notLeader(acquisition.owner.url || null);
       await this.ports.failpoint("lease.acquired");
@@ -204,8 +206,20 @@ export class Lanes {
     }
   }
 
+  /** A lock or statement timeout has changed nothing: worth another try before a caller hears of it. */
+  private async patiently<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable && error.busy) || tries >= BUSY_TRIES) throw error;
+        await this.ports.clock.sleep(BUSY_PAUSE_MS);
+      }
+    }
+  }
+
   private async load({ fence }: Held): Promise<OwnedLane> {
-    const snapshot = await this.ports.store.loadLane(fence);
+    const snapshot = await this.patiently(() => this.ports.store.loadLane(fence));
     if (snapshot === null) throw notLeader(null);
     if (this.closedBecause !== null) throw unavailable(this.closedBecause);
     if (fence.instanceId !== this.ports.lease.instanceId) throw unavailable("the instance ended meanwhile");
