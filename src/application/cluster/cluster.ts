@@ -12,7 +12,7 @@ import type { Peers } from "../../ports/peers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import { Membership } from "./membership.ts";
-import { outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
+import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
 export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
   readonly store: LeaseStore;
@@ -49,6 +49,7 @@ export class Cluster {
       selfId: () => ports.lease.instanceId(),
       holds: (lane) => ports.lanes().holds(lane),
       canServe: (lane) => this.canServe(lane),
+      hasKey: (lane) => this.hasKey(lane),
     });
   }
 
@@ -104,14 +105,20 @@ export class Cluster {
   /** What a create is told where this node cannot act for the lane. */
   refusal(lane: Lane): FencepostError {
     const favourite = this.membership.favourite(lane);
-    if (favourite === null || favourite.instanceId === this.ports.lease.instanceId()) return unknownSigner(lane);
+    if (favourite === null || favourite.instanceId === this.ports.lease.instanceId()) {
+      return this.hasKey(lane) ? betweenOwners() : unknownSigner(lane);
+    }
     if (!isReachable(favourite)) return outOfReach();
     const detail = `the node at ${favourite.url} acts for this signer`;
     return new FencepostError("NOT_LEADER", detail, { ownerUrl: favourite.url, retryAfterSeconds: 1 });
   }
 
   private canServe(lane: Lane): boolean {
-    return !this.draining && this.ports.chains.has(lane.chainId) && this.signers.has(lane.signer);
+    return !this.draining && this.hasKey(lane);
+  }
+
+  private hasKey(lane: Lane): boolean {
+    return this.ports.chains.has(lane.chainId) && this.signers.has(lane.signer);
   }
 
   private reachableChains(): readonly number[] {

@@ -28,6 +28,8 @@ export interface RoutePorts {
   readonly holds: (lane: Lane) => boolean;
   /** True where this node may acquire the lane itself. */
   readonly canServe: (lane: Lane) => boolean;
+  /** True where the signer is known here, even while this node takes no lane. */
+  readonly hasKey: (lane: Lane) => boolean;
 }
 
 /** Creates of one lane, and how this node would do them itself. */
@@ -92,7 +94,8 @@ export class Router {
   }
 
   private nobody(lane: Lane): FencepostError {
-    return this.isOutOfReach(lane) ? outOfReach() : unknownSigner(lane);
+    if (this.isOutOfReach(lane)) return outOfReach();
+    return this.ports.hasKey(lane) ? betweenOwners() : unknownSigner(lane);
   }
 
   private async visit(journey: Journey, stop: string): Promise<void> {
@@ -205,6 +208,11 @@ class Journey {
       "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
     return new FencepostError("UNAVAILABLE", detail, { txId, outcome: "unknown", retryAfterSeconds: 1 });
   }
+}
+
+/** The signer is known, and right now nobody may act for it: the node that could is leaving, or takes it up in a moment. */
+export function betweenOwners(): FencepostError {
+  return unavailable("this signer is between two owners; nothing was accepted");
 }
 
 export function unknownSigner(lane: Lane): FencepostError {
