@@ -148,10 +148,35 @@ describe("two nodes on one signer", () => {
     expect(stored).toHaveLength(count);
     expect(taken.nonce).toBeGreaterThan(100);
     expect(await metric(owner, "fencepost_lease_held")).toBe(0);
-    const late = await database.query(
-      "SELECT 1 FROM fencepost.history h JOIN fencepost.history o USING (tx_id) WHERE h.ordinal > o.ordinal AND h.token < o.token",
+  });
+
+  it("an owner that is wide awake and believes in its lease is fenced all the same, once it is declared dead", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    // Its heart beats so slowly that the other, by its own patience, sees it stand still. Nothing stops it but the fence.
+    const owner = await nodes.start(simulated.url, {
+      FENCEPOST_LEASE_DURATION: "5m",
+      FENCEPOST_LEASE_RENEW_INTERVAL: "2m",
+      FENCEPOST_IN_FLIGHT_WINDOW: "512",
+    });
+    const caller = new PersistentCaller(() => owner.client);
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 6, batch: 10 });
+    const other = await nodes.start(simulated.url, SHORT_LEASE);
+    const onOther = new PersistentCaller(() => other.client);
+    await onOther.sendBatch(range(20).map((index) => pricedTransfer(index, "other")));
+    await waitUntil(
+      async () => (await metric(owner, "fencepost_lease_fenced_total")) > 0,
+      "a write of the old owner was refused",
     );
-    expect(late, "no write of the old term behind one of the new").toEqual([]);
+    caller.current = () => other.client;
+    await load.stop();
+    const count = load.accepted.length + 20;
+    await untilSettled(database, count);
+    await auditOf(database, simulated);
+    expect(await ownerOf(database)).toBe(other.nodeId);
+    expect(other.stderr()).toContain("stood-still");
   });
 
   it("owners that come and go, asked in turn: each request once, nonces without a gap", async ({

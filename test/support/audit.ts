@@ -133,6 +133,7 @@ export async function audit({ database, rpcUrl, witnessed = [] }: AuditSubject):
   const stored = await storedTransactions(database);
   const completions = await storedCompletions(database);
   const mined = await minedTransactions(rpcUrl);
+  expect(await lateWrites(database), "I2: writes of an older term behind a takeover").toEqual([]);
   checkNonces(stored);
   checkRequestIds(stored);
   checkChain(stored, mined);
@@ -143,6 +144,15 @@ export async function audit({ database, rpcUrl, witnessed = [] }: AuditSubject):
     "I6: on the wire, not in the database",
   ).toEqual([]);
   return { stored, mined, completions };
+}
+
+/** A takeover waits for open writes and notes its time after that: whatever bears a later one came through the fence. */
+function lateWrites(database: Database): Promise<readonly unknown[]> {
+  return database.query(`
+    SELECT h.tx_id, h.event, h.token, l.token AS current, h.last_at, l.acquired_at
+    FROM fencepost.history h JOIN fencepost.transaction t USING (tx_id)
+    JOIN fencepost.lane l ON l.chain_id = t.chain_id AND l.signer = t.signer
+    WHERE h.token < l.token AND h.last_at > l.acquired_at`);
 }
 
 function checkNonces(stored: readonly StoredTransaction[]): void {

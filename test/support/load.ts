@@ -23,7 +23,8 @@ export function startLoad({ caller, request, workers, batch }: LoadOptions): Loa
   let wanted = true;
   const work = async (worker: number): Promise<void> => {
     while (wanted) {
-      if (worker % 3 === 0) accepted.push(...(await caller.sendBatch(Array.from({ length: batch }, () => request(index++)))));
+      if (worker % 3 === 0)
+        accepted.push(...(await caller.sendBatch(Array.from({ length: batch }, () => request(index++)))));
       else accepted.push(await caller.send(request(index++)));
     }
   };

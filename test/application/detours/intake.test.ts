@@ -1,0 +1,191 @@
+import { describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { takeIntake } from "../../../src/application/detours/intake.ts";
+import { normalise } from "../../../src/application/stages/1-create/normalise.ts";
+import type { ExistingTransaction, IntakeRow, LaneWrite } from "../../../src/ports/lane-store.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { createStageBench, type StageBench } from "../../support/stage-bench.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, TO, transfer } from "../../support/world.ts";
+
+const entropy = createSeededEntropy(21);
+const BARE = { to: TO, value: 1 };
+
+function row(intakeId: number, overrides: Parameters<typeof transfer>[0] = {}): IntakeRow {
+  const ports = { codec: createCodec(), entropy, chainIds: [CHAIN_ID] };
+  return { intakeId, intent: normalise(ports, transfer(overrides)) };
+}
+
+async function ready(): Promise<StageBench> {
+  const bench = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
+  bench.lane.nonceCheckedAtMs = 0;
+  bench.simulated.mine(3);
+  await bench.context.follower.advance();
+  return bench;
+}
+
+async function take(bench: StageBench, ...rows: readonly IntakeRow[]): Promise<boolean> {
+  bench.rows.intake = rows;
+  return (await takeIntake(bench.ports, [bench.lane])).length > 0;
+}
+
+function intakeIds(writes: readonly LaneWrite[]): readonly (number | undefined)[] {
+  return writes.flatMap((write) => (write.kind === "allocate" ? write.items.map(({ intakeId }) => intakeId) : []));
+}
+
+function fates(writes: readonly LaneWrite[]): readonly unknown[] {
+  return writes.flatMap((write) => (write.kind === "settleIntake" ? write.fates : []));
+}
+
+function existing({ intent }: IntakeRow, overrides: Partial<ExistingTransaction> = {}): ExistingTransaction {
+  const { lane, requestId, fingerprint } = intent;
+  return { txId: "the first", lane, requestId, nonce: 1, state: "TRACKING", fingerprint, ...overrides };
+}
+
+describe("rows of the intake table", () => {
+  it("are allocated in call order, each with the row it consumes", async () => {
+    const bench = await ready();
+    expect(await take(bench, row(4), row(7), row(9))).toBe(false);
+    expect(intakeIds(bench.writes)).toEqual([4, 7, 9]);
+    expect(fates(bench.writes)).toEqual([]);
+    expect(bench.lane.toSign(64, 10).length).toBe(3);
+  });
+
+  it("that are none cost no write", async () => {
+    const bench = await ready();
+    await take(bench);
+    expect(bench.writes).toEqual([]);
+  });
+
+  it("that would be refused are settled with the reason, and those behind go on", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    await take(bench, row(1, { payload: BARE }), row(2, { payload: { ...BARE, to: SIGNER } }));
+    expect(intakeIds(bench.writes)).toEqual([2]);
+    expect(fates(bench.writes)).toEqual([
+      { intakeId: 1, fate: "refused", event: "refuse", reason: "the call would revert" },
+    ]);
+    expect(bench.control.feedGrew).toBe(1);
+  });
+
+  it("that need the chain while it is away stop their lane: nothing overtakes", async () => {
+    const bench = await ready();
+    bench.faults.inject({ kind: "unavailable" });
+    await take(bench, row(1), row(2, { payload: BARE }), row(3));
+    expect(intakeIds(bench.writes)).toEqual([1]);
+    expect(fates(bench.writes)).toEqual([]);
+  });
+
+  it("that depend on what is pending wait for it, and so do those behind", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    bench.lane.creating = 1;
+    await take(bench, row(1, { payload: BARE }), row(2, { payload: { ...BARE, to: SIGNER } }));
+    expect(bench.writes).toEqual([]);
+  });
+
+  it("before which another of the same page stands count it as pending", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    await take(bench, row(1, { payload: { ...BARE, to: SIGNER } }), row(2, { payload: BARE }));
+    expect(intakeIds(bench.writes)).toEqual([1]);
+    expect(fates(bench.writes)).toEqual([]);
+  });
+
+  it("fail loudly for a mistake of ours", async () => {
+    const bench = await ready();
+    Object.assign(bench.context, { price: () => Promise.reject(new TypeError("a mistake of ours")) });
+    await expect(take(bench, row(1, { payload: BARE }))).rejects.toThrow(TypeError);
+  });
+});
+
+describe("a request id that exists", () => {
+  it("with the same payload makes the row another name of it, with another it is refused", async () => {
+    const bench = await ready();
+    const [same, other] = [row(1, { requestId: "r" }), row(2, { requestId: "r" })];
+    bench.control.answer = (write) =>
+      write.kind === "allocate"
+        ? {
+            status: "allocated",
+            cursor: 100,
+            items: [
+              { fate: "duplicate", existing: existing(same), samePayload: true },
+              { fate: "duplicate", existing: existing(other), samePayload: false },
+            ],
+          }
+        : { status: "done" };
+    await take(bench, same, other);
+    expect(fates(bench.writes)).toMatchObject([
+      { intakeId: 1, fate: "alias", of: "the first" },
+      { intakeId: 2, fate: "refused", event: "refuseReusedRequestId" },
+    ]);
+  });
+
+  it.each([
+    ["with the same payload", {}, { fate: "alias", of: "the first" }],
+    ["with another payload", { fingerprint: "0x01" } as const, { event: "refuseReusedRequestId" }],
+    ["only as an intake row itself", { state: "CREATED" } as const, { event: "refuse" }],
+  ])("%s is looked for before any refusal", async (_, overrides, expected) => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    const refused = row(1, { requestId: "r", payload: BARE });
+    bench.rows.existing = [existing(refused, overrides)];
+    await take(bench, refused);
+    expect(fates(bench.writes)).toMatchObject([expected]);
+  });
+
+  it("is its own", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    const refused = row(1, { requestId: "r", payload: BARE });
+    bench.rows.existing = [existing(refused, { txId: refused.intent.txId })];
+    await take(bench, refused);
+    expect(fates(bench.writes)).toMatchObject([{ event: "refuse" }]);
+    const nameless = row(2, { requestId: null, payload: BARE });
+    await take(bench, nameless);
+    expect(fates(bench.writes)).toMatchObject([{ event: "refuse" }, { intakeId: 2, event: "refuse" }]);
+  });
+
+  it("and a row that the database cannot hold is refused", async () => {
+    const bench = await ready();
+    bench.control.answer = (write) =>
+      write.kind === "allocate"
+        ? { status: "allocated", cursor: 100, items: [{ fate: "refused", detail: "poison" }] }
+        : { status: "done" };
+    const poison = row(1);
+    await take(bench, poison);
+    expect(fates(bench.writes)).toEqual([
+      { intakeId: 1, fate: "refused", event: "refuse", reason: `the database cannot store ${poison.intent.txId}` },
+    ]);
+  });
+});
+
+describe("a lane that is lost", () => {
+  it("settles nothing more, and does not ask for more", async () => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    bench.control.meanwhile = () => bench.lane.stop();
+    const rows = Array.from({ length: 200 }, (_, n) => row(n, { payload: { ...BARE, to: n === 0 ? TO : SIGNER } }));
+    expect(await take(bench, ...rows)).toBe(false);
+    expect(fates(bench.writes)).toEqual([]);
+    bench.control.answer = () => ({ status: "fenced" });
+    expect(await take(bench, ...rows)).toBe(false);
+  });
+});
+
+describe("a full page", () => {
+  const full = (overrides: Parameters<typeof transfer>[0] = {}): readonly IntakeRow[] =>
+    Array.from({ length: 200 }, (_, n) => row(n, overrides));
+
+  it("is followed by another look, where it was taken", async () => {
+    expect(await take(await ready(), ...full())).toBe(true);
+  });
+
+  it("of a lane that waits is not asked for again, and the others' rows come next", async () => {
+    const bench = await ready();
+    bench.faults.inject({ kind: "unavailable" });
+    const other = createStageBench({ cursor: 5 }).lane;
+    Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
+    bench.rows.intake = full({ payload: BARE });
+    expect(await takeIntake(bench.ports, [bench.lane, other])).toEqual([other]);
+  });
+});

@@ -1,0 +1,253 @@
+import { describe, expect, it } from "vitest";
+import { createCodec } from "../../../../src/adapters/evm/codec.ts";
+import type { CreateRequest } from "../../../../src/application/api.ts";
+import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
+import { type CreatePorts, create } from "../../../../src/application/stages/1-create/create.ts";
+import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
+import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
+import { type ExistingTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
+import { createOwnedLane } from "../../../support/chain-bench.ts";
+import { applied, createStageBench, type StageBench } from "../../../support/stage-bench.ts";
+import { CHAIN_ID, SIGNER, TO, transfer } from "../../../support/world.ts";
+
+interface Bench extends StageBench {
+  readonly createPorts: CreatePorts;
+  /** How often the lane was asked for. */
+  owned: number;
+  own: () => Promise<OwnedLane>;
+}
+
+function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
+  const stage = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
+  stage.lane.nonceCheckedAtMs = 0;
+  const made: Bench = { ...stage, owned: 0, own: async () => stage.lane, createPorts: {} as CreatePorts };
+  const own = (): Promise<OwnedLane> => {
+    made.owned++;
+    return made.own();
+  };
+  const createPorts: CreatePorts = {
+    ...stage.ports,
+    intents: { codec: createCodec(), entropy: stage.ports.entropy, chainIds: [CHAIN_ID] },
+    requestIds: new RequestIds(stage.ports.store),
+    lanes: { own },
+    admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
+  };
+  return Object.assign(made, { createPorts });
+}
+
+async function ask(made: Bench, ...requests: readonly CreateRequest[]) {
+  const work = create(made.createPorts, requests);
+  await made.clock.advance(1_000);
+  return work;
+}
+
+function labels(made: Bench): readonly string[] {
+  return made.telemetry.of("create.answered").map(({ result }) => result);
+}
+
+function existing(requestId: string, fingerprint: `0x${string}`): ExistingTransaction {
+  return {
+    txId: "the first",
+    lane: { chainId: CHAIN_ID, signer: SIGNER },
+    requestId,
+    nonce: 7,
+    state: "TRACKING",
+    fingerprint,
+  };
+}
+
+describe("answers", () => {
+  it("come in order, each its own, and are counted by what they are", async () => {
+    const made = bench();
+    const results = await ask(made, transfer(), { signer: "nobody" }, transfer({ requestId: null }), transfer());
+    expect(results).toMatchObject([
+      { nonce: 100 },
+      { code: "INVALID_REQUEST" },
+      { nonce: 101, requestId: null },
+      { nonce: 102 },
+    ]);
+    expect(labels(made)).toEqual(["created", "invalid", "created", "created"]);
+    expect(made.lane.creating).toBe(0);
+    expect(made.createPorts.admission.underWay).toBe(0);
+  });
+
+  it("to nothing are none", async () => {
+    expect(await ask(bench())).toEqual([]);
+  });
+
+  it("to a lane that cannot be had are what that said", async () => {
+    const made = bench();
+    made.own = () => Promise.reject(new FencepostError("NOT_LEADER", "ask node 2", { ownerUrl: "http://2" }));
+    expect(await ask(made, transfer(), transfer())).toMatchObject([{ code: "NOT_LEADER" }, { code: "NOT_LEADER" }]);
+    made.own = () => Promise.reject(unavailable("away"));
+    await ask(made, transfer());
+    made.own = () => Promise.reject(new FencepostError("UNKNOWN_SIGNER", "who?"));
+    await ask(made, transfer());
+    expect(labels(made)).toEqual(["notLeader", "notLeader", "unavailable", "rejected"]);
+  });
+
+  it("where the lane has no cursor yet, or the database cannot hold it, say so", async () => {
+    const made = bench();
+    made.control.answer = () => ({
+      status: "allocated",
+      items: [{ fate: "noCursor" }, { fate: "refused", detail: "too long" }],
+      cursor: 0,
+    });
+    expect(await ask(made, transfer(), transfer())).toMatchObject([
+      { code: "UNAVAILABLE" },
+      { code: "INVALID_REQUEST", message: "the database cannot store this request: too long" },
+    ]);
+  });
+
+  it("where nobody knows name the transaction to ask for", async () => {
+    const made = bench();
+    made.control.answer = () => new OutcomeUnknown("the connection died");
+    const [answer] = await ask(made, transfer());
+    expect(answer).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: expect.any(String) } });
+    expect(labels(made)).toEqual(["unknown"]);
+  });
+
+  it("a mistake of ours in one request is not hidden as somebody else's", async () => {
+    const made = bench();
+    const codec = {
+      ...createCodec(),
+      parseAddress: () => {
+        throw new RangeError("oh");
+      },
+    };
+    const ports = { ...made.createPorts, intents: { ...made.createPorts.intents, codec } };
+    await expect(create(ports, [transfer()])).rejects.toThrow(RangeError);
+  });
+});
+
+describe("a request id that exists", () => {
+  it("is answered with its transaction before anything is asked of the chain", async () => {
+    const made = bench();
+    const [first] = await ask(made, transfer({ requestId: "r" }));
+    const print = made.writes[0]?.kind === "allocate" ? made.writes[0].items[0]?.intent.fingerprint : undefined;
+    made.rows.existing = [existing("r", print as `0x${string}`)];
+    made.faults.inject({ kind: "unavailable" });
+    const [again, reused] = await ask(
+      made,
+      transfer({ requestId: "r" }),
+      transfer({ requestId: "r", payload: { to: TO, value: 9 } }),
+    );
+    expect(first).toMatchObject({ outcome: "created" });
+    expect(again).toMatchObject({ outcome: "existing", txId: "the first", nonce: 7, state: "TRACKING" });
+    expect(reused).toMatchObject({ code: "REQUEST_ID_REUSED", extras: { txId: "the first" } });
+    expect(made.writes.length).toBe(1);
+    expect(labels(made)).toEqual(["created", "duplicate", "reused"]);
+  });
+
+  it("is found by the allocation at the latest", async () => {
+    const made = bench();
+    const duplicate = { fate: "duplicate", existing: existing("r", "0x"), samePayload: true } as const;
+    made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 8 });
+    expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ outcome: "existing", nonce: 7 }]);
+  });
+
+  it("wins over a refusal that was found meanwhile", async () => {
+    const made = bench();
+    made.simulated.revertCallsTo(TO, "0x");
+    let looks = 0;
+    Object.assign(made.ports.store, {
+      findByRequestIds: async (_: unknown, ids: readonly string[]) =>
+        ++looks === 1 ? [] : ids.map((id) => existing(id, "0x")),
+    });
+    expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ code: "REQUEST_ID_REUSED" }]);
+    expect(looks).toBe(2);
+  });
+
+  it("that cannot be looked up is 503, and nothing is accepted", async () => {
+    const made = bench();
+    Object.assign(made.ports.store, { findByRequestIds: () => Promise.reject(new StoreUnavailable("away")) });
+    expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ code: "UNAVAILABLE" }]);
+    expect(made.writes).toEqual([]);
+  });
+});
+
+describe("a lane that is lost while its creates wait", () => {
+  it("is acquired once more: nothing had been consumed", async () => {
+    const made = bench();
+    const again = createOwnedLane({ cursor: 100 }, made.context);
+    made.own = async () => (made.owned === 1 ? made.lane : again);
+    let writes = 0;
+    made.control.answer = (write) => (++writes === 1 ? { status: "fenced" } : applied(write));
+    expect(await ask(made, transfer())).toMatchObject([{ outcome: "created" }]);
+    expect(made.owned).toBe(2);
+    expect(again.toSign(64, 10).length).toBe(1);
+  });
+
+  it("twice is somebody else's by now", async () => {
+    const made = bench();
+    made.control.answer = () => ({ status: "fenced" });
+    expect(await ask(made, transfer())).toMatchObject([{ code: "NOT_LEADER", extras: { ownerUrl: null } }]);
+    expect(made.writes.length).toBe(2);
+  });
+
+  it("and held by another node is told with its address", async () => {
+    const made = bench();
+    made.own = async () => {
+      if (made.owned > 1) throw new FencepostError("NOT_LEADER", "node 2", { ownerUrl: "http://2" });
+      return made.lane;
+    };
+    made.control.answer = () => ({ status: "fenced" });
+    expect(await ask(made, transfer())).toMatchObject([{ code: "NOT_LEADER", extras: { ownerUrl: "http://2" } }]);
+  });
+});
+
+describe("bounded queues", () => {
+  it("of the lane let in what fits, and tell the rest to come back", async () => {
+    const made = bench({ perLane: 2 });
+    const results = await ask(made, transfer(), transfer(), transfer());
+    expect(results).toMatchObject([
+      { nonce: 100 },
+      { nonce: 101 },
+      { code: "QUEUE_FULL", extras: { retryAfterSeconds: 1 } },
+    ]);
+    expect(labels(made)).toEqual(["created", "created", "queueFull"]);
+    expect(await ask(made, transfer())).toMatchObject([{ outcome: "created" }]);
+  });
+
+  it("of the lane count what others have under way", async () => {
+    const made = bench({ perLane: 3 });
+    made.lane.creating = 2;
+    expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
+    made.lane.creating = 5;
+    expect(await ask(made, transfer())).toMatchObject([{ code: "QUEUE_FULL" }]);
+  });
+
+  it("of the node count every lane's", async () => {
+    const made = bench({ perNode: 3 });
+    made.createPorts.admission.underWay = 2;
+    expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
+    expect(made.createPorts.admission.underWay).toBe(2);
+  });
+
+  it("are left again by what failed", async () => {
+    const made = bench();
+    made.control.answer = () => new StoreUnavailable("away");
+    expect(await ask(made, transfer(), transfer())).toMatchObject([{ code: "UNAVAILABLE" }, { code: "UNAVAILABLE" }]);
+    expect([made.lane.creating, made.createPorts.admission.underWay]).toEqual([0, 0]);
+  });
+});
+
+describe("what stands before a create", () => {
+  const broke = { to: TO, value: "1", gas: 21_000, gasPrice: "2000000000" };
+
+  it("in the same batch makes a later one's lack of funds nobody's business yet", async () => {
+    const made = bench();
+    made.simulated.setBalance(SIGNER, 0n);
+    expect(await ask(made, transfer({ payload: broke }), transfer({ payload: broke }))).toMatchObject([
+      { code: "SUBMISSION_REJECTED" },
+      { outcome: "created" },
+    ]);
+  });
+
+  it("on the lane does so for the first too", async () => {
+    const made = bench();
+    made.simulated.setBalance(SIGNER, 0n);
+    made.lane.creating = 1;
+    expect(await ask(made, transfer({ payload: broke }))).toMatchObject([{ outcome: "created" }]);
+  });
+});

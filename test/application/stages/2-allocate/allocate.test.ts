@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { createCodec } from "../../../../src/adapters/evm/codec.ts";
+import { normalise } from "../../../../src/application/stages/1-create/normalise.ts";
+import { allocate } from "../../../../src/application/stages/2-allocate/allocate.ts";
+import { type NewTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
+import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
+import { createStageBench, type StageBench } from "../../../support/stage-bench.ts";
+import { CHAIN_ID, transfer } from "../../../support/world.ts";
+
+const entropy = createSeededEntropy(8);
+
+function items(count: number): readonly NewTransaction[] {
+  const ports = { codec: createCodec(), entropy, chainIds: [CHAIN_ID] };
+  return Array.from({ length: count }, () => ({ intent: { ...normalise(ports, transfer()), gas: 21_000n } }));
+}
+
+async function run(bench: StageBench, count = 2): Promise<unknown> {
+  const asked = allocate(bench.ports, bench.context, { lane: bench.lane, items: items(count) }).catch((error) => error);
+  await bench.clock.advance(1_000);
+  return asked;
+}
+
+describe("an allocation", () => {
+  it("is written under the lane's fence, then queued to be signed, in order", async () => {
+    const bench = createStageBench({ cursor: 100 });
+    const fates = await run(bench);
+    expect(fates).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
+    expect(bench.writes).toMatchObject([{ kind: "allocate", fence: bench.lane.fence, floor: null }]);
+    expect(bench.lane.cursor).toBe(102);
+    expect(bench.lane.toSign(64, 10).map(({ nonce }) => nonce)).toEqual([100, 101]);
+    expect(bench.telemetry.of("nonce.allocated")).toMatchObject([{ first: 100, count: 2 }]);
+    expect(bench.telemetry.of("tx.transition").map(({ event, nonce }) => [event, nonce])).toEqual([
+      ["allocate", 100],
+      ["allocate", 101],
+    ]);
+    expect(bench.passed).toEqual(["allocate.committed"]);
+  });
+
+  it("of a new lane brings the chain's count", async () => {
+    const bench = createStageBench();
+    await run(bench);
+    expect(bench.writes).toMatchObject([{ floor: 0 }]);
+  });
+
+  it("queues only what was created", async () => {
+    const bench = createStageBench({ cursor: 5 });
+    const existing = {
+      txId: "x",
+      lane: bench.lane.lane,
+      requestId: "r",
+      nonce: 1,
+      state: "CONFIRMED",
+      fingerprint: "0x",
+    } as const;
+    const duplicate = { fate: "duplicate", existing, samePayload: true } as const;
+    bench.control.answer = () => ({ status: "allocated", items: [duplicate, { fate: "noCursor" }], cursor: 5 });
+    expect(await run(bench)).toEqual([duplicate, { fate: "noCursor" }]);
+    expect(bench.lane.hasUnmined()).toBe(false);
+    expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
+  });
+
+  it("never moves the cursor it remembers back", async () => {
+    const bench = createStageBench({ cursor: 500 });
+    await run(bench);
+    expect(bench.lane.cursor).toBe(500);
+  });
+});
+
+describe("a lane that stopped", () => {
+  it("while the chain was asked gets no write: its next reading may be under way", async () => {
+    const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
+    bench.faults.lieAboutNonce((honest) => {
+      bench.lane.stop();
+      return honest;
+    });
+    expect(await run(bench)).toBe("fenced");
+    expect(bench.writes).toEqual([]);
+  });
+
+  it("while the write was on its way keeps nothing: what was created is read again with it", async () => {
+    const bench = createStageBench({ cursor: 5 });
+    bench.control.meanwhile = () => bench.lane.stop();
+    expect(await run(bench)).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
+    expect(bench.lane.toSign(64, 10)).toEqual([]);
+    expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
+  });
+
+  it("because it was fenced consumed nothing", async () => {
+    const bench = createStageBench({ cursor: 5 });
+    bench.control.answer = () => ({ status: "fenced" });
+    expect(await run(bench)).toBe("fenced");
+    expect([bench.lane.cursor, bench.passed]).toEqual([5, []]);
+  });
+});
+
+describe("a write that fails", () => {
+  it("is 503 with nothing accepted, and what was known of the chain's count is asked again", async () => {
+    const bench = createStageBench({ cursor: 5 });
+    await run(bench);
+    expect(bench.lane.nonceCheckedAtMs).not.toBeNull();
+    bench.control.answer = () => new StoreUnavailable("away");
+    expect(await run(bench)).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
+    expect(bench.lane.nonceCheckedAtMs).toBeNull();
+    expect(bench.reloads).toEqual([]);
+  });
+
+  it("and nobody knows is told as that, and the lane is read again: the rows may be there", async () => {
+    const bench = createStageBench({ cursor: 5 });
+    bench.control.answer = () => new OutcomeUnknown("the connection died");
+    expect(await run(bench)).toBeInstanceOf(OutcomeUnknown);
+    expect(bench.reloads.length).toBe(1);
+  });
+});

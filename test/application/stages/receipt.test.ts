@@ -1,0 +1,237 @@
+import { describe, expect, it } from "vitest";
+import { LONG_AGO, RECEIPT_OWED, type Tracked } from "../../../src/application/lane/owned-lane.ts";
+import { canonicalHashes, receiptsOfBlocks, staleReceipts } from "../../../src/application/stages/5-receipt/receipt.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Block } from "../../../src/ports/chain.ts";
+import { hashNumber } from "../../support/naive-chain.ts";
+import { createStageBench, due, eventsOf, receiptOf, type StageBench } from "../../support/stage-bench.ts";
+
+async function at(height: number, nonces: readonly number[] = [1]): Promise<StageBench> {
+  const bench = createStageBench({}, { settings: { staleReceiptTimeoutMs: 1_000 } });
+  bench.simulated.mine(height);
+  await bench.context.follower.advance();
+  for (const nonce of nonces) bench.lane.track(due(nonce));
+  return bench;
+}
+
+/** The head as if it held these transactions. */
+function holding(bench: StageBench, ...nonces: readonly number[]): Block {
+  return { ...(bench.context.follower.head as Block), transactionHashes: [hashNumber(999), ...nonces.map(hashNumber)] };
+}
+
+function answering(bench: StageBench, receipts: () => readonly (Receipt | null)[]): { asked: number } {
+  const counter = { asked: 0 };
+  const answer = async (): Promise<readonly (Receipt | null)[]> => {
+    counter.asked++;
+    return receipts();
+  };
+  Object.assign(bench.chain, { receiptsInBlock: answer, receipts: answer });
+  return counter;
+}
+
+function tx(bench: StageBench, nonce: number): Tracked {
+  return (bench.lane.unmined.get(nonce) ?? bench.lane.mined.get(nonce)) as Tracked;
+}
+
+describe("a new block", () => {
+  it("gives its receipts to what is tracked, in one write per lane", async () => {
+    const bench = await at(5, [1, 2, 3]);
+    const block = holding(bench, 1, 2);
+    answering(bench, () => [receiptOf(1, block), receiptOf(2, block)]);
+    expect(await receiptsOfBlocks(bench.ports, bench.context, [block])).toEqual([]);
+    expect(bench.writes).toMatchObject([
+      { items: [{ event: "mine", receipt: { blockHash: block.hash } }, { event: "mine" }] },
+    ]);
+    expect([[...bench.lane.mined.keys()], [...bench.lane.unmined.keys()]]).toEqual([[1, 2], [3]]);
+    expect(bench.passed).toEqual(["receipt.found", "receipt.committed"]);
+  });
+
+  it("that holds nothing of ours costs no question", async () => {
+    const bench = await at(5);
+    const counter = answering(bench, () => []);
+    expect(await receiptsOfBlocks(bench.ports, bench.context, [holding(bench)])).toEqual([]);
+    expect(counter.asked).toBe(0);
+  });
+
+  it("whose receipts cannot be had, or not all of them, is owed; others are not held up", async () => {
+    const bench = await at(5, [1, 2]);
+    const [good, bad] = [holding(bench, 1), holding(bench, 2)];
+    Object.assign(bench.chain, {
+      receiptsInBlock: async (block: Block) => {
+        if (block === bad) throw new Error("away");
+        return [receiptOf(1, block)];
+      },
+    });
+    expect(await receiptsOfBlocks(bench.ports, bench.context, [bad, good])).toEqual([bad]);
+    expect(eventsOf(bench.writes)).toEqual(["mine tx 1"]);
+    Object.assign(bench.chain, { receiptsInBlock: async () => [] });
+    expect(await receiptsOfBlocks(bench.ports, bench.context, [bad])).toEqual([bad]);
+    expect(bench.telemetry.of("receipt.checked").map(({ result }) => result)).toEqual(["error", "found", "found"]);
+  });
+
+  it("that left the chain while it was asked about counts for nothing", async () => {
+    const bench = await at(5);
+    const block = holding(bench, 1);
+    Object.assign(bench.chain, {
+      receiptsInBlock: async () => {
+        bench.simulated.reorg(1);
+        await bench.context.follower.advance();
+        return [receiptOf(1, block)];
+      },
+    });
+    await receiptsOfBlocks(bench.ports, bench.context, [block]);
+    expect(bench.writes).toEqual([]);
+    expect(tx(bench, 1).receipt).toBeNull();
+  });
+
+  it("for which the node shows another block's receipts is not believed", async () => {
+    const bench = await at(5);
+    const block = holding(bench, 1);
+    answering(bench, () => [receiptOf(1, { number: block.number, hash: hashNumber(77) })]);
+    await receiptsOfBlocks(bench.ports, bench.context, [block]);
+    expect(bench.writes).toEqual([]);
+  });
+
+  it("whose transaction has a receipt already does not give it another", async () => {
+    const bench = await at(5);
+    const block = holding(bench, 1);
+    bench.lane.mine(tx(bench, 1), receiptOf(1, { number: 3, hash: hashNumber(3) }));
+    answering(bench, () => [receiptOf(1, block)]);
+    await receiptsOfBlocks(bench.ports, bench.context, [block]);
+    expect(bench.writes).toEqual([]);
+    expect(tx(bench, 1).receipt?.blockNumber).toBe(3);
+  });
+
+  it("is nothing to a lane that stopped while it was asked about", async () => {
+    const bench = await at(5);
+    const block = holding(bench, 1);
+    const indexed = [...bench.context.hashes];
+    answering(bench, () => {
+      bench.lane.stop();
+      for (const [hash, entry] of indexed) bench.context.hashes.set(hash, entry);
+      return [receiptOf(1, block)];
+    });
+    await receiptsOfBlocks(bench.ports, bench.context, [block]);
+    expect(bench.writes).toEqual([]);
+  });
+
+  it("is asked about by so many at once and no more", async () => {
+    const bench = createStageBench({}, { settings: { receiptWorkers: 3 } });
+    bench.simulated.mine(20);
+    await bench.context.follower.advance();
+    for (let nonce = 0; nonce < 10; nonce++) bench.lane.track(due(nonce));
+    let [open, most] = [0, 0];
+    Object.assign(bench.chain, {
+      receiptsInBlock: async () => {
+        most = Math.max(most, ++open);
+        await bench.clock.sleep(1);
+        open--;
+        return [];
+      },
+    });
+    const blocks = Array.from({ length: 10 }, (_, nonce) => holding(bench, nonce));
+    const work = receiptsOfBlocks(bench.ports, bench.context, blocks);
+    await bench.clock.advance(100);
+    expect((await work).length).toBe(10);
+    expect(most).toBe(3);
+  });
+});
+
+describe("a look by hash", () => {
+  it("is for what owes one, and for what has waited too long, the longest first", async () => {
+    const bench = await at(5, [1, 2, 3, 4]);
+    await bench.clock.advance(5_000);
+    Object.assign(tx(bench, 1), { receiptCheckedAtMs: 4_500 });
+    Object.assign(tx(bench, 2), { receiptCheckedAtMs: 4_000 });
+    Object.assign(tx(bench, 3), { receiptCheckedAtMs: RECEIPT_OWED });
+    Object.assign(tx(bench, 4), { receiptCheckedAtMs: LONG_AGO });
+    const asked: unknown[] = [];
+    Object.assign(bench.chain, {
+      receipts: async (hashes: readonly string[]) => {
+        asked.push(...hashes);
+        return hashes.map(() => null);
+      },
+    });
+    await staleReceipts(bench.ports, bench.context, [bench.lane]);
+    expect(asked).toEqual([3, 4, 2].map(hashNumber));
+    expect([1, 2, 3, 4].map((nonce) => tx(bench, nonce).receiptCheckedAtMs)).toEqual([4_500, 5_000, 5_000, 5_000]);
+    expect(bench.telemetry.of("receipt.checked")).toMatchObject([
+      { result: "found", count: 0 },
+      { result: "notFound", count: 3 },
+    ]);
+  });
+
+  it("goes in pieces of a hundred, and an error ends it: what was not answered is owed still", async () => {
+    const bench = await at(
+      5,
+      Array.from({ length: 250 }, (_, nonce) => nonce),
+    );
+    for (const each of bench.lane.unmined.values()) Object.assign(each, { receiptCheckedAtMs: RECEIPT_OWED });
+    const pieces: number[] = [];
+    Object.assign(bench.chain, {
+      receipts: async (hashes: readonly string[]) => {
+        pieces.push(hashes.length);
+        if (pieces.length === 2) throw new Error("away");
+        return hashes.map(() => null);
+      },
+    });
+    await staleReceipts(bench.ports, bench.context, [bench.lane]);
+    expect(pieces).toEqual([100, 100]);
+    const owed = [...bench.lane.unmined.values()].filter(
+      ({ receiptCheckedAtMs }) => receiptCheckedAtMs === RECEIPT_OWED,
+    );
+    expect(owed.length).toBe(150);
+    await staleReceipts(bench.ports, bench.context, [bench.lane]);
+    expect(pieces).toEqual([100, 100, 100, 50]);
+  });
+
+  it("believes what stands in the window, and nothing of another branch or above it", async () => {
+    const bench = await at(5, [1, 2, 3]);
+    const { window } = bench.context.follower;
+    const canonical = { number: 4, hash: window.hashAt(4) ?? "0x" };
+    for (const each of bench.lane.unmined.values()) Object.assign(each, { receiptCheckedAtMs: RECEIPT_OWED });
+    answering(bench, () => [
+      receiptOf(1, canonical),
+      receiptOf(2, { number: 4, hash: hashNumber(44) }),
+      receiptOf(3, { number: 6, hash: hashNumber(66) }),
+    ]);
+    await staleReceipts(bench.ports, bench.context, [bench.lane]);
+    expect(eventsOf(bench.writes)).toEqual(["mine tx 1"]);
+  });
+
+  it("has the chain's own word for what lies below the window", async () => {
+    const bench = await at(200, [1, 2]);
+    const block = { number: 50, hash: bench.simulated.blocks.byNumber(50)?.hash ?? "0x" } as const;
+    for (const each of bench.lane.unmined.values()) Object.assign(each, { receiptCheckedAtMs: RECEIPT_OWED });
+    answering(bench, () => [receiptOf(1, block), receiptOf(2, { number: 51, hash: hashNumber(51) })]);
+    await staleReceipts(bench.ports, bench.context, [bench.lane]);
+    expect(eventsOf(bench.writes)).toEqual(["mine tx 1"]);
+  });
+
+  it("where that word cannot be had is no look at all", async () => {
+    const bench = await at(200);
+    Object.assign(tx(bench, 1), { receiptCheckedAtMs: RECEIPT_OWED });
+    answering(bench, () => [receiptOf(1, { number: 50, hash: hashNumber(50) })]);
+    bench.faults.inject({ kind: "unavailable" });
+    await staleReceipts(bench.ports, bench.context, [bench.lane]);
+    expect(tx(bench, 1).receiptCheckedAtMs).toBe(RECEIPT_OWED);
+    expect(bench.telemetry.of("receipt.checked")).toMatchObject([{ result: "error" }]);
+  });
+});
+
+describe("canonical hashes", () => {
+  it("come from the window, from the chain below it, and from nowhere above it", async () => {
+    const bench = await at(200);
+    const hashes = await canonicalHashes(bench.context, [199, 10, 10, 205]);
+    expect([...hashes.keys()].toSorted((a, b) => a - b)).toEqual([10, 199]);
+    expect(hashes.get(10)).toBe(bench.simulated.blocks.byNumber(10)?.hash);
+  });
+
+  it("are unknown before anything was seen, and where the node has no such block", async () => {
+    const blind = createStageBench();
+    expect((await canonicalHashes(blind.context, [5])).size).toBe(0);
+    const bench = await at(200);
+    Object.assign(bench.chain, { blocksByNumber: async (numbers: readonly number[]) => numbers.map(() => null) });
+    expect((await canonicalHashes(bench.context, [5])).size).toBe(0);
+  });
+});

@@ -1,0 +1,163 @@
+import { describe, expect, it } from "vitest";
+import { LONG_AGO } from "../../../src/application/lane/owned-lane.ts";
+import { sign } from "../../../src/application/stages/3-sign/sign.ts";
+import type { SignedTransaction } from "../../../src/ports/signer.ts";
+import { allocatedRecord, createStageBench, eventsOf, type StageBench } from "../../support/stage-bench.ts";
+import { TO } from "../../support/world.ts";
+
+const PRICED = { maxFeePerGas: 9n, maxPriorityFeePerGas: 2n };
+
+function run(bench: StageBench): Promise<void> {
+  return sign(bench.ports, bench.context, bench.lane);
+}
+
+function waiting(count: number, payload = PRICED): StageBench {
+  const bench = createStageBench({ cursor: count });
+  bench.lane.enqueue(Array.from({ length: count }, (_, nonce) => allocatedRecord(nonce, payload)));
+  return bench;
+}
+
+describe("signing", () => {
+  it("commits the attempt with its claim, and only then lets it be sent", async () => {
+    const bench = waiting(2);
+    const trackedAtCommit: number[] = [];
+    bench.control.meanwhile = () => void trackedAtCommit.push(bench.lane.unmined.size);
+    await run(bench);
+    expect(trackedAtCommit).toEqual([0]);
+    expect(bench.writes).toMatchObject([
+      {
+        kind: "transition",
+        items: [
+          { event: "sign", to: "TRACKING", subState: "PENDING", claim: { ordinal: 1 }, attempt: { ordinal: 1 } },
+          { event: "sign" },
+        ],
+      },
+    ]);
+    expect([...bench.lane.unmined.keys()]).toEqual([0, 1]);
+    expect(bench.lane.toSend(bench.clock.monotonicMs(), 10).map(({ claimed }) => claimed)).toEqual([true, true]);
+    expect(bench.passed).toEqual(["sign.signed", "sign.committed"]);
+  });
+
+  it("stops at the window, and goes on when it opens", async () => {
+    const bench = createStageBench({ cursor: 9 }, { settings: { inFlightWindow: 4 } });
+    bench.lane.enqueue(Array.from({ length: 9 }, (_, nonce) => allocatedRecord(nonce, PRICED)));
+    await run(bench);
+    expect([...bench.lane.unmined.keys()]).toEqual([0, 1, 2, 3]);
+    for (const nonce of [0, 1]) bench.lane.unmined.delete(nonce);
+    await run(bench);
+    expect([...bench.lane.unmined.keys()]).toEqual([2, 3, 4, 5]);
+  });
+
+  it("reads what waits in the database page by page", async () => {
+    const bench = createStageBench({ cursor: 700, allocated: 700 }, { settings: { inFlightWindow: 1_000 } });
+    bench.rows.allocated = Array.from({ length: 700 }, (_, nonce) => allocatedRecord(nonce, PRICED));
+    await run(bench);
+    expect([...bench.lane.unmined.keys()]).toEqual(Array.from({ length: 700 }, (_, nonce) => nonce));
+    expect(eventsOf(bench.writes).length).toBe(700);
+  });
+
+  it("looks for a receipt upon entry where that is asked for", async () => {
+    const bench = createStageBench({ cursor: 1 }, { settings: { fetchReceiptUponEntry: true } });
+    bench.lane.enqueue([allocatedRecord(0, PRICED)]);
+    await run(bench);
+    expect(bench.lane.unmined.get(0)?.receiptCheckedAtMs).toBe(LONG_AGO);
+  });
+});
+
+describe("nothing is signed", () => {
+  it.each<[string, (bench: StageBench) => void]>([
+    ["on a lane that stopped", ({ lane }) => lane.stop()],
+    ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspended: true })],
+    ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
+    ["where nothing waits", ({ lane }) => lane.signed(2)],
+  ])("%s", async (_, prepare) => {
+    const bench = waiting(2);
+    prepare(bench);
+    await run(bench);
+    expect(bench.writes).toEqual([]);
+    expect(bench.passed).toEqual([]);
+  });
+
+  it("and nothing breaks, while the market cannot be asked; what brings its own price is not affected", async () => {
+    const bench = createStageBench({ cursor: 2 });
+    bench.faults.inject({ kind: "unavailable" });
+    bench.lane.enqueue([allocatedRecord(0), allocatedRecord(1)]);
+    await run(bench);
+    expect(bench.writes).toEqual([]);
+    bench.faults.heal();
+    await run(bench);
+    expect(eventsOf(bench.writes)).toEqual(["sign tx 0", "sign tx 1"]);
+    const priced = waiting(1);
+    priced.faults.inject({ kind: "unavailable" });
+    await run(priced);
+    expect(eventsOf(priced.writes)).toEqual(["sign tx 0"]);
+  });
+
+  it("twice: what was lost after signing is not written", async () => {
+    for (const lose of [
+      (bench: StageBench) => bench.lane.stop(),
+      (bench: StageBench) => void Object.assign(bench.control, { mayAct: false }),
+    ]) {
+      const bench = waiting(2);
+      bench.control.at = () => lose(bench);
+      await run(bench);
+      expect(bench.passed).toEqual(["sign.signed"]);
+      expect(bench.writes).toEqual([]);
+    }
+  });
+
+  it("is sent where the commit did not go through", async () => {
+    for (const answer of [() => ({ status: "fenced" }) as const, () => new Error("away")]) {
+      const bench = waiting(2);
+      bench.control.answer = answer;
+      await run(bench);
+      expect(bench.lane.unmined.size).toBe(0);
+      expect(bench.writes.length).toBe(1);
+    }
+  });
+
+  it("and a mistake of ours is not taken for the chain's", async () => {
+    const bench = createStageBench({ cursor: 1 });
+    bench.lane.enqueue([allocatedRecord(0)]);
+    Object.assign(bench.context, { price: () => Promise.reject(new TypeError("a mistake of ours")) });
+    await expect(run(bench)).rejects.toThrow(TypeError);
+  });
+});
+
+describe("what is signed", () => {
+  it("is the payload at its nonce, with the gas that was prepared", async () => {
+    const bench = createStageBench({ cursor: 1 });
+    const asked: unknown[] = [];
+    Object.assign(bench.ports.signer, {
+      sign: async (address: string, all: readonly unknown[]): Promise<readonly SignedTransaction[]> => {
+        asked.push(address, ...all);
+        return all.map(() => ({ rawTransaction: "0x01", txHash: "0x02" }));
+      },
+    });
+    bench.lane.enqueue([allocatedRecord(7, { data: "0xab", value: 5n, gasPrice: 3n })]);
+    await run(bench);
+    expect(asked).toEqual([
+      bench.lane.lane.signer,
+      {
+        chainId: bench.lane.lane.chainId,
+        nonce: 7,
+        to: TO,
+        data: "0xab",
+        value: 5n,
+        gas: 21_000n,
+        fees: { type: "legacy", gasPrice: 3n },
+        accessList: [],
+      },
+    ]);
+  });
+
+  it("carries an access list on an envelope that can: 2930 where the market chose legacy", async () => {
+    const bench = createStageBench({ cursor: 1 }, { chain: { baseFee: null } });
+    bench.simulated.mine();
+    const accessList = [{ address: TO, storageKeys: [] }];
+    bench.lane.enqueue([allocatedRecord(0, { accessList }), allocatedRecord(1)]);
+    await run(bench);
+    const types = [...bench.lane.unmined.values()].map(({ attempts }) => attempts[0]?.fees.type);
+    expect(types).toEqual(["eip2930", "legacy"]);
+  });
+});

@@ -1,0 +1,138 @@
+import type { OwnedLane, Tracked } from "../../src/application/lane/owned-lane.ts";
+import { resumed } from "../../src/application/lane/owned-lane.ts";
+import type { Hash, Hex } from "../../src/domain/lane.ts";
+import type { Receipt } from "../../src/domain/transaction.ts";
+import type { Failpoint } from "../../src/ports/failpoints.ts";
+import type {
+  AllocatedRecord,
+  ExistingTransaction,
+  IntakeRow,
+  LaneSnapshot,
+  LaneWrite,
+  TrackedRecord,
+  WriteOutcome,
+} from "../../src/ports/lane-store.ts";
+import { FakeSigner } from "../doubles/memory-signer.ts";
+import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
+import { type ChainBench, type ChainBenchOptions, createChainBench, createOwnedLane } from "./chain-bench.ts";
+import { hashNumber } from "./naive-chain.ts";
+import { CHAIN_ID, SIGNERS, TO } from "./world.ts";
+
+/** What the database holds, as far as a stage reads it. */
+export interface ReadableRows {
+  allocated: readonly AllocatedRecord[];
+  watched: readonly TrackedRecord[];
+  existing: readonly ExistingTransaction[];
+  intake: readonly IntakeRow[];
+  raw: (key: { readonly txId: string; readonly ordinal: number }) => Hex;
+}
+
+/**
+ * One lane and everything a stage needs, with the writer in the test's hand: what is written is kept, what comes back is
+ * what `answer` says, and the lane may be stopped in between.
+ */
+export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: ChainBenchOptions = {}) {
+  const bench: ChainBench = createChainBench(options);
+  const lane = createOwnedLane(snapshot, bench.context);
+  const writes: LaneWrite[] = [];
+  const reloads: string[] = [];
+  const passed: Failpoint[] = [];
+  const rows: ReadableRows = { allocated: [], watched: [], existing: [], intake: [], raw: () => "0x" };
+  const control = {
+    mayAct: true,
+    feedGrew: 0,
+    answer: applied as (write: LaneWrite) => WriteOutcome | Error,
+    /** Called before the answer: for what happens while a write is on its way. */
+    meanwhile: (): void => undefined,
+    /** Called at a failpoint. */
+    at: (_: Failpoint): void => undefined,
+  };
+  const ports = {
+    clock: bench.clock,
+    telemetry: bench.telemetry,
+    entropy: createSeededEntropy(1),
+    nodeId: "node",
+    signer: new FakeSigner(SIGNERS),
+    lease: { mayAct: () => control.mayAct },
+    reload: (_: OwnedLane, reason: string) => void reloads.push(reason),
+    feedGrew: () => void control.feedGrew++,
+    failpoint: (name: Failpoint) => {
+      passed.push(name);
+      control.at(name);
+    },
+    chains: new Map([[CHAIN_ID, bench.context]]),
+    lanesOf: () => [lane],
+    writer: {
+      write: async (write: LaneWrite): Promise<WriteOutcome> => {
+        writes.push(write);
+        control.meanwhile();
+        const outcome = control.answer(write);
+        if (outcome instanceof Error) throw outcome;
+        return outcome;
+      },
+    },
+    store: {
+      loadAllocated: async (_: unknown, from: number, limit: number) =>
+        rows.allocated.filter(({ nonce }) => nonce >= from).slice(0, limit),
+      loadRawTransactions: async (keys: readonly { readonly txId: string; readonly ordinal: number }[]) =>
+        keys.map((key) => rows.raw(key)),
+      loadWatched: async () => rows.watched,
+      findByRequestIds: async () => rows.existing,
+      loadIntake: async () => rows.intake,
+    },
+  };
+  return { ...bench, lane, ports, writes, reloads, passed, rows, control };
+}
+
+export type StageBench = ReturnType<typeof createStageBench>;
+
+/** What a database that accepts everything says; nonces are given from 100 on. */
+export function applied(write: LaneWrite): WriteOutcome {
+  if (write.kind === "allocate") {
+    const items = write.items.map((_, n) => ({ fate: "created" as const, nonce: 100 + n, createdAt: new Date(0) }));
+    return { status: "allocated", items, cursor: 100 + write.items.length };
+  }
+  if (write.kind === "transition") return { status: "applied", items: write.items.map(() => "applied" as const) };
+  return write.kind === "confirmations" ? { status: "confirmations", newFork: false } : { status: "done" };
+}
+
+/** Events of the transitions written so far, in order. */
+export function eventsOf(writes: readonly LaneWrite[]): readonly string[] {
+  return writes.flatMap((write) =>
+    write.kind === "transition" ? write.items.map(({ event, txId }) => `${event} ${txId}`) : [write.kind],
+  );
+}
+
+export function allocatedRecord(nonce: number, payload: Partial<AllocatedRecord["payload"]> = {}): AllocatedRecord {
+  const base = { to: TO, data: "0x", value: 0n } as const;
+  const createdAt = new Date(Date.UTC(2026, 0, 1));
+  return { txId: `tx ${nonce}`, nonce, requestId: null, payload: { ...base, ...payload }, gas: 21_000n, createdAt };
+}
+
+export function trackedRecord(nonce: number, overrides: Partial<TrackedRecord> = {}): TrackedRecord {
+  const fees = { type: "legacy", gasPrice: 2_000_000_000n } as const;
+  const attempt = { ordinal: 1, kind: "initial", txHash: hashNumber(nonce), gas: 21_000n, fees } as const;
+  return {
+    txId: `tx ${nonce}`,
+    nonce,
+    requestId: null,
+    state: "TRACKING",
+    subState: "PENDING",
+    attempts: [attempt],
+    receipt: null,
+    submitAttempts: 1,
+    createdAt: new Date(Date.UTC(2026, 0, 1)),
+    ...overrides,
+  };
+}
+
+/** Signed, claimed and due: ready to be sent. */
+export function due(nonce: number, rawTransaction: Hex = "0x"): Tracked {
+  const tx = resumed(trackedRecord(nonce));
+  return Object.assign(tx, { rawTransaction, claimed: true, nextSendAtMs: 0, receiptCheckedAtMs: 0 });
+}
+
+export function receiptOf(nonce: number, block: { readonly number: number; readonly hash: Hash }): Receipt {
+  const nothing = { gasUsed: 21_000n, effectiveGasPrice: 1n, contractAddress: null, transactionIndex: 0 } as const;
+  return { txHash: hashNumber(nonce), blockNumber: block.number, blockHash: block.hash, status: "success", ...nothing };
+}
