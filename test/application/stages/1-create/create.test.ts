@@ -30,6 +30,7 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     intents: { codec: createCodec(), entropy: stage.ports.entropy, chainIds: [CHAIN_ID] },
     requestIds: new RequestIds(stage.ports.store),
     lanes: { own },
+    router: null,
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
   };
   return Object.assign(made, { createPorts });
