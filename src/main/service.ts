@@ -29,6 +29,8 @@ export interface ServiceOptions {
   readonly failpoint?: Failpoints;
 }
 
+const LAST_ANSWERS_MS = 500;
+
 /** One node behind HTTP. The port is taken first: a mistake there should show before anything else has been touched. */
 export async function startService({ config, logger, failpoint }: ServiceOptions): Promise<Service> {
   const codec = createCodec();
@@ -119,7 +121,8 @@ async function stop(http: ReturnType<typeof createHttpServer>, composed: Compose
   composed.node.drain();
   http.drain();
   await composed.close();
-  await http.close();
+  // Whatever is still in hand cannot succeed any more: a moment for its answer to leave.
+  await http.close(LAST_ANSWERS_MS);
 }
 
 function once(work: () => Promise<void>): () => Promise<void> {
