@@ -35,6 +35,9 @@ export interface ComposedNode {
   close(): Promise<void>;
 }
 
+/** A node has given everything back by then; what is left are connections to those who may not answer. */
+const CLOSE_AT_MOST_MS = 1_000;
+
 /** Opens the adapters and builds a node on them. Whatever was opened is closed again where a later one fails. */
 export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
   const opened: { close(): Promise<void> }[] = [];
@@ -72,8 +75,11 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const node = new FencepostNode(ports, parts.settings);
     parts.onBuilt?.(node, store);
     await node.start();
-    opened.unshift({ close: () => node.close() });
-    return { node, store, signer, chains: chains.map(({ chain }) => chain), close: () => closeAll(opened) };
+    const close = async (): Promise<void> => {
+      await node.close();
+      await closeAll(opened);
+    };
+    return { node, store, signer, chains: chains.map(({ chain }) => chain), close };
   } catch (error) {
     await closeAll(opened);
     throw error;
@@ -86,7 +92,10 @@ function reportSlowSigning(telemetry: Telemetry): void {
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
 }
 
-/** In order; one that fails to close does not keep the others open. */
+/** One that fails to close does not keep the others open, and one that hangs does not keep the process. */
 async function closeAll(resources: readonly { close(): Promise<void> }[]): Promise<void> {
-  for (const resource of resources) await resource.close().catch(() => undefined);
+  const done = new AbortController();
+  const timeout = systemClock.sleep(CLOSE_AT_MOST_MS, done.signal).catch(() => undefined);
+  await Promise.race([Promise.allSettled(resources.map((resource) => resource.close())), timeout]);
+  done.abort();
 }

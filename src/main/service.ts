@@ -34,6 +34,8 @@ export interface ServiceOptions {
   readonly sharesPort?: boolean;
 }
 
+const LAST_ANSWERS_MS = 500;
+
 /** One node behind HTTP. The port is taken first: a mistake there should show before anything else has been touched. */
 export async function startService({
   config,
@@ -160,7 +162,8 @@ async function stop(http: ReturnType<typeof createHttpServer>, composed: Compose
   composed.node.drain();
   http.drain();
   await composed.close();
-  await http.close();
+  // Whatever is still in hand cannot succeed any more: a moment for its answer to leave.
+  await http.close(LAST_ANSWERS_MS);
 }
 
 function once(work: () => Promise<void>): () => Promise<void> {

@@ -8,6 +8,7 @@ import { startLoad } from "../support/load.ts";
 import type { NodeProcess } from "../support/node-process.ts";
 import { startOwnPostgres } from "../support/own-postgres.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { pricedTransfer, range, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -110,6 +111,24 @@ describe("SIGTERM", () => {
     } finally {
       await nodes.killAll();
       await postgres.remove();
+    }
+  });
+
+  it("while the database hangs ends in time, and nothing was promised", async ({ simulated, database }) => {
+    const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+    const nodes = nodesOn(proxy.through(database.url));
+    try {
+      const node = await nodes.start(simulated.url);
+      await node.client.send(transfer(0));
+      proxy.freeze();
+      const sending = range(5).map((index) => node.client.send(pricedTransfer(index + 1)).catch(() => null));
+      const reading = node.client.list().catch((error: FencepostApiError) => error);
+      expect((await terminate(node)).code).toBe(0);
+      expect(await Promise.all(sending)).toEqual(range(5).map(() => null));
+      expect(await reading).toBeInstanceOf(Error);
+    } finally {
+      await nodes.killAll();
+      await proxy.close();
     }
   });
 

@@ -19,6 +19,8 @@ export async function startEdrHarness(overrides: Partial<EvmChainOptions> = {}):
     telemetry: recordTelemetry(),
     clock: systemClock,
     entropy: createSeededEntropy(1),
+    // An endless loop runs for a whole block of gas; on a busy machine that takes longer than a caller would wait.
+    timeoutMs: 50_000,
     ...overrides,
   });
   const beforeBlock: unknown[] = [];

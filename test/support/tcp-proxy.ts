@@ -20,6 +20,7 @@ export class TcpProxy {
   private readonly pairs = new Set<Pair>();
   private readonly faults: { readonly fault: CommitFault; readonly hit: () => void }[] = [];
   private refusing = false;
+  private frozen = false;
 
   private constructor(server: Server, port: number, upstreamPort: number) {
     this.server = server;
@@ -67,6 +68,17 @@ export class TcpProxy {
     this.refusing = false;
   }
 
+  /** Connections stand and new ones are taken, but nothing a client says arrives: a server that hangs. */
+  freeze(): void {
+    this.frozen = true;
+    for (const { client } of this.pairs) client.pause();
+  }
+
+  thaw(): void {
+    this.frozen = false;
+    for (const { client } of this.pairs) client.resume();
+  }
+
   async close(): Promise<void> {
     this.cut();
     await new Promise((resolve) => this.server.close(resolve));
@@ -83,6 +95,7 @@ export class TcpProxy {
     const pair = { client, upstream };
     this.pairs.add(pair);
     client.on("data", (bytes) => this.forward(pair, bytes));
+    if (this.frozen) client.pause();
     upstream.on("data", (bytes) => client.write(bytes));
     client.on("close", () => this.end(pair));
     upstream.on("close", () => this.end(pair));

@@ -89,11 +89,13 @@ export class Lanes {
     const servable = [...chains.keys()].flatMap((chainId) =>
       signer.addresses().map((address) => ({ chainId, signer: address })),
     );
-    const free = servable.filter((lane) => this.isFree(lane) && this.ports.placement.isOurs(lane));
-    this.owesClaim = free.length > 0 && this.closedBecause === null;
-    if (!this.owesClaim) return;
+    const missing = servable.filter((lane) => !this.held.has(laneKey(lane)) && this.ports.placement.isOurs(lane));
+    const free = missing.filter((lane) => this.isFree(lane));
+    this.owesClaim = missing.length > 0 && this.closedBecause === null;
+    if (!this.owesClaim || free.length === 0) return;
     const claimed = [...(await store.claimLanes(free, lease.instanceId, free.length))];
-    this.owesClaim = false;
+    // An acquisition under way may have asked before the lane was freed: then nobody has it, and this was the last word.
+    this.owesClaim = free.length < missing.length;
     const worker = async (): Promise<void> => {
       for (let next = claimed.pop(); next !== undefined; next = claimed.pop()) {
         const acquisition = next;

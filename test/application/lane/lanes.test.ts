@@ -195,6 +195,22 @@ describe("claiming everything that is free", () => {
     expect([lanes.claimOwed, lanes.size]).toEqual([false, 3]);
   });
 
+  it("is owed where an acquisition was under way: it may have asked before the lane was freed", async () => {
+    await taken();
+    const acquire = store.acquireLane.bind(store);
+    store.acquireLane = async (...parameters) => {
+      const refused = await acquire(...parameters);
+      const rival = database.state.instances.get("rival");
+      if (rival !== undefined) rival.dead = true;
+      await lanes.claimAll();
+      return refused;
+    };
+    await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "NOT_LEADER" });
+    expect([lanes.size, lanes.claimOwed]).toEqual([2, true]);
+    await lanes.claimAll();
+    expect([lanes.size, lanes.claimOwed]).toEqual([3, false]);
+  });
+
   it("is not owed any more once closed", async () => {
     store.cut();
     await lanes.claimAll().catch(() => undefined);

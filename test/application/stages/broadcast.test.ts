@@ -88,6 +88,10 @@ describe("nothing is sent", () => {
     ["on a lane that stopped", ({ lane }) => lane.stop()],
     ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspended: true })],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
+    [
+      "past our own deadline, nor claimed to be",
+      (bench) => void Object.assign(bench.control, { mayAct: Object.assign(only(bench), { claimed: false }).claimed }),
+    ],
     ["before its time", (bench) => void Object.assign(only(bench), { nextSendAtMs: 1 })],
     [
       "that owes a look for its receipt",

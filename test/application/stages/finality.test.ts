@@ -192,6 +192,20 @@ describe("what left the chain", () => {
     expect(tx.sendOrdinal).toBe(1);
   });
 
+  it("is nothing to a lane that stopped while the chain was asked", async () => {
+    const bench = await at(200);
+    mined(bench, 1, 10, hashNumber(77));
+    const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
+    Object.assign(bench.chain, {
+      blocksByNumber: (numbers: readonly number[]) => {
+        bench.lane.stop();
+        return blocksByNumber(numbers);
+      },
+    });
+    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    expect(bench.writes).toEqual([]);
+  });
+
   it("is not known of a height that nobody can tell about", async () => {
     const bench = await at(20);
     mined(bench, 1, 25, hashNumber(25)); // above the window: the endpoint fell back

@@ -108,7 +108,16 @@ export function allocationContract(context: LaneStoreContext): void {
 
   it("knows request ids byte by byte: case, trailing blanks, other scripts, 255 of them", async () => {
     const fence = await hold();
-    const ids = ["Order", "order", "order ", "заказ", "注文🙂", '"quoted", \\back{s}lash', "x".repeat(255)];
+    const ids = [
+      "Order",
+      "order",
+      "order ",
+      "заказ",
+      "注文🙂",
+      '"quoted", \\back{s}lash',
+      "x".repeat(255),
+      "🙂".repeat(255),
+    ];
     const fates = await allocate(
       context.store,
       fence,

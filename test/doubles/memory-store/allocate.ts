@@ -127,7 +127,7 @@ export function newRow(intent: Intent, changing: Changing): TransactionRow {
 
 export function insertRow({ state, log }: Work, row: TransactionRow): void {
   refuseNul(row.requestId, row.metadata === null ? null : JSON.stringify(row.metadata));
-  if (row.requestId !== null && row.requestId.length > 255) throw new BatchRefused("the request id is too long");
+  if (row.requestId !== null && [...row.requestId].length > 255) throw new BatchRefused("the request id is too long");
   if (state.transactions.has(row.txId)) throw new BatchRefused(`transaction ${row.txId} exists`);
   log.set(state.transactions, row.txId, row);
   if (row.requestId !== null && row.ownsRequest) log.set(state.requests, requestKey(row.lane, row.requestId), row);

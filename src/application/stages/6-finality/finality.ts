@@ -49,7 +49,7 @@ export async function withdrawOrphaned(ports: FinalityPorts, context: ChainConte
   const mined = [...lane.mined.values()];
   const hashAt = await canonicalHashes(context, mined.map(blockNumberOf));
   const orphaned = mined.filter((tx) => differs(hashAt.get(blockNumberOf(tx)), tx.receipt?.blockHash));
-  if (orphaned.length > 0) await withdraw(ports, lane, orphaned);
+  if (orphaned.length > 0 && !lane.stopped) await withdraw(ports, lane, orphaned);
   const watchedHashes = await canonicalHashes(context, [...lane.watched.values()]);
   const gone = [...lane.watched].filter(([hash, number]) => differs(watchedHashes.get(number), hash));
   if (gone.length > 0 && !lane.stopped) {
