@@ -77,6 +77,7 @@ export class FencepostNode {
   private draining = false;
   private halted: string | null = null;
   private underWay = 0;
+  private claimAgainAtMs = 0;
 
   constructor(ports: NodePorts, settings: NodeSettings) {
     this.ports = ports;
@@ -114,7 +115,7 @@ export class FencepostNode {
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
     const tolerant = (): void => undefined; // the database is away; the next beat tries again
     this.intake = new Activity(() => this.takeIntake(), tolerant);
-    this.claiming = new Activity(() => this.lanes.claimAll(), tolerant);
+    this.claiming = new Activity(() => this.claim(), tolerant);
     this.api = this.makeApi();
   }
 
@@ -211,7 +212,7 @@ export class FencepostNode {
       for (const lane of this.lanes.all()) {
         if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
       }
-      if (this.lanes.claimOwed) this.claiming.kick();
+      if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       await this.lanes.retryWanted();
       this.intake.kick();
     }
@@ -220,6 +221,15 @@ export class FencepostNode {
   private async takeIntake(): Promise<void> {
     let lanes = this.lanes.all();
     while (lanes.length > 0 && !this.draining && this.lease.mayAct()) lanes = await takeIntake(this.intakePorts, lanes);
+  }
+
+  /**
+   * Everything free, whenever something was freed; and once per lease without a reason, because a claim passes over what
+   * somebody has locked at that moment, and nobody tells when it is let go.
+   */
+  private async claim(): Promise<void> {
+    this.claimAgainAtMs = this.ports.clock.monotonicMs() + this.settings.lease.durationMs;
+    await this.lanes.claimAll();
   }
 
   /** A database that was reached and is slow at this moment is no reason not to start: asked again, for one lease. */
