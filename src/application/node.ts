@@ -82,6 +82,7 @@ export class FencepostNode {
   private draining = false;
   private halted: string | null = null;
   private underWay = 0;
+  private claimAgainAtMs = 0;
 
   constructor(ports: NodePorts, settings: NodeSettings) {
     this.ports = ports;
@@ -133,7 +134,7 @@ export class FencepostNode {
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
     const tolerant = (): void => undefined; // the database is away; the next beat tries again
     this.intake = new Activity(() => this.takeIntake(), tolerant);
-    this.claiming = new Activity(() => this.lanes.claimAll(), tolerant);
+    this.claiming = new Activity(() => this.claim(), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     this.api = this.makeApi();
   }
@@ -238,7 +239,7 @@ export class FencepostNode {
       for (const lane of this.lanes.all()) {
         if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
       }
-      if (this.lanes.claimOwed) this.claiming.kick();
+      if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       await this.lanes.retryWanted();
       this.intake.kick();
     }
@@ -267,6 +268,15 @@ export class FencepostNode {
 
   private isPast(deadlineMs: number): boolean {
     return this.ports.clock.monotonicMs() >= deadlineMs;
+  }
+
+  /**
+   * Everything free, whenever something was freed; and once per lease without a reason, because a claim passes over what
+   * somebody has locked at that moment, and nobody tells when it is let go.
+   */
+  private async claim(): Promise<void> {
+    this.claimAgainAtMs = this.ports.clock.monotonicMs() + this.settings.lease.durationMs;
+    await this.lanes.claimAll();
   }
 
   /** A database that was reached and is slow at this moment is no reason not to start: asked again, for one lease. */

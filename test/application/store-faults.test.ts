@@ -111,6 +111,23 @@ describe("a database that is slow when a node starts", () => {
   });
 });
 
+describe("lanes that were locked when they were to be claimed", () => {
+  it("are claimed later, though nobody says that they are free", async () => {
+    world = new World();
+    const entry = world.addNode();
+    const claim = entry.store.claimLanes.bind(entry.store);
+    let passedOver = false;
+    entry.store.claimLanes = async (...asked) => {
+      if (passedOver) return claim(...asked);
+      passedOver = true;
+      return [];
+    };
+    await world.settle(entry.node.start());
+    expect(entry.node.gauges().lanesHeld).toBe(0);
+    await world.until(() => entry.node.gauges().lanesHeld === SIGNERS.length, 11_000);
+  });
+});
+
 describe("a database that goes away", () => {
   it("is 503 with Retry-After while it is away, and the node recovers by itself", async () => {
     world = new World();

@@ -50,7 +50,7 @@ async function createInWaves(caller: PersistentCaller, database: Database): Prom
 describe("SIGKILL right after each effect: the next process finishes every transaction once", () => {
   it.for(PASSAGES)(
     "%s, passage %i",
-    { concurrent: true, timeout: 120_000 },
+    { concurrent: true },
     async ([failpoint, passage], { database, simulated, nodes }) => {
       let serving: FencepostClient | null = null;
       const doomed = nodes.crashing(failpoint, simulated.url, { ...SHORT_LEASE, passage: String(passage) });

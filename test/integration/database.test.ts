@@ -96,7 +96,7 @@ describe("a database that crashes under load", () => {
   }) => {
     const { client } = await nodes.start(simulated.url, { FENCEPOST_IN_FLIGHT_WINDOW: "512" });
     const caller = new PersistentCaller(() => client);
-    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 12, batch: 20 });
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 5, batch: 10 });
     for (const _ of range(2)) {
       const before = load.accepted.length;
       await waitUntil(() => load.accepted.length > before + 100, "the load is in full swing");
@@ -136,7 +136,7 @@ describe("a wire that breaks at COMMIT", () => {
     try {
       const { client } = await nodes.start(simulated.url, { ...SHORT_LEASE, FENCEPOST_IN_FLIGHT_WINDOW: "512" });
       const caller = new PersistentCaller(() => client);
-      const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 8, batch: 10 });
+      const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 5, batch: 10 });
       for (const fault of range(3).flatMap(() => FAULTS)) {
         const before = load.accepted.length;
         await waitUntil(() => load.accepted.length > before, "requests are accepted");

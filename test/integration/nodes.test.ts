@@ -1,4 +1,6 @@
 /** Two nodes, one database, one signer: only one acts, whatever happens to it. */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { Client } from "pg";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
@@ -87,14 +89,46 @@ describe("two nodes on one signer", () => {
     const created = await owner.client.sendBatch(range(40).map((index) => pricedTransfer(index)));
     expect(created.map(({ status }) => status)).toEqual(range(40).map(() => 202));
     const token = await tokenOf(database);
+    const lag = monitorEventLoopDelay({ resolution: 10 });
+    lag.enable();
     owner.signal("SIGKILL");
     const killedMs = systemClock.monotonicMs();
     const caller = new PersistentCaller(() => other.client, 20);
     const next = await caller.send(transfer(100));
-    expect(systemClock.monotonicMs() - killedMs).toBeLessThan(LEASE_MS + 1_000);
+    const tookMs = systemClock.monotonicMs() - killedMs;
+    // What the machine kept even this process waiting is not the node's.
+    expect(tookMs).toBeLessThan(LEASE_MS + 1_000 + 2 * (lag.max / 1e6));
     expect(next.nonce).toBe(created.length);
     expect(await tokenOf(database)).toBe(token + 1);
     await untilSettled(database, created.length + 1);
+    await auditOf(database, simulated);
+  });
+
+  it("a lane that somebody had locked when its owner was declared dead is taken over once it is let go", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    const { owner, other } = await startPair(nodes, database, simulated.url);
+    simulated.chain.setBaseFee(10n ** 12n);
+    await owner.client.sendBatch(range(5).map((index) => pricedTransfer(index)));
+    const operator = new Client({ connectionString: database.url });
+    await operator.connect();
+    await operator.query("BEGIN");
+    await operator.query("SELECT 1 FROM fencepost.lane FOR NO KEY UPDATE");
+    owner.signal("SIGKILL");
+    const beats = async () => {
+      const sql = "SELECT counter::int AS counter FROM fencepost.node_instance WHERE node_id = $1 AND NOT dead";
+      return (await database.query<{ counter: number }>(sql, [other.nodeId]))[0]?.counter ?? 0;
+    };
+    const dead = "SELECT 1 FROM fencepost.node_instance WHERE node_id = $1 AND dead";
+    await waitUntil(async () => (await database.query(dead, [owner.nodeId])).length > 0, "the owner is declared dead");
+    const declaredAt = await beats();
+    await waitUntil(async () => (await beats()) > declaredAt + 2, "the other has looked for free lanes meanwhile");
+    await operator.query("ROLLBACK");
+    await operator.end();
+    simulated.chain.setBaseFee(10n ** 9n);
+    await untilSettled(database, 5, { giveUpMs: 20_000 });
     await auditOf(database, simulated);
   });
 
@@ -122,7 +156,7 @@ describe("two nodes on one signer", () => {
   }) => {
     const { owner, other } = await startPair(nodes, database, simulated.url);
     const caller = new PersistentCaller(() => owner.client);
-    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 6, batch: 10 });
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 5, batch: 10 });
     await waitUntil(() => load.accepted.length > 100, "the owner is busy");
     const token = await tokenOf(database);
     owner.signal("SIGSTOP");
@@ -163,7 +197,7 @@ describe("two nodes on one signer", () => {
       FENCEPOST_IN_FLIGHT_WINDOW: "512",
     });
     const caller = new PersistentCaller(() => owner.client);
-    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 6, batch: 10 });
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 5, batch: 10 });
     const other = await nodes.start(simulated.url, SHORT_LEASE);
     const onOther = new PersistentCaller(() => other.client);
     await onOther.sendBatch(range(20).map((index) => pricedTransfer(index, "other")));
@@ -188,7 +222,7 @@ describe("two nodes on one signer", () => {
     let pair = await startPair(nodes, database, simulated.url);
     let ask = anyOf(pair);
     const caller = new PersistentCaller(() => ask());
-    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 6, batch: 10 });
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 5, batch: 10 });
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
       const before = load.accepted.length;
       await waitUntil(() => load.accepted.length > before + 50, "requests are accepted");

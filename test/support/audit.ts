@@ -42,6 +42,7 @@ export interface StoredCompletion {
 }
 
 const BLOCKS_AT_ONCE = 100;
+const PATIENCE = { everyMs: 50, giveUpMs: 60_000 };
 
 /** Every transaction of the canonical chain, in order. */
 export async function minedTransactions(rpcUrl: string): Promise<readonly MinedTransaction[]> {
@@ -96,7 +97,7 @@ export async function untilSettled(database: Database, count: number, patience: 
     const settled = rows.filter(({ state }) => state === "CONFIRMED" || state === "FAILED_FINAL");
     return settled.length === rows.length && settled.reduce((sum, row) => sum + row.count, 0) === count;
   };
-  await waitUntil(look, `${count} transactions are settled`, { everyMs: 50, ...patience }).catch((error: Error) => {
+  await waitUntil(look, `${count} transactions are settled`, { ...PATIENCE, ...patience }).catch((error: Error) => {
     throw new Error(`${error.message}; there are ${last}`);
   });
 }
@@ -113,7 +114,7 @@ export async function untilAtRest({ database, rpcUrl }: AuditSubject, count: num
     const blocks = await rpcCalls<{ hash: string } | null>(rpcUrl, calls);
     return rows.every(({ hash }, index) => hash === blocks[index]?.hash);
   };
-  await waitUntil(look, "what is settled is on the canonical chain", { everyMs: 50 });
+  await waitUntil(look, "what is settled is on the canonical chain", PATIENCE);
 }
 
 export interface AuditSubject {

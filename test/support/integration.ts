@@ -1,7 +1,7 @@
 /** What integration tests stand on: a database, a chain, and nodes in processes of their own, each gone with its test. */
 import { Pool } from "pg";
 import { privateKeyToAddress } from "viem/accounts";
-import { test } from "vitest";
+import { test, vi } from "vitest";
 import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/chain.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
@@ -24,6 +24,9 @@ export const [SIGNER, OTHER_SIGNER] = KEYS.map((key) => privateKeyToAddress(key)
 export const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 
 export const BLOCK_TIME_MS = 50;
+
+// Processes come up slowly where every core is busy with others of them.
+vi.setConfig({ testTimeout: 120_000 });
 
 /** Takes what a crashed node held over within seconds; what is left of the defaults stays. */
 export const SHORT_LEASE: Variables = {

@@ -36,10 +36,19 @@ const types: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** A few connections that are opened when needed and replaced when broken. */
+/** How long a connection that was given back is kept at hand before the pool has it. */
+const AT_HAND_MS = 1_000;
+
+/**
+ * A few connections that are opened when needed and replaced when broken. One that was just given back stays at hand:
+ * the pool would hand it out a turn of the event loop later, behind all the work that the last answer set off.
+ */
 export class Connections {
   private readonly pool: pg.Pool;
   private readonly options: ConnectionOptions;
+  private readonly atHand: pg.PoolClient[] = [];
+  private waiting = 0;
+  private cancelReturn: (() => void) | null = null;
 
   constructor(options: ConnectionOptions) {
     this.options = options;
@@ -64,17 +73,50 @@ export class Connections {
    * destroyed: the server must see it end.
    */
   async use<T>(work: (session: Session) => Promise<T>, deadlineMs = this.options.deadlineMs): Promise<T> {
-    const client = await this.pool.connect().catch((error: unknown) => {
-      throw new StoreUnavailable(`no connection: ${error instanceof Error ? error.message : error}`, { cause: error });
-    });
+    const client = this.takeAtHand() ?? (await this.connect());
     const session = new Session(client, this.options.preparedStatements);
     const cancelDeadline = this.options.clock.after(deadlineMs, () => session.destroy());
     try {
       return await work(session);
     } finally {
       cancelDeadline();
-      client.release(!session.reusable);
+      this.giveBack(client, session.reusable);
     }
+  }
+
+  private takeAtHand(): pg.PoolClient | null {
+    for (let client = this.atHand.pop(); client !== undefined; client = this.atHand.pop()) {
+      if (wireOf(client).stream.writable) return client;
+      client.release(true);
+    }
+    return null;
+  }
+
+  private async connect(): Promise<pg.PoolClient> {
+    this.waiting++;
+    try {
+      return await this.pool.connect();
+    } catch (error) {
+      throw new StoreUnavailable(`no connection: ${error instanceof Error ? error.message : error}`, { cause: error });
+    } finally {
+      this.waiting--;
+    }
+  }
+
+  /** Those who wait at the pool come first. The pool gets the others soon: it notices when one of them breaks. */
+  private giveBack(client: pg.PoolClient, reusable: boolean): void {
+    if (!reusable || this.waiting > 0 || this.pool.ending) {
+      client.release(!reusable);
+      return;
+    }
+    this.atHand.push(client);
+    this.cancelReturn ??= this.options.clock.after(AT_HAND_MS, () => this.returnAll());
+  }
+
+  private returnAll(): void {
+    this.cancelReturn?.();
+    this.cancelReturn = null;
+    for (const client of this.atHand.splice(0)) client.release(!wireOf(client).stream.writable);
   }
 
   /** Statements that see one moment of the database. `find` sends all of them before its first await: one round trip. */
@@ -97,6 +139,7 @@ export class Connections {
   }
 
   async close(): Promise<void> {
+    this.returnAll();
     await this.pool.end();
   }
 }

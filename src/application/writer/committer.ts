@@ -37,9 +37,10 @@ export interface CommitterEvents {
   onHistoryChanged(error: HistoryChanged): void;
 }
 
-/** Whether any piece of a batch that is being taken apart has been committed. */
-interface Progress {
-  committed: boolean;
+/** A write that is durable or fenced, and whose writer has not been told yet. */
+interface Fate {
+  readonly entry: Entry;
+  readonly outcome: WriteOutcome;
 }
 
 const MAX_IN_FLIGHT = 2;
@@ -128,7 +129,7 @@ export class Committer {
     for (const shard of shards) this.busyShards.add(shard);
     if (completing) this.completing = true;
     this.inFlight++;
-    void this.commit(batch).finally(() => {
+    void this.commit(batch, () => {
       for (const shard of shards) this.busyShards.delete(shard);
       if (completing) this.completing = false;
       this.inFlight--;
@@ -162,13 +163,19 @@ export class Committer {
     return taken;
   }
 
-  private async commit(batch: readonly Entry[]): Promise<void> {
+  /** The next transaction is under way (`over`) before anyone hears of this one: what they do then costs it no time. */
+  private async commit(batch: readonly Entry[], over: () => void): Promise<void> {
     const started = this.ports.clock.monotonicMs();
-    const progress: Progress = { committed: false };
-    try {
-      await this.commitOrBisect(batch, progress);
-    } catch (error) {
-      this.fail(batch, error, progress);
+    const fates: Fate[] = [];
+    const failure = await this.commitOrBisect(batch, fates).then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
+    if (failure === null) over();
+    this.tell(fates);
+    if (failure !== null) {
+      this.fail(batch, failure.error, fates.length > 0);
+      over();
     }
     this.ports.telemetry.emit({
       type: "writer.flushed",
@@ -179,10 +186,9 @@ export class Committer {
   }
 
   /** One poison item must not fail the others: halves are tried in order until it stands alone. */
-  private async commitOrBisect(batch: readonly Entry[], progress: Progress): Promise<void> {
+  private async commitOrBisect(batch: readonly Entry[], fates: Fate[]): Promise<void> {
     try {
-      await this.commitOnce(batch);
-      progress.committed = true;
+      fates.push(...(await this.commitOnce(batch)));
     } catch (error) {
       if (!(error instanceof BatchRefused)) throw error;
       const pieces = batch.length > 1 ? batch : splitEntry(batch[0] as Entry);
@@ -191,19 +197,22 @@ export class Committer {
         return;
       }
       const middle = Math.ceil(pieces.length / 2);
-      await this.commitOrBisect(pieces.slice(0, middle), progress);
-      await this.commitOrBisect(pieces.slice(middle), progress);
+      await this.commitOrBisect(pieces.slice(0, middle), fates);
+      await this.commitOrBisect(pieces.slice(middle), fates);
     }
   }
 
-  private async commitOnce(batch: readonly Entry[]): Promise<void> {
+  private async commitOnce(batch: readonly Entry[]): Promise<readonly Fate[]> {
     const merged = mergeAllocations(batch);
     const outcomes = await this.commitPatiently(merged.map((entry) => entry.write));
-    merged.forEach((entry, index) => {
-      const outcome = outcomes[index] as WriteOutcome;
+    return merged.map((entry, index) => ({ entry, outcome: outcomes[index] as WriteOutcome }));
+  }
+
+  private tell(fates: readonly Fate[]): void {
+    for (const { entry, outcome } of fates) {
       if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
       entry.resolve(outcome);
-    });
+    }
   }
 
   /** A lock or statement timeout has committed nothing and is worth another try before anyone hears of it. */
@@ -223,14 +232,14 @@ export class Committer {
    * read again from the database. Where a refused batch was being taken apart, some of its pieces may be durable: their
    * writers are told that nobody knows, never that nothing happened.
    */
-  private fail(batch: readonly Entry[], error: unknown, progress: Progress): void {
+  private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean): void {
     const lanes = new Set(batch.map((entry) => laneKey(entry.write.fence.lane)));
     const doomed = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
     this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
     for (const entry of doomed) this.queuedItems -= entry.weight;
     if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
     this.ports.telemetry.emit({ type: "writer.failed", items: batch.length + doomed.length, reason: String(error) });
-    const fate = progress.committed ? new OutcomeUnknown("part of the batch was committed", { cause: error }) : error;
+    const fate = partlyCommitted ? new OutcomeUnknown("part of the batch was committed", { cause: error }) : error;
     for (const entry of batch) entry.reject(fate);
     for (const entry of doomed) entry.reject(new StoreUnavailable("a write before this one failed", { cause: error }));
   }

@@ -75,6 +75,17 @@ describe("flushing", () => {
     expect(store.call(1).writes.map(idsOf)).toEqual([["b"]]);
   });
 
+  it("happens before anyone is told of the one before: what they do then costs the next no time", async () => {
+    const { committer, store, clock } = bench();
+    const callsWhenTold: number[] = [];
+    void committer.write(moves(1, "a")).then(() => callsWhenTold.push(store.calls.length));
+    await clock.advance(5);
+    void committer.write(moves(1, "b"));
+    store.call(0).answer();
+    await clock.advance(0);
+    expect(callsWhenTold).toEqual([2]);
+  });
+
   it("takes no more than fits one transaction, and a write that alone is more goes alone", async () => {
     const { committer, store, clock } = bench({ batchSize: 3 });
     void committer.write(moves(1, "a"));
