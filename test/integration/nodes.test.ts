@@ -1,4 +1,6 @@
 /** Two nodes, one database, one signer: only one acts, whatever happens to it. */
+
+import { availableParallelism, loadavg } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Client } from "pg";
 import { describe, expect } from "vitest";
@@ -95,8 +97,10 @@ describe("two nodes on one signer", () => {
     const caller = new PersistentCaller(() => other.client, 20);
     const next = await caller.send(transfer(100));
     const tookMs = systemClock.monotonicMs() - killedMs;
-    // What the machine kept even this process waiting is not the node's.
-    expect(tookMs).toBeLessThan(LEASE_MS + 1_000 + 2 * (lag.max / 1e6));
+    // What the machine kept even this process waiting is not the node's, nor is its share of a processor that others
+    // use as well. The bar itself is kept to the millisecond where time is ours: test/application/takeover.test.ts.
+    const crowding = Math.max(1, loadavg()[0] as number) / availableParallelism();
+    expect(tookMs).toBeLessThan(LEASE_MS + 1_000 * Math.max(1, crowding) + 2 * (lag.max / 1e6));
     expect(next.nonce).toBe(created.length);
     expect(await tokenOf(database)).toBe(token + 1);
     await untilSettled(database, created.length + 1);
