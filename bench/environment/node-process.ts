@@ -33,7 +33,10 @@ export async function startNode({ environment, logFile, profileTo }: NodeOptions
   });
   const output = child.stdout as Readable;
   closeSync(log);
-  const exited = once(child, "exit");
+  // Whatever becomes of the bench, no node stays behind.
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  const exited = once(child, "exit").finally(() => process.off("exit", kill));
   const [line] = (await Promise.race([
     once(createInterface(output), "line"),
     exited.then(() => Promise.reject(new Error(`fencepost start ended; its log is ${logFile}`))),

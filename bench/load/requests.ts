@@ -37,12 +37,3 @@ export function createSingles(signer: string): Send {
     return 1;
   };
 }
-
-/** The same body to a route that does nothing. */
-export function postToNoOp(signer: string): Send {
-  return async (connection) => {
-    const { status } = await connection.post("/no-op", transactionBody(signer, { priced: true }));
-    if (status !== 200) throw new Error(`the no-op route answered ${status}`);
-    return 1;
-  };
-}

@@ -1,8 +1,9 @@
 import { forkServer } from "../environment/forked.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { Connection } from "../load/connection.ts";
-import { type Load, latenciesAt, ratePerSecond } from "../load/drive.ts";
-import { createSingles, postToNoOp } from "../load/requests.ts";
+import { latenciesAt } from "../load/drive.ts";
+import { hammer, type Target } from "../load/hammer.ts";
+import { createSingles, transactionBody } from "../load/requests.ts";
 import type { Pace } from "../options.ts";
 import type { Figure } from "../report.ts";
 import { median, percentile } from "../statistics.ts";
@@ -14,35 +15,39 @@ interface Turn {
   readonly create: number;
 }
 
-/** Durable creates of one signer by `POST /tx`, in turns with a route that does nothing. */
+/**
+ * Durable creates of one signer by `POST /tx`, in turns with a route that does nothing. Both get the same bodies from the
+ * same client, which shares the two cores with them.
+ */
 export async function measureSingleCreate(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
   const setup = await bench.open({ suspended: true });
   const noOp = await forkServer("no-op");
-  const signer = signerOf(setup);
-  const noOpLoad = { connections: await Connection.openAll(noOp.url, CONNECTIONS), send: postToNoOp(signer) };
-  const load = { connections: await Connection.openAll(setup.node.url, CONNECTIONS), send: createSingles(signer) };
+  const signer = setup.signers[0]?.address ?? "";
+  const body = () => transactionBody(signer, { priced: true });
+  const noOpTarget: Target = { url: noOp.url, path: "/no-op", connections: CONNECTIONS, body };
+  const target: Target = { ...noOpTarget, url: setup.node.url, path: "/api/v1/tx" };
   try {
-    for (const warming of [noOpLoad, load]) await ratePerSecond(warming, { warmUpMs: pace.warmUpMs, turnMs: 1 });
+    for (const each of [noOpTarget, target]) await hammer(each, pace.warmUpMs);
     const turns: Turn[] = [];
     for (let round = 0; round < pace.rounds; round++) {
-      turns.push({ noOp: await turn(noOpLoad, pace), create: await turn(load, pace) });
+      turns.push({ noOp: await hammer(noOpTarget, pace.turnMs), create: await hammer(target, pace.turnMs) });
     }
     const rate = median(turns.map(({ create }) => create));
-    const latencies = await latenciesAt(load, rate / 2, { warmUpMs: 500, turnMs: pace.turnMs });
-    return [rateFigure(turns), ...latencyFigures(latencies)];
+    return [rateFigure(turns), ...latencyFigures(await latencies(setup, rate / 2, pace))];
   } finally {
-    for (const connection of [...load.connections, ...noOpLoad.connections]) connection.close();
     await setup.close();
     await noOp.stop();
   }
 }
 
-function turn(load: Load, { turnMs }: Pace): Promise<number> {
-  return ratePerSecond(load, { warmUpMs: 0, turnMs });
-}
-
-function signerOf({ signers }: Setup): string {
-  return signers[0]?.address ?? "";
+async function latencies({ node, signers }: Setup, perSecond: number, { turnMs }: Pace): Promise<readonly number[]> {
+  const connections = await Connection.openAll(node.url, CONNECTIONS);
+  const send = createSingles(signers[0]?.address ?? "");
+  try {
+    return await latenciesAt({ connections, send }, perSecond, { warmUpMs: 500, turnMs });
+  } finally {
+    for (const connection of connections) connection.close();
+  }
 }
 
 function rateFigure(turns: readonly Turn[]): Figure {

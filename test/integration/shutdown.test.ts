@@ -45,8 +45,8 @@ describe("SIGTERM", () => {
     const node = await nodes.start(simulated.url);
     let serving: NodeProcess["client"] | null = node.client;
     const caller = new PersistentCaller(() => serving);
-    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 5, batch: 10 });
-    await waitUntil(() => load.accepted.length > 200, "the load is in full swing");
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 4, batch: 5 });
+    await waitUntil(() => load.accepted.length > 100, "the load is in full swing");
     expect(await terminate(node)).toEqual({ code: 0 });
     serving = null;
     await expectReleased(database);

@@ -14,6 +14,12 @@ function isRepeatable(error: unknown): error is FencepostApiError {
   return error instanceof FencepostApiError && REPEATABLE.has(error.code);
 }
 
+export interface Refusal {
+  /** 0 where no answer came. */
+  readonly status: number;
+  readonly code: string;
+}
+
 /**
  * A caller as the documentation wants it: what got no answer, or one that says "later", is repeated with the same
  * request id, at whichever node serves now. Anything else is thrown.
@@ -21,8 +27,8 @@ function isRepeatable(error: unknown): error is FencepostApiError {
 export class PersistentCaller {
   /** Called for each request that was answered for good. */
   onAnswer: () => void = () => undefined;
-  /** Every "later" that was heard. */
-  readonly refusals: FencepostApiError[] = [];
+  /** Every "later" that was heard, for items of a batch too. */
+  readonly refusals: Refusal[] = [];
   /** Where requests go; null: nobody is there, wait. */
   current: () => FencepostClient | null;
 
@@ -46,11 +52,18 @@ export class PersistentCaller {
       results.forEach((result, index) => {
         if (result.status === 200 || result.status === 202) {
           answered.set(open[index] as CreateTransaction, result as CreatedTransaction);
-        } else if (!REPEATABLE.has((result as { code: string }).code)) throw new Error(JSON.stringify(result));
+        } else {
+          this.noteRefusal(result as Refusal);
+        }
       });
       return answered.size === transactions.length;
     });
     return transactions.map((transaction) => answered.get(transaction) as CreatedTransaction);
+  }
+
+  private noteRefusal(refusal: Refusal): void {
+    if (!REPEATABLE.has(refusal.code)) throw new Error(JSON.stringify(refusal));
+    this.refusals.push(refusal);
   }
 
   private repeat<T>(ask: (client: FencepostClient) => Promise<T>): Promise<T & {}> {

@@ -24,7 +24,7 @@ import type { Router } from "../../cluster/route.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import { type NormalisePorts, normalise } from "./normalise.ts";
-import { prepare } from "./prepare.ts";
+import { asksChain, prepare } from "./prepare.ts";
 import type { RequestIds } from "./request-ids.ts";
 
 export interface CreatePorts extends AllocatePorts {
@@ -148,7 +148,7 @@ function admit(admission: Admission, lane: OwnedLane, batch: Batch): readonly It
 async function createAdmitted(ports: CreatePorts, lane: OwnedLane, batch: Batch): Promise<void> {
   const { fates } = batch;
   const items = batch.repeat === true ? await answerRepeated(ports, batch) : batch.items;
-  const unseen = await answerExisting(ports, items, fates);
+  const unseen = await preCheck(ports, lane, { ...batch, items });
   const prepared = await prepareAll(ports, lane, { items: unseen, fates });
   if (prepared.length === 0) return;
   await ports.failpoint("create.prepared");
@@ -171,6 +171,17 @@ async function answerRepeated(ports: CreatePorts, { items, fates }: Batch): Prom
     fates[index] = { outcome: "created", txId, lane, requestId, nonce: record.nonce, state: record.state };
     return false;
   });
+}
+
+/**
+ * The idempotency check before preparation spares the chain questions about what exists already. Where none would be
+ * asked it spares nothing: the check that binds is stage 2's, under the lane's lock. But nobody overtakes those who are
+ * being checked.
+ */
+async function preCheck(ports: CreatePorts, lane: OwnedLane, { items, fates }: Batch): Promise<readonly Item[]> {
+  const behindOthers = lane.hasUnminedBefore(items.length);
+  const costly = items.some(({ intent }, at) => asksChain(intent, { behindPending: at > 0 || behindOthers }));
+  return costly || ports.requestIds.isAsking(lane.lane) ? answerExisting(ports, items, fates) : items;
 }
 
 /** Answers what is known by request id, and returns the rest. */

@@ -32,6 +32,11 @@ export interface Standing {
   readonly laneKnown: boolean;
 }
 
+/** Whether this transaction costs the chain a question of its own: an estimate, or a simulation where nothing stands before it. */
+export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing, "behindPending">): boolean {
+  return payload.gas === undefined || !behindPending;
+}
+
 export async function prepare(context: ChainContext, intent: Intent, standing: Standing): Promise<PreparedIntent> {
   const { behindPending, laneKnown } = standing;
   refuseImpossibleGas(context, intent);

@@ -28,6 +28,11 @@ export class RequestIds {
     this.store = store;
   }
 
+  /** Whether a query about this lane is under way or about to be. */
+  isAsking(lane: Lane): boolean {
+    return this.turns.has(laneKey(lane));
+  }
+
   async find(lane: Lane, ids: readonly string[]): Promise<ReadonlyMap<string, ExistingTransaction>> {
     if (ids.length === 0) return new Map();
     const key = laneKey(lane);

@@ -7,6 +7,7 @@ import { RequestIds } from "../../../../src/application/stages/1-create/request-
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
 import { type ExistingTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
 import { createOwnedLane } from "../../../support/chain-bench.ts";
+import { deferred } from "../../../support/deferred.ts";
 import { applied, createStageBench, type StageBench } from "../../../support/stage-bench.ts";
 import { CHAIN_ID, SIGNER, TO, transfer } from "../../../support/world.ts";
 
@@ -158,6 +159,35 @@ describe("a request id that exists", () => {
     });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ code: "REQUEST_ID_REUSED" }]);
     expect(looks).toBe(2);
+  });
+
+  it("is left to the allocation where preparing asks the chain nothing, and nobody overtakes who is looked up", async () => {
+    const made = bench();
+    const looks: (readonly string[])[] = [];
+    const gate = deferred<readonly ExistingTransaction[]>();
+    Object.assign(made.ports.store, {
+      findByRequestIds: (_: unknown, ids: readonly string[]) => {
+        looks.push(ids);
+        return gate.promise;
+      },
+    });
+    const withGas = (requestId: string) => transfer({ requestId, payload: { to: TO, value: 1, gas: 60_000 } });
+    // Nothing stands before the first, so it is simulated, and looked up before that; the second comes meanwhile.
+    const first = create(made.createPorts, [withGas("a")]);
+    const second = create(made.createPorts, [withGas("b")]);
+    await made.clock.advance(100);
+    expect(made.writes).toEqual([]);
+    gate.resolve([]);
+    await made.clock.advance(1_000);
+    expect([...(await first), ...(await second)]).toMatchObject([{ outcome: "created" }, { outcome: "created" }]);
+    const items = made.writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
+    expect(items.map(({ intent }) => intent.requestId)).toEqual(["a", "b"]);
+    expect(looks).toEqual([["a", "b"]]);
+    // From here on something always stands before: no look, and a repeat is found under the lane's lock.
+    const duplicate = { fate: "duplicate", existing: existing("a", "0x"), samePayload: true } as const;
+    made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 102 });
+    expect(await ask(made, withGas("a"))).toMatchObject([{ outcome: "existing", txId: "the first" }]);
+    expect(looks.length).toBe(1);
   });
 
   it("that cannot be looked up is 503, and nothing is accepted", async () => {

@@ -1,0 +1,68 @@
+import { Lease } from "../../../src/application/lane/lease.ts";
+import type { Failpoint } from "../../../src/ports/failpoints.ts";
+import type { InstanceRecord } from "../../../src/ports/lease-store.ts";
+import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
+import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { type RecordedTelemetry, recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { NODE_SETTINGS, SIGNER } from "../../support/world.ts";
+
+export const DURATION = 10_000;
+export const RENEW = 3_000;
+export const SKEW = 1_000;
+export const LANE = { chainId: 1, signer: SIGNER };
+
+export interface Holder {
+  readonly lease: Lease;
+  readonly store: MemoryStore;
+  readonly telemetry: RecordedTelemetry;
+  /** What the node was told, and whether it might act at that moment. */
+  readonly heard: string[];
+  readonly passed: Failpoint[];
+}
+
+/** Leases of several nodes on one database, and the clock they share. */
+export class LeaseBench {
+  readonly clock: ManualClock = createManualClock();
+  readonly database = new MemoryDatabase(this.clock);
+  private readonly holders: Holder[] = [];
+
+  holder(name: string): Holder {
+    const store = this.database.connect();
+    const telemetry = recordTelemetry();
+    const heard: string[] = [];
+    const passed: Failpoint[] = [];
+    const entropy = createSeededEntropy(this.holders.length + 1, this.clock);
+    const lease = new Lease(
+      { store, clock: this.clock, entropy, telemetry, failpoint: (failpoint) => void passed.push(failpoint) },
+      { ...NODE_SETTINGS, nodeId: name, url: `http://${name}` },
+      {
+        onLost: () => heard.push(`lost, may act: ${lease.mayAct()}`),
+        onFreed: () => heard.push("freed"),
+        onHistoryChanged: (error) => heard.push(error.message),
+      },
+    );
+    const made = { lease, store, telemetry, heard, passed };
+    this.holders.push(made);
+    return made;
+  }
+
+  async started(name: string): Promise<Holder> {
+    const made = this.holder(name);
+    await made.lease.start();
+    return made;
+  }
+
+  row(instanceId: string): Omit<InstanceRecord, "expired" | "lanes"> | undefined {
+    return this.database.state.instances.get(instanceId);
+  }
+
+  async close(): Promise<void> {
+    for (const { lease, store } of this.holders.splice(0)) {
+      store.resume();
+      const over = lease.abandon();
+      await this.clock.advance(1_000);
+      await over;
+    }
+  }
+}

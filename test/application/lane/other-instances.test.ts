@@ -1,0 +1,154 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DURATION, LANE, LeaseBench, SKEW } from "./lease-bench.ts";
+
+let bench: LeaseBench;
+beforeEach(() => {
+  bench = new LeaseBench();
+});
+afterEach(() => bench.close());
+
+describe("other instances", () => {
+  it("that are past by the database's clock are declared dead, soon after", async () => {
+    const dying = await bench.started("a");
+    const heir = await bench.started("b");
+    await dying.store.acquireLane(LANE, dying.lease.instanceId);
+    dying.store.cut();
+    await bench.clock.advance(DURATION - 1);
+    expect(heir.heard).toEqual([]);
+    await bench.clock.advance(501);
+    expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([
+      { instanceId: dying.lease.instanceId, evidence: "expired" },
+    ]);
+    expect(heir.heard).toContain("freed");
+    expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
+  });
+
+  it("whose counter stands still for lease and skew on our own clock are declared dead, whatever theirs says", async () => {
+    const dying = await bench.started("a");
+    const heir = await bench.started("b");
+    const record = bench.row(dying.lease.instanceId);
+    if (record !== undefined) Object.assign(record, { expiresAt: new Date(record.expiresAt.getTime() + 3_600_000) });
+    dying.store.cut();
+    await bench.clock.advance(DURATION + SKEW);
+    expect(heir.telemetry.of("instance.declaredDead")).toEqual([]);
+    await bench.clock.advance(1_000);
+    expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
+  });
+
+  it("that renew are left alone for ever", async () => {
+    const [one, other] = [await bench.started("a"), await bench.started("b")];
+    await bench.clock.advance(120_000);
+    expect([one.heard, other.heard]).toEqual([[], []]);
+    expect(one.telemetry.of("instance.declaredDead")).toEqual([]);
+  });
+
+  it("are not taken for dead because of a pause of our own", async () => {
+    const patient = await bench.started("a");
+    const paused = await bench.started("b");
+    await bench.clock.advance(1_000);
+    paused.store.pause();
+    await bench.clock.advance(60_000);
+    paused.store.resume();
+    await bench.clock.advance(5_000);
+    expect(paused.telemetry.of("instance.declaredDead").map(({ instanceId }) => instanceId)).not.toContain(
+      patient.lease.instanceId,
+    );
+  });
+
+  it("are not taken for dead because their row took long to arrive: what it shows is as old as the question", async () => {
+    await bench.started("a");
+    const slow = await bench.started("b");
+    const instances = slow.store.instances.bind(slow.store);
+    let reads = 0;
+    slow.store.instances = async () => {
+      const read = await instances();
+      if (++reads === 2) await bench.clock.sleep(DURATION + 2 * SKEW);
+      return read;
+    };
+    const verdicts: string[] = [];
+    slow.store.declareDead = async (instanceId) => {
+      verdicts.push(instanceId);
+      return false;
+    };
+    await bench.clock.advance(60_000);
+    expect(reads).toBeGreaterThan(2);
+    expect(verdicts).toEqual([]);
+  });
+
+  it("that renewed in the very instant are not declared dead: the counter decides", async () => {
+    const rival = await bench.started("a");
+    const judge = await bench.started("b");
+    const declare = judge.store.declareDead.bind(judge.store);
+    const verdicts: boolean[] = [];
+    judge.store.declareDead = async (instanceId, counter, evidence) => {
+      const record = bench.row(instanceId);
+      if (record !== undefined) Object.assign(record, { counter: record.counter + 1 });
+      const verdict = await declare(instanceId, counter, evidence);
+      verdicts.push(verdict);
+      return verdict;
+    };
+    rival.store.cut();
+    await bench.clock.advance(DURATION + 1_000);
+    expect(verdicts[0]).toBe(false);
+    expect(judge.heard).toEqual([]);
+  });
+
+  it("that ended by their own word free their lanes too, and somebody must notice", async () => {
+    const leaving = await bench.started("a");
+    const heir = await bench.started("b");
+    await bench.clock.advance(1_000);
+    await leaving.lease.stop();
+    await bench.clock.advance(500);
+    expect(heir.heard).toEqual(["freed"]);
+    await bench.clock.advance(60_000);
+    expect(heir.heard).toEqual(["freed"]);
+  });
+
+  it("that came and went between two looks are noticed as well", async () => {
+    const heir = await bench.started("b");
+    await bench.clock.advance(600);
+    const brief = await bench.started("a");
+    await brief.lease.stop();
+    await bench.clock.advance(500);
+    expect(heir.heard).toEqual(["freed"]);
+  });
+
+  it("whose row is gone altogether are noticed as well", async () => {
+    const heir = await bench.started("b");
+    const vanished = await bench.started("a");
+    await bench.clock.advance(600);
+    vanished.store.cut();
+    bench.database.state.instances.delete(vanished.lease.instanceId);
+    await bench.clock.advance(600);
+    expect(heir.heard).toEqual(["freed"]);
+  });
+
+  it("are all tried, and those that were freed are told of, although one of them fails", async () => {
+    const heir = await bench.started("c");
+    const dying = [await bench.started("a"), await bench.started("b")];
+    const declare = heir.store.declareDead.bind(heir.store);
+    let calls = 0;
+    heir.store.declareDead = (...parameters) =>
+      ++calls === 2 ? Promise.reject(new Error("away")) : declare(...parameters);
+    for (const { store } of dying) store.cut();
+    await bench.clock.advance(DURATION + 600);
+    expect(heir.heard.filter((word) => word === "freed").length).toBeGreaterThanOrEqual(2);
+    expect(heir.telemetry.of("instance.declaredDead").length).toBe(2);
+  });
+
+  it("are judged by nobody who is past its own deadline", async () => {
+    const [one, other] = [await bench.started("a"), await bench.started("b")];
+    let looks = 0;
+    const instances = other.store.instances.bind(other.store);
+    other.store.instances = () => {
+      looks++;
+      return instances();
+    };
+    other.store.renewInstance = () => Promise.reject(new Error("no"));
+    await bench.clock.advance(DURATION - SKEW);
+    const before = looks;
+    await bench.clock.advance(5_000);
+    expect(looks).toBe(before);
+    expect(one.lease.mayAct()).toBe(true);
+  });
+});
