@@ -1,6 +1,7 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { State } from "../domain/transitions.ts";
+import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneRecord, TransactionRecord } from "../ports/query-store.ts";
 
 /**
@@ -19,6 +20,10 @@ export interface FencepostApi {
   signers(): Promise<readonly SignerView[]>;
   /** One item per chain the signer has a lane on. UNKNOWN_SIGNER where nobody holds it. */
   signer(signer: string): Promise<readonly SignerView[]>;
+  /** Live instances. */
+  nodes(): Promise<readonly InstanceRecord[]>;
+  /** Every lane that was ever acquired, with its owner where it has one. */
+  leases(): Promise<readonly LeaseRecord[]>;
   readiness(): Promise<Readiness>;
 }
 

@@ -12,6 +12,7 @@ import type { Entropy } from "../ports/entropy.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type HistoryChanged, type LaneStore, OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
 import type { LeaseStore } from "../ports/lease-store.ts";
+import type { ForwardedCreate, Peers } from "../ports/peers.ts";
 import type { QueryStore } from "../ports/query-store.ts";
 import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -19,16 +20,16 @@ import type { Created, CreateRequest, FencepostApi, Readiness } from "./api.ts";
 import { ChainContext } from "./chain/chain-context.ts";
 import { ChainLoop } from "./chain/chain-loop.ts";
 import { type StableBlocksOptions, stableBlocks } from "./chain/stable-blocks.ts";
+import { Cluster } from "./cluster/cluster.ts";
 import { type IntakePorts, takeIntake } from "./detours/intake.ts";
 import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
 import { Feed } from "./queries/feed.ts";
-import { signer, signers } from "./queries/signers.ts";
-import { transaction, transactionByRequest, transactions } from "./queries/transactions.ts";
+import { createReads } from "./queries/reads.ts";
 import type { ChainSettings, NodeSettings } from "./settings.ts";
-import { type CreatePorts, create } from "./stages/1-create/create.ts";
+import { type CreatePorts, create, createForwarded } from "./stages/1-create/create.ts";
 import { RequestIds } from "./stages/1-create/request-ids.ts";
 import { sign } from "./stages/3-sign/sign.ts";
 import { broadcast } from "./stages/4-broadcast/broadcast.ts";
@@ -38,6 +39,7 @@ export interface NodePorts {
   readonly store: LeaseStore & LaneStore & QueryStore;
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
   readonly signer: Signer;
+  readonly peers: Peers;
   readonly codec: Codec;
   readonly clock: Clock;
   readonly entropy: Entropy;
@@ -55,6 +57,7 @@ export interface NodeGauges {
 }
 
 const BEAT_MS = 100;
+const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
 const DRAINING = "this node is shutting down";
 
@@ -67,12 +70,14 @@ export class FencepostNode {
   private readonly writer: Committer;
   private readonly lease: Lease;
   private readonly lanes: Lanes;
+  private readonly cluster: Cluster;
   private readonly feed: Feed;
   private readonly createPorts: CreatePorts;
   private readonly intakePorts: IntakePorts;
   private readonly stopping = new AbortController();
   private readonly intake: Activity;
   private readonly claiming: Activity;
+  private readonly balancing: Activity;
   private beating: Promise<void> | null = null;
   private draining = false;
   private halted: string | null = null;
@@ -91,7 +96,19 @@ export class FencepostNode {
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.halt(error),
     });
-    this.lease = new Lease({ store, clock, entropy, telemetry, failpoint }, settings, {
+    this.cluster = new Cluster({
+      ...ports,
+      selfUrl: settings.url,
+      lease: { instanceId: () => this.lease.instanceId },
+      lanes: () => this.lanes,
+      signers: ports.signer.addresses(),
+      chains: this.chains,
+      chainPatienceMs: settings.lease.durationMs,
+      onChange: () => this.claiming.kick(),
+    });
+    const serving = () => this.cluster.serving();
+    this.lease = new Lease({ store, clock, entropy, telemetry, failpoint, serving }, settings, {
+      onInstances: (instances) => this.cluster.learn(instances),
       onLost: () => this.startOver(),
       onFreed: () => this.claiming.kick(),
       onHistoryChanged: (error) => this.halt(error),
@@ -101,6 +118,7 @@ export class FencepostNode {
       lease: this.lease,
       writer: this.writer,
       chains: this.chains,
+      placement: this.cluster,
       onResumed: (lane) => this.startLane(lane),
     });
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
@@ -110,17 +128,20 @@ export class FencepostNode {
       requestIds: new RequestIds(store),
       lanes: this.lanes,
       chains: this.chains,
+      router: settings.mode === "worker-queue" ? this.cluster.router : null,
       admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
     };
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
     const tolerant = (): void => undefined; // the database is away; the next beat tries again
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
+    this.balancing = new Activity(() => this.balance(), tolerant);
     this.api = this.makeApi();
   }
 
   async start(): Promise<void> {
     await this.takeInstance();
+    await this.cluster.learn(await this.ports.store.instances());
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
     this.claiming.kick();
@@ -133,11 +154,16 @@ export class FencepostNode {
     this.draining = true;
   }
 
-  /** Graceful end: creates under way are answered, stages under way end, lanes are released. */
+  /**
+   * Graceful end. Where other nodes are live, the lanes are theirs at once and requests that still come are forwarded
+   * until the drain timeout; alone, creates under way are answered first.
+   */
   async close(): Promise<void> {
     this.drain();
     const deadlineMs = this.ports.clock.monotonicMs() + this.settings.drainTimeoutMs;
-    while (this.underWay > 0 && this.ports.clock.monotonicMs() < deadlineMs) await this.ports.clock.sleep(10);
+    await this.bounded(this.cluster.drain(), deadlineMs);
+    if (this.cluster.peers > 0) await this.leaveToOthers(deadlineMs);
+    else while (this.underWay > 0 && !this.isPast(deadlineMs)) await this.ports.clock.sleep(10);
     this.lanes.close(DRAINING);
     // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
     await this.bounded(this.stopWork(), deadlineMs + GRACE_MS);
@@ -205,9 +231,10 @@ export class FencepostNode {
 
   /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
   private async beat(): Promise<void> {
-    while (!this.stopping.signal.aborted) {
+    for (let count = 1; !this.stopping.signal.aborted; count++) {
       await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
       if (this.halted !== null) continue;
+      if (count % BEATS_PER_BALANCE === 0) this.balancing.kick();
       const nowMs = this.ports.clock.monotonicMs();
       for (const lane of this.lanes.all()) {
         if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
@@ -221,6 +248,26 @@ export class FencepostNode {
   private async takeIntake(): Promise<void> {
     let lanes = this.lanes.all();
     while (lanes.length > 0 && !this.draining && this.lease.mayAct()) lanes = await takeIntake(this.intakePorts, lanes);
+  }
+
+  private async balance(): Promise<void> {
+    if (this.draining || !this.lease.mayAct()) return;
+    await this.cluster.announce();
+    await this.cluster.rebalance();
+    this.claiming.kick();
+  }
+
+  private async leaveToOthers(deadlineMs: number): Promise<void> {
+    const handOvers = this.lanes.all().map((lane) => this.lanes.handOver(lane, DRAINING));
+    await this.bounded(
+      Promise.all(handOvers).then(() => undefined),
+      deadlineMs,
+    );
+    await this.ports.clock.sleep(Math.max(0, deadlineMs - this.ports.clock.monotonicMs()));
+  }
+
+  private isPast(deadlineMs: number): boolean {
+    return this.ports.clock.monotonicMs() >= deadlineMs;
   }
 
   /**
@@ -276,6 +323,7 @@ export class FencepostNode {
     await Promise.all(lanes.flatMap((lane) => [lane.signing?.settled(), lane.broadcasting?.settled()]));
     await this.intake.settled();
     await this.claiming.settled();
+    await this.balancing.settled();
   }
 
   private async bounded(work: Promise<void>, deadlineMs: number): Promise<void> {
@@ -287,29 +335,37 @@ export class FencepostNode {
   }
 
   private makeApi(): FencepostApi {
-    const ports = { ...this.ports, chains: this.chains };
     return {
+      ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
       create: async (request) => {
         const [fate] = await this.createAll([request]);
         if (fate instanceof FencepostError) throw fate;
         return fate as Created;
       },
       createBatch: (requests) => this.createAll(requests),
-      transaction: (txId, include) => reading(transaction(ports, txId, include)),
-      transactionByRequest: (query, include) => reading(transactionByRequest(ports, query, include)),
-      transactions: (query) => reading(transactions(ports, query)),
-      completions: (query) => reading(this.feed.page(query)),
-      signers: () => reading(signers(ports)),
-      signer: (name) => reading(signer(ports, name)),
       readiness: () => this.readiness(),
     };
   }
 
   private async createAll(requests: readonly CreateRequest[]): Promise<readonly (Created | FencepostError)[]> {
-    if (this.draining) return requests.map(() => unavailable(DRAINING));
+    const forwards = this.createPorts.router !== null && this.cluster.peers > 0;
+    if (this.draining && !forwards) return requests.map(() => unavailable(DRAINING));
     this.underWay++;
     try {
       return await create(this.createPorts, requests);
+    } finally {
+      this.underWay--;
+    }
+  }
+
+  /** What another node heard: done here or refused, but never forwarded again. */
+  async createForwarded(
+    creates: readonly ForwardedCreate[],
+    repeat: boolean,
+  ): Promise<readonly (Created | FencepostError)[]> {
+    this.underWay++;
+    try {
+      return await createForwarded(this.createPorts, creates, repeat);
     } finally {
       this.underWay--;
     }
@@ -328,15 +384,5 @@ export class FencepostNode {
     }));
     const ready = database && !this.draining && chains.every((entry) => entry.reachable);
     return { ready, database, chains, draining: this.draining };
-  }
-}
-
-/** A read that the database did not answer is 503, not a mistake of ours. */
-async function reading<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof FencepostError) throw error;
-    throw unavailable("the database does not answer", error);
   }
 }

@@ -1,4 +1,5 @@
 import type { BatchResults } from "../contract/batch.ts";
+import type { ClusterNode, ClusterNodes, LaneLease, LaneLeases } from "../contract/cluster.ts";
 import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
@@ -8,6 +9,7 @@ import { type CallOptions, type ClientOptions, createTransport, type Transport }
 import { type WaitOptions, waitForSettled } from "./wait.ts";
 
 export type { BatchResults } from "../contract/batch.ts";
+export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 export type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 export type { Problem } from "../contract/problem.ts";
@@ -41,6 +43,10 @@ export interface FencepostClient {
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
   /** One item per chain. */
   signer(address: string, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Every node that is alive, whichever of them is asked. */
+  nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
+  /** Which node acts for which lane; lanes without an owner are left out. */
+  leases(options?: CallOptions): Promise<readonly LaneLease[]>;
 }
 
 export interface RequestName {
@@ -64,8 +70,10 @@ export function createClient(options: ClientOptions): FencepostClient {
     completionsPage,
     completions: (query = {}, call = {}) => followCompletions(completionsPage, query, call),
     waitFor: (txId, wait = {}) => waitForSettled(get, txId, wait),
-    signers: (call) => lanes(transport, "/signers", call),
-    signer: (address, call) => lanes(transport, `/signers/${encodeURIComponent(address)}`, call),
+    signers: (call) => items<SignerLanes>(transport, "/signers", call),
+    signer: (address, call) => items<SignerLanes>(transport, `/signers/${encodeURIComponent(address)}`, call),
+    nodes: (call) => items<ClusterNodes>(transport, "/nodes", call),
+    leases: (call) => items<LaneLeases>(transport, "/leases", call),
   };
 }
 
@@ -83,7 +91,11 @@ function includes(include: readonly Include[] | undefined): { readonly include?:
   return include === undefined || include.length === 0 ? {} : { include: include.join(",") };
 }
 
-async function lanes(transport: Transport, path: string, call: CallOptions | undefined) {
-  const { items } = await transport<SignerLanes>({ path, ...call });
-  return items;
+async function items<T extends { readonly items: readonly unknown[] }>(
+  transport: Transport,
+  path: string,
+  call: CallOptions | undefined,
+): Promise<T["items"]> {
+  const list = await transport<T>({ path, ...call });
+  return list.items;
 }

@@ -1,4 +1,5 @@
 import type { BatchResults, CreateBatch } from "./batch.ts";
+import type { ClusterNodes, LaneLeases } from "./cluster.ts";
 import type { CompletionsPage } from "./completions.ts";
 import type { CreatedTransaction, CreateTransaction } from "./create.ts";
 import type { Readiness } from "./health.ts";
@@ -156,6 +157,35 @@ export const signerLanes: SignerLanes = {
         acquiredAt: "2026-11-02T09:00:00.000Z",
         expiresAt: "2026-11-02T09:30:12.000Z",
       },
+    },
+  ],
+};
+
+const nodeA = { nodeId: "node-a", instanceId: "019a4b7d-0000-7000-8000-000000000001" };
+
+export const clusterNodes: ClusterNodes = {
+  items: [
+    {
+      ...nodeA,
+      url: "http://10.0.0.7:3000",
+      version: "0.1.0",
+      mode: "worker-queue",
+      startedAt: "2026-11-02T09:00:00.000Z",
+      heartbeatAt: "2026-11-02T09:30:02.000Z",
+      lanes: 12,
+    },
+  ],
+};
+
+export const laneLeases: LaneLeases = {
+  items: [
+    {
+      chainId: 31337,
+      signer,
+      ...nodeA,
+      fencingToken: 3,
+      acquiredAt: "2026-11-02T09:00:00.000Z",
+      expiresAt: "2026-11-02T09:30:12.000Z",
     },
   ],
 };

@@ -61,6 +61,7 @@ const TAGS = [
   { name: "Transactions", description: "Hand in an intent, read what became of it." },
   { name: "Completions", description: "The ordered feed of final outcomes." },
   { name: "Signers", description: "Lanes: nonce cursor, owner, balance, what waits." },
+  { name: "Cluster", description: "Nodes of the same database, and which of them acts for which lane." },
   { name: "Operations", description: "Liveness, readiness, metrics, this reference." },
 ];
 

@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from "typebox";
 import type { ErrorCode } from "../domain/errors.ts";
 import { BatchResults, CreateBatch } from "./batch.ts";
+import { ClusterNodes, LaneLeases } from "./cluster.ts";
 import { CompletionsPage, CompletionsQuery } from "./completions.ts";
 import { CreatedTransaction, CreateTransaction } from "./create.ts";
 import * as examples from "./examples.ts";
@@ -20,7 +21,7 @@ export interface Route {
   readonly operationId: string;
   readonly method: "get" | "post";
   readonly path: string;
-  readonly tag: "Transactions" | "Completions" | "Signers" | "Operations";
+  readonly tag: "Transactions" | "Completions" | "Signers" | "Cluster" | "Operations";
   readonly summary: string;
   readonly description?: string;
   /** Needs no API key. */
@@ -162,6 +163,27 @@ const otherApiRoutes: readonly Route[] = [
   },
 ];
 
+const clusterRoutes: readonly Route[] = [
+  {
+    operationId: "listNodes",
+    method: "get",
+    path: "/api/v1/nodes",
+    tag: "Cluster",
+    summary: "List the nodes that are alive",
+    responses: { 200: { description: "Oldest first.", schema: ClusterNodes, example: examples.clusterNodes } },
+    errors: ["INVALID_REQUEST"],
+  },
+  {
+    operationId: "listLeases",
+    method: "get",
+    path: "/api/v1/leases",
+    tag: "Cluster",
+    summary: "List who acts for which lane",
+    responses: { 200: { description: "Lanes that have an owner.", schema: LaneLeases, example: examples.laneLeases } },
+    errors: ["INVALID_REQUEST"],
+  },
+];
+
 const operationsRoutes: readonly Route[] = [
   {
     operationId: "getHealth",
@@ -217,4 +239,9 @@ const operationsRoutes: readonly Route[] = [
   },
 ];
 
-export const ROUTES: readonly Route[] = [...transactionRoutes, ...otherApiRoutes, ...operationsRoutes];
+export const ROUTES: readonly Route[] = [
+  ...transactionRoutes,
+  ...otherApiRoutes,
+  ...clusterRoutes,
+  ...operationsRoutes,
+];

@@ -42,8 +42,26 @@ function createActions(environment: Environment, output: Output): CliActions {
     async start(options, ready) {
       const { config } = await load("start", options);
       const logger = await createNodeLogger(config, false);
+      const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
+      const slot = workerSlot(environment.variables);
+      const count = Number(options.workers ?? 1);
+      if (slot === null && count > 1) {
+        const { drainTimeoutMs } = config;
+        const url = `http://${config.host}:${config.port}`;
+        const shared = { url, nodeId: config.nodeId };
+        const request = { count, argv: process.argv.slice(2), logger, drainTimeoutMs };
+        return startWorkers(request, () => ready(shared)).finally(logger.flush);
+      }
       const { start } = await import("./start.ts");
-      await start(config, logger, ready).finally(logger.flush);
+      const named = slot === null ? config : { ...config, nodeId: `${config.nodeId}-${slot}` };
+      const request = { config: named, logger, sharesPort: slot !== null };
+      await start(request, slot === null ? ready : reportReady).finally(logger.flush);
+    },
+    async demo(options) {
+      const { demo } = await import("./demo/demo.ts");
+      const isTerminal = process.stdout.isTTY === true && options.json !== true;
+      const write = options.json === true ? output.stderr : output.stdout;
+      return demo(Number(options.transactions), { isTerminal, write });
     },
     async migrate(options) {
       const { config } = await load("migrate", options);

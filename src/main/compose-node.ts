@@ -1,6 +1,7 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import { createLocalSigner, type KeySources } from "../adapters/evm/signers/local-signer.ts";
+import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
 import { systemClock } from "../adapters/system/clock.ts";
@@ -21,6 +22,8 @@ export interface NodeParts {
   readonly settings: NodeSettings;
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
+  /** The node exists, but has told nobody yet: what others may ask of it must work from here on. */
+  readonly onBuilt?: (node: FencepostNode, store: PostgresStore) => void;
 }
 
 export interface ComposedNode {
@@ -65,9 +68,12 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const store = keep(
       await openPostgresStore({ databaseUrl: parts.databaseUrl, clock: systemClock, leaseDurationMs }),
     );
+    const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
     const failpoint = parts.failpoint ?? noFailpoints;
-    const ports = { store, chains, signer, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
+    const resources = { store, chains, signer, peers };
+    const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const node = new FencepostNode(ports, parts.settings);
+    parts.onBuilt?.(node, store);
     await node.start();
     const close = async (): Promise<void> => {
       await node.close();

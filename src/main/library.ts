@@ -70,7 +70,10 @@ const LOOK_EVERY_MS = 100;
 const POLL_MS = 20_000;
 const DEFAULT_DEPTH = 20;
 
-/** The same node that `fencepost start` runs, inside this process and without HTTP. */
+/**
+ * The same node that `fencepost start` runs, inside this process and without HTTP. It takes its creates to nodes that can
+ * be reached, but nobody can reach it: it advertises no URL, and owns a lane only where no node with a URL serves it.
+ */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
   const { signers, onEvent, ...settings } = options;
   if (Array.isArray(signers) && signers.length === 0) {
@@ -81,7 +84,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const file = { name: "createFencepost", content: { auth: "none", ...settings, ...keys } };
   const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
   const composed = await composeNode({
-    ...partsOf(config, config.advertiseUrl ?? "embedded:"),
+    ...partsOf(config, ""),
     sinks: onEvent === undefined ? [] : [onEvent],
   });
   return new EmbeddedFencepost(composed);

@@ -1,14 +1,17 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import type { KeySources } from "../adapters/evm/signers/local-signer.ts";
-import { createHttpServer } from "../adapters/http/server.ts";
+import { createHttpServer, type PeerReceiver } from "../adapters/http/server.ts";
+import type { PostgresStore } from "../adapters/postgres/store.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
 import type { FencepostApi } from "../application/api.ts";
+import type { FencepostNode } from "../application/node.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
+import { advertisedUrl } from "./advertised-url.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import type { Config, SignerConfig } from "./config/config.ts";
 import { version } from "./version.ts";
@@ -27,16 +30,24 @@ export interface ServiceOptions {
   readonly config: Config & { readonly databaseUrl: string };
   readonly logger: Logger;
   readonly failpoint?: Failpoints;
+  /** One of several workers: the configured port is shared with the others, and another one is its own. */
+  readonly sharesPort?: boolean;
 }
 
 const LAST_ANSWERS_MS = 500;
 
 /** One node behind HTTP. The port is taken first: a mistake there should show before anything else has been touched. */
-export async function startService({ config, logger, failpoint }: ServiceOptions): Promise<Service> {
+export async function startService({
+  config,
+  logger,
+  failpoint,
+  sharesPort = false,
+}: ServiceOptions): Promise<Service> {
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
   const metrics = createMetrics({ checksum });
   const api = deferredApi();
+  const peer = deferredPeer();
   const http = createHttpServer({
     api: api.face,
     apiKeys: config.apiKeys,
@@ -47,16 +58,19 @@ export async function startService({ config, logger, failpoint }: ServiceOptions
     files: await dashboardFiles(),
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onResponse: metrics.httpRequest,
+    peer: peer.face,
   });
-  const { url } = await http.listen(config.host, config.port);
+  const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
   try {
     const composed = await composeNode({
-      ...partsOf(config, config.advertiseUrl ?? url),
+      ...partsOf(config, ownAddress(config, url, sharesPort)),
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
+      onBuilt: peer.resolve,
       ...(failpoint === undefined ? {} : { failpoint }),
     });
     api.resolve(composed.node.api);
     connectGauges(metrics, composed);
+    if (sharesPort) await http.listenShared(config.host, config.port);
     return {
       url,
       nodeId: config.nodeId,
@@ -68,6 +82,15 @@ export async function startService({ config, logger, failpoint }: ServiceOptions
     await http.close(0);
     throw error;
   }
+}
+
+/** A worker is reached on a port of its own: of what was configured, only the machine's name is true of it. */
+function ownAddress(config: Config, url: string, sharesPort: boolean): string {
+  if (config.advertiseUrl === null) return advertisedUrl(url);
+  if (!sharesPort) return config.advertiseUrl;
+  const own = new URL(config.advertiseUrl);
+  own.port = new URL(url).port;
+  return own.origin;
 }
 
 export function partsOf(config: Config & { readonly databaseUrl: string }, url: string) {
@@ -102,6 +125,24 @@ function deferredApi(): { readonly face: FencepostApi; resolve(api: FencepostApi
     face,
     resolve: (api) => {
       current = api;
+    },
+  };
+}
+
+/** Other nodes are told the same; they find their way by themselves. */
+function deferredPeer(): { readonly face: PeerReceiver; resolve(node: FencepostNode, store: PostgresStore): void } {
+  let current: { readonly node: FencepostNode; readonly store: PostgresStore } | null = null;
+  const known = async () => {
+    if (current === null) throw unavailable("this node is starting");
+    return current;
+  };
+  return {
+    face: {
+      secret: async () => (await known()).store.clusterSecret(),
+      create: async (creates, repeat) => (await known()).node.createForwarded(creates, repeat),
+    },
+    resolve: (node, store) => {
+      current = { node, store };
     },
   };
 }

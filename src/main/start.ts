@@ -6,13 +6,13 @@ import { listenForStop } from "./stop-signals.ts";
 
 /** `fencepost start`: one node on what the configuration names, until it is asked to stop. */
 export async function start(
-  config: ConfigFor<"start">,
-  logger: Logger,
+  request: { readonly config: ConfigFor<"start">; readonly logger: Logger; readonly sharesPort: boolean },
   ready: (node: { readonly url: string; readonly nodeId: string }) => void,
 ): Promise<void> {
+  const { config, logger } = request;
   const stop = listenForStop();
   try {
-    const starting = startService({ config, logger });
+    const starting = startService(request);
     const service = await Promise.race([starting, stop.received.then(() => null)]);
     if (service === null) await endWhileStarting(starting, config.drainTimeoutMs);
     else await runUntilStopped(service, stop.received, { logger, ready });

@@ -1,4 +1,4 @@
-import type { Fence, Lane } from "../domain/lane.ts";
+import type { Address, Fence, Lane } from "../domain/lane.ts";
 
 export interface InstanceRegistration {
   /** New at each process start, and again after an instance was declared dead. */
@@ -8,6 +8,10 @@ export interface InstanceRegistration {
   readonly version: string;
   readonly mode: "basic" | "worker-queue";
   readonly leaseDurationMs: number;
+  /** Whose keys it holds; the same for as long as it lives. */
+  readonly signers: readonly Address[];
+  /** Chains it reaches. */
+  readonly chains: readonly number[];
 }
 
 export interface InstanceRecord {
@@ -25,6 +29,16 @@ export interface InstanceRecord {
   /** By the database's clock, at the moment of reading. */
   readonly expired: boolean;
   readonly lanes: number;
+  /** Chains it reaches, as it last announced. */
+  readonly chains: readonly number[];
+  /** It is shutting down and takes no lane any more. */
+  readonly draining: boolean;
+}
+
+/** What an instance says of itself and may change its mind about. */
+export interface Announcement {
+  readonly chains: readonly number[];
+  readonly draining: boolean;
 }
 
 export type Acquisition =
@@ -53,7 +67,13 @@ export interface LeaseStore {
   registerInstance(registration: InstanceRegistration): Promise<void>;
   /** False: the row is dead, expired or gone. The instance is over; only a new one may go on. */
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean>;
+  /** What the instance can serve, for the others to place lanes by. Advice: no write depends on it. */
+  announce(instanceId: string, announcement: Announcement): Promise<void>;
   instances(): Promise<readonly InstanceRecord[]>;
+  /** The signers an instance registered with; none where it is gone. */
+  signersOf(instanceId: string): Promise<readonly Address[]>;
+  /** What the nodes of this database know and nobody else: how they recognise each other. */
+  clusterSecret(): Promise<string>;
   /**
    * Dead once and for all, by compare-and-set on the counter, in a transaction of its own. With `evidence: "expired"` the
    * database's clock must agree; "stood-still" is the word of a claimant that watched the counter on its own clock.

@@ -32,6 +32,13 @@ export type TelemetryEvent =
   | { readonly type: "writer.flushed"; readonly items: number; readonly writes: number; readonly durationMs: number }
   | { readonly type: "writer.failed"; readonly items: number; readonly reason: string }
   | { readonly type: "create.answered"; readonly result: CreateResultLabel; readonly durationMs: number }
+  | {
+      readonly type: "forward";
+      readonly lane: Lane;
+      /** "hit": the first guess named the owner. "miss": it took another stop. "failed": nobody could be found in time. */
+      readonly result: "hit" | "miss" | "failed";
+      readonly stops: number;
+    }
   | ({ readonly type: "tx.transition" } & TransitionReport)
   | {
       readonly type: "submit.answered";

@@ -91,9 +91,10 @@ describe("closing", () => {
     for (const signer of SIGNERS) await create(leaving, 3, signer);
     world.holdBlocks();
     const closedAtMs = world.clock.monotonicMs();
-    await world.settle(leaving.node.close());
-    await world.until(() => heir.events.filter(({ type }) => type === "lane.resumed").length === SIGNERS.length, 5_000);
+    const closing = leaving.node.close();
+    await world.until(() => heir.node.gauges().lanesHeld === SIGNERS.length, 5_000);
     expect(world.clock.monotonicMs() - closedAtMs).toBeLessThan(1_500);
+    await world.settle(closing);
     world.releaseBlocks();
     await world.allSettled(9);
     checkInvariants(world);

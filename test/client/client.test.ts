@@ -11,6 +11,8 @@ import {
   SIGNER_EIP55,
   sampleCompletion,
   sampleCreated,
+  sampleInstance,
+  sampleLease,
   sampleSigner,
   sampleTransaction,
   sampleTxId,
@@ -213,6 +215,15 @@ describe("waitFor", () => {
   it("fails where the transaction does not exist", async () => {
     script.transaction = () => Promise.reject(new FencepostError("NOT_FOUND", "no"));
     expect(await failureOf(client.waitFor(sampleTxId(1)))).toMatchObject({ code: "NOT_FOUND", status: 404 });
+  });
+});
+
+describe("the cluster", () => {
+  it("lists nodes and leases", async () => {
+    script.nodes = async () => [sampleInstance()];
+    script.leases = async () => [sampleLease(), sampleLease({ owner: null })];
+    expect(await client.nodes()).toEqual([expect.objectContaining({ nodeId: "node-a", lanes: 3 })]);
+    expect(await client.leases()).toEqual([expect.objectContaining({ signer: SIGNER_EIP55, fencingToken: 3 })]);
   });
 });
 

@@ -3,17 +3,20 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compareLanes, type Lane } from "../../src/domain/lane.ts";
 import { InstanceOver } from "../../src/ports/lease-store.ts";
 import { aLane, allocate, anInstance, anIntent, commitOne, holdLane } from "../support/lane-samples.ts";
+import { type LeaseStoreContext, servingContract } from "./lease-store/serving.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
 /** What every LeaseStore promises: one owner at a time, tokens that only grow, death once and for all. */
 export function leaseStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`LeaseStore contract: ${name}`, () => {
+    const context = {} as LeaseStoreContext;
     let subject: StoreSubject;
     let store: Store;
 
     beforeAll(async () => {
       subject = await create();
       store = await subject.connect();
+      Object.assign(context, { subject, store });
     });
     afterAll(async () => {
       await store.close();
@@ -36,7 +39,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       it("registers with everything it was told", async () => {
         const instance = anInstance({ mode: "basic", leaseDurationMs: 30_000 });
         await store.registerInstance(instance);
-        const { leaseDurationMs, ...identity } = instance;
+        const { leaseDurationMs, signers: _, ...identity } = instance;
         const found = await find(instance.instanceId);
         expect(found).toMatchObject({ ...identity, counter: 1, dead: false, expired: false, lanes: 0 });
         expect((found?.expiresAt.getTime() ?? 0) - (found?.heartbeatAt.getTime() ?? 0)).toBe(leaseDurationMs);
@@ -102,6 +105,8 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.retireInstance(randomUUID())).toBe(0);
       });
     });
+
+    describe("serving", () => servingContract(context));
 
     describe("acquiring", () => {
       it("gives a new lane with token 1", async () => {

@@ -10,7 +10,7 @@ import {
   StoreUnavailable,
   type WriteOutcome,
 } from "../../src/ports/lane-store.ts";
-import type { InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
+import type { Announcement, InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import * as leases from "./memory-store/leases.ts";
@@ -127,6 +127,22 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     await this.reach();
     this.checkHistory();
     return leases.renewInstance(this.state, instanceId, { durationMs: leaseDurationMs, now: this.now() });
+  }
+
+  async announce(instanceId: string, announcement: Announcement): Promise<void> {
+    await this.reach();
+    this.checkHistory();
+    leases.announce(this.state, instanceId, announcement);
+  }
+
+  async signersOf(instanceId: string): Promise<readonly Address[]> {
+    await this.reach();
+    return this.state.instances.get(instanceId)?.signers ?? [];
+  }
+
+  async clusterSecret(): Promise<string> {
+    await this.reach();
+    return "0".repeat(96);
   }
 
   async instances() {

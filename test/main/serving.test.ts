@@ -67,11 +67,10 @@ describe("what main hands to dev", () => {
 describe("what main hands to start", () => {
   it("is a complete configuration; the ready line is all of standard output", async () => {
     Object.assign(process.env, START);
-    start.mockImplementation(async (_config: unknown, _logger: unknown, done: (one: typeof node) => void) =>
-      done(node),
-    );
+    start.mockImplementation(async (_: unknown, done: (one: typeof node) => void) => done(node));
     expect(await main(["start"])).toBe(0);
-    const [config] = start.mock.calls[0] ?? [];
+    const [{ config, sharesPort }] = start.mock.calls[0] ?? [];
+    expect(sharesPort).toBe(false);
     expect(config).toMatchObject({
       databaseUrl: START.FENCEPOST_DATABASE_URL,
       apiKeys: "none",
@@ -85,7 +84,7 @@ describe("what main hands to start", () => {
     Object.assign(process.env, START);
     await main(["start"]);
     await main(["start"]);
-    const [first, second] = start.mock.calls.map(([config]) => config.nodeId);
+    const [first, second] = start.mock.calls.map(([{ config }]) => config.nodeId);
     expect(first).not.toBe(second);
   });
 

@@ -36,6 +36,8 @@ export function anInstance(overrides: Partial<InstanceRegistration> = {}): Insta
     version: "0.0.0",
     mode: "worker-queue",
     leaseDurationMs: 60_000,
+    signers: [],
+    chains: [],
     ...overrides,
   };
 }

@@ -1,5 +1,6 @@
 import type { Created, FencepostApi, SignerView, TransactionView } from "../../src/application/api.ts";
 import type { Address, Hash } from "../../src/domain/lane.ts";
+import type { InstanceRecord, LeaseRecord } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord } from "../../src/ports/query-store.ts";
 
 /** A FencepostApi that does what the test says; a method nobody scripted fails the request that reaches it. */
@@ -14,6 +15,8 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     completions: unscripted("completions"),
     signers: unscripted("signers"),
     signer: unscripted("signer"),
+    nodes: unscripted("nodes"),
+    leases: unscripted("leases"),
     readiness: unscripted("readiness"),
     ...script,
   };
@@ -133,6 +136,37 @@ export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
     balance: 9_999n * 10n ** 18n,
     reserved: 0,
     holes: [],
+    ...overrides,
+  };
+}
+
+export function sampleInstance(overrides: Partial<InstanceRecord> = {}): InstanceRecord {
+  return {
+    instanceId: "instance-1",
+    nodeId: "node-a",
+    url: "http://127.0.0.1:3000",
+    version: "1.2.3",
+    mode: "worker-queue",
+    startedAt: LONG_AGO,
+    heartbeatAt: new Date("2026-01-01T00:00:05.000Z"),
+    expiresAt: new Date("2026-01-01T00:00:15.000Z"),
+    counter: 6,
+    dead: false,
+    expired: false,
+    lanes: 3,
+    chains: [CHAIN_ID],
+    draining: false,
+    ...overrides,
+  };
+}
+
+export function sampleLease(overrides: Partial<LeaseRecord> = {}): LeaseRecord {
+  const { instanceId, nodeId, url, expiresAt } = sampleInstance();
+  return {
+    lane: { chainId: CHAIN_ID, signer: SIGNER },
+    owner: { instanceId, nodeId, url, expiresAt },
+    token: 3,
+    acquiredAt: LONG_AGO,
     ...overrides,
   };
 }

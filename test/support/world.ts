@@ -6,6 +6,7 @@ import type { Address } from "../../src/domain/lane.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
+import { MemoryNetwork } from "../doubles/memory-peers.ts";
 import { FakeSigner } from "../doubles/memory-signer.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
@@ -64,6 +65,7 @@ export interface WorldNode {
   readonly store: MemoryStore;
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
+  readonly url: string;
 }
 
 export interface NodeOptions {
@@ -72,6 +74,8 @@ export interface NodeOptions {
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly signers?: readonly Address[];
+  /** Inside another process: it has no URL, and nobody can ask it. */
+  readonly embedded?: true;
 }
 
 /**
@@ -82,6 +86,7 @@ export class World {
   readonly clock = createManualClock();
   readonly database = new MemoryDatabase(this.clock);
   readonly chain: SimulatedChain;
+  readonly network = new MemoryNetwork();
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
   private readonly options: WorldOptions;
@@ -113,6 +118,7 @@ export class World {
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
     const { elsewhere, latency } = options;
+    const url = options.embedded === true ? "" : `http://node-${index}`;
     const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
     const node = new FencepostNode(
       {
@@ -124,21 +130,24 @@ export class World {
           },
         ],
         signer: new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS),
+        peers: this.network.connect(),
         codec: createCodec(),
         clock: this.clock,
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
         telemetry: { emit: (event) => events.push(event) },
         failpoint: options.failpoint ?? (() => undefined),
       },
-      { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url: `http://node-${index}` },
+      { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
     );
-    const entry = { node, store, faults, events };
+    if (url !== "") this.network.join(url, (creates, repeat) => node.createForwarded(creates, repeat));
+    const entry = { node, store, faults, events, url };
     this.nodes.push(entry);
     return entry;
   }
 
   /** Kill −9: from this instant nothing of the node reaches the database or the chain. */
-  crash({ node, store, faults }: WorldNode): void {
+  crash({ node, store, faults, url }: WorldNode): void {
+    this.network.hangUp(url);
     store.cut();
     faults.inject({ kind: "unavailable" });
     void node.abandon();

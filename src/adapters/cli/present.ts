@@ -41,6 +41,34 @@ export function devWelcome({ url, chainId, signers, needsKey }: ReadyDevNode): s
 `;
 }
 
+export interface DemoReport {
+  readonly accepted: number;
+  readonly confirmed: number;
+  readonly lost: number;
+  readonly duplicate: number;
+  readonly gaps: number;
+  readonly takeovers: number;
+  readonly fencedWrites: number;
+  readonly takeOverSeconds: number | null;
+  readonly seconds: number;
+}
+
+export function demoTable(report: DemoReport): string {
+  const seconds = (value: number | null) => (value === null ? "-" : `${value.toFixed(1)} s`);
+  const rows = [
+    ["accepted", String(report.accepted)],
+    ["confirmed", String(report.confirmed)],
+    ["lost", String(report.lost)],
+    ["duplicate", String(report.duplicate)],
+    ["gaps", String(report.gaps)],
+    ["takeovers", String(report.takeovers)],
+    ["fenced writes", String(report.fencedWrites)],
+    ["time to take over", seconds(report.takeOverSeconds)],
+    ["time in all", seconds(report.seconds)],
+  ] as const;
+  return `\n${rows.map(([name, value]) => `  ${name.padEnd(20)}${value.padStart(8)}\n`).join("")}\n`;
+}
+
 export function migrationReport(applied: readonly string[]): string {
   if (applied.length === 0) return "the schema is up to date\n";
   return applied.map((name) => `applied ${name}\n`).join("");

@@ -1,9 +1,11 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { CommandFailed, describeFailure, describeWhole } from "./failure.ts";
 import {
   type ConfigRow,
   configTable,
+  type DemoReport,
+  demoTable,
   devWelcome,
   migrationReport,
   type ReadyDevNode,
@@ -22,6 +24,15 @@ export interface ServeOptions extends CommandOptions {
   readonly port?: string;
 }
 
+export interface StartOptions extends ServeOptions {
+  /** Nodes on this machine behind one port. */
+  readonly workers?: string;
+}
+
+export interface DemoOptions extends CommandOptions {
+  readonly transactions: string;
+}
+
 export interface DevOptions extends ServeOptions {
   readonly chain: "embedded" | "anvil";
   /** Where the embedded PostgreSQL keeps its data. */
@@ -31,7 +42,8 @@ export interface DevOptions extends ServeOptions {
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
 export interface CliActions {
   dev(options: DevOptions, ready: (node: ReadyDevNode) => void): Promise<void>;
-  start(options: ServeOptions, ready: (node: ReadyNode) => void): Promise<void>;
+  start(options: StartOptions, ready: (node: ReadyNode) => void): Promise<void>;
+  demo(options: DemoOptions): Promise<DemoReport>;
   migrate(options: CommandOptions): Promise<{ readonly applied: readonly string[] }>;
   config(options: CommandOptions): Promise<readonly ConfigRow[]>;
 }
@@ -87,13 +99,27 @@ function addServing(program: Command, actions: CliActions, io: CliIo): void {
     .command("start")
     .description("run a node on a given database, chain and signer; prints one JSON line when it is ready")
     .addOption(port())
+    .addOption(new Option("--workers <number>", "nodes on this machine behind one port").argParser(wholeNumber))
     .action(async (_, command: Command) => {
-      await actions.start(command.optsWithGlobals<ServeOptions>(), (node) => io.stdout(readyLine(node)));
+      await actions.start(command.optsWithGlobals<StartOptions>(), (node) => io.stdout(readyLine(node)));
     });
 }
 
 function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
   const json = (value: unknown) => io.stdout(`${JSON.stringify(value, null, 2)}\n`);
+  program
+    .command("demo")
+    .description(
+      "run three nodes, kill one and freeze another in the middle of a thousand transfers, and count what was lost",
+    )
+    .addOption(new Option("--transactions <number>", "how many transfers").default("1000").argParser(wholeNumber))
+    .action(async (_, command: Command) => {
+      const options = command.optsWithGlobals<DemoOptions>();
+      const report = await actions.demo(options);
+      if (options.json === true) json(report);
+      else io.stdout(demoTable(report));
+      if (report.lost + report.duplicate + report.gaps > 0) throw new CommandFailed(["the demonstration failed"]);
+    });
   program
     .command("migrate")
     .description("bring the database's schema up to this version")
@@ -112,6 +138,11 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
       if (options.json === true) json(rows);
       else io.stdout(configTable(rows));
     });
+}
+
+function wholeNumber(text: string): string {
+  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 1 on.");
+  return text;
 }
 
 function report(error: unknown, io: CliIo, verbose: boolean): number {

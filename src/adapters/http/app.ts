@@ -6,10 +6,12 @@ import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
+import { clusterRoutes } from "./routes/cluster.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { operationRoutes } from "./routes/operations.ts";
+import { peerRoutes } from "./routes/peers.ts";
 import { signerRoutes } from "./routes/signers.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
 import { rememberingChecksum } from "./views.ts";
@@ -40,7 +42,9 @@ export function createHttpApp(options: HttpServerOptions): HttpApp {
   transactionRoutes(app, context);
   completionRoutes(app, context);
   signerRoutes(app, context);
+  clusterRoutes(app, context);
   operationRoutes(app, context, options);
+  if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());
   refuseOtherMethods(app, new Map(served));
   return { app, longPolls, served };
@@ -64,7 +68,8 @@ function bareApp(): FastifyInstance {
 function addHooks(app: FastifyInstance, options: HttpServerOptions, longPolls: LongPolls): void {
   const authenticate = authenticator(options.apiKeys);
   app.addHook("onRequest", (request, _, done) => {
-    if (request.routeOptions.config.open !== true && !request.is404) authenticate(request.headers.authorization);
+    const { open, peer } = request.routeOptions.config;
+    if (open !== true && peer !== true && !request.is404) authenticate(request.headers.authorization);
     done();
   });
   app.addHook("onSend", (_, reply, payload, done) => {

@@ -16,6 +16,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Answered without an API key. */
     open?: true;
+    /** For other nodes: API keys mean nothing here, the route asks for the cluster's secret itself. */
+    peer?: true;
     /** Exists only to say 405. */
     refusal?: true;
   }

@@ -11,6 +11,8 @@ declare module "fastify" {
 
 /** Deep enough for any ABI; shallow enough that nothing behind the door can be made to recurse without end. */
 const DEPTH_LIMIT = 64;
+/** Between nodes a request is wrapped once more, and one from a process that embeds a node passed no door before. */
+const PEER_DEPTH_LIMIT = 1_000;
 const PATH_LENGTH_LIMIT = 200;
 
 /** JSON is the only content type. Where a name occurs twice in one object, the last one counts, as in ECMAScript. */
@@ -40,7 +42,8 @@ function parse(request: FastifyRequest, body: Buffer): unknown {
   // Decoding would replace stray bytes by U+FFFD, and two different request ids could become one.
   if (!isUtf8(body)) throw invalid("", "is not UTF-8");
   const value = parseJson(body.toString("utf8"));
-  const offence = findOffence(value, 0);
+  const depthLimit = request.routeOptions.config.peer === true ? PEER_DEPTH_LIMIT : DEPTH_LIMIT;
+  const offence = findOffence(value, 0, depthLimit);
   if (offence !== null) throw invalid(offence.path.join(".").slice(0, PATH_LENGTH_LIMIT), offence.detail);
   return value;
 }
@@ -60,21 +63,21 @@ interface Offence {
 }
 
 /** `__proto__` is an own member after JSON.parse, and a prototype after the first careless copy: it stays outside. */
-function findOffence(value: unknown, depth: number): Offence | null {
+function findOffence(value: unknown, depth: number, limit: number): Offence | null {
   if (typeof value !== "object" || value === null) return null;
-  if (depth === DEPTH_LIMIT) return { path: [], detail: `is nested deeper than ${DEPTH_LIMIT} levels` };
-  if (Array.isArray(value)) return findOffenceInArray(value, depth);
+  if (depth === limit) return { path: [], detail: `is nested deeper than ${limit} levels` };
+  if (Array.isArray(value)) return findOffenceInArray(value, depth, limit);
   for (const name of Object.keys(value)) {
     if (name === "__proto__") return { path: [name], detail: "is not a field" };
-    const inner = findOffence((value as Record<string, unknown>)[name], depth + 1);
+    const inner = findOffence((value as Record<string, unknown>)[name], depth + 1, limit);
     if (inner !== null) return { ...inner, path: [name, ...inner.path] };
   }
   return null;
 }
 
-function findOffenceInArray(values: readonly unknown[], depth: number): Offence | null {
+function findOffenceInArray(values: readonly unknown[], depth: number, limit: number): Offence | null {
   for (let index = 0; index < values.length; index++) {
-    const inner = findOffence(values[index], depth + 1);
+    const inner = findOffence(values[index], depth + 1, limit);
     if (inner !== null) return { ...inner, path: [String(index), ...inner.path] };
   }
   return null;

@@ -1,6 +1,8 @@
-import type { FencepostApi } from "../../application/api.ts";
+import type { Created, FencepostApi } from "../../application/api.ts";
+import type { FencepostError } from "../../domain/errors.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { ForwardedCreate } from "../../ports/peers.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
@@ -16,6 +18,15 @@ export interface HttpServerOptions {
   readonly logger?: HttpLogger;
   /** For `http_request_duration_seconds`: once per answer. */
   readonly onResponse?: (report: ResponseReport) => void;
+  /** What other nodes of the same database may ask. Without it there is no such route. */
+  readonly peer?: PeerReceiver;
+}
+
+export interface PeerReceiver {
+  /** What the nodes share. A function is asked until it has answered once; while it fails, peers are told to go elsewhere. */
+  readonly secret: string | (() => Promise<string>);
+  /** One fate per create, in order. */
+  create(creates: readonly ForwardedCreate[], repeat: boolean): Promise<readonly (Created | FencepostError)[]>;
 }
 
 export interface ApiKey {

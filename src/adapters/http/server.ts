@@ -1,11 +1,15 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { createHttpApp } from "./app.ts";
 import type { HttpServerOptions } from "./options.ts";
 
-export type { ApiKey, HttpLogger, HttpServerOptions, ResponseReport, StaticFile } from "./options.ts";
+export type { ApiKey, HttpLogger, HttpServerOptions, PeerReceiver, ResponseReport, StaticFile } from "./options.ts";
 
 export interface HttpServer {
   /** Port 0 takes any free one; `url` names it. */
   listen(host: string, port: number): Promise<{ readonly url: string }>;
+  /** The same routes on a port that the workers of this machine share. */
+  listenShared(host: string, port: number): Promise<{ readonly url: string }>;
   /** Requests are still taken, but `/readyz` says 503, long polls end with what they have, and connections are not kept. */
   drain(): void;
   /** Refuses new connections at once, lets requests in hand finish for at most `graceMs`, then cuts what is left. */
@@ -16,18 +20,30 @@ const DEFAULT_GRACE_MS = 5_000;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { app, longPolls } = createHttpApp(options);
+  const shared = createServer((request, response) => app.routing(request, response));
   let closing: Promise<void> | null = null;
 
   const close = async (graceMs: number): Promise<void> => {
     longPolls.drain();
-    const cancel = options.clock.after(graceMs, () => app.server.closeAllConnections());
-    await app.close().finally(cancel);
+    const cancel = options.clock.after(graceMs, () => {
+      app.server.closeAllConnections();
+      shared.closeAllConnections();
+    });
+    const sharedClosed = new Promise<void>((resolve) => shared.close(() => resolve()));
+    shared.closeIdleConnections();
+    await Promise.all([app.close(), sharedClosed]).finally(cancel);
   };
 
   return {
     async listen(host, port) {
-      await app.listen({ host, port });
+      // Exclusive: within a worker, a port that is not shared is its own.
+      await app.listen({ host, port, exclusive: true });
       return { url: urlOf(host, app.server.address()) };
+    },
+    async listenShared(host, port) {
+      shared.listen({ host, port });
+      await once(shared, "listening");
+      return { url: urlOf(host, shared.address()) };
     },
     drain: () => longPolls.drain(),
     close(graceMs = DEFAULT_GRACE_MS) {

@@ -4,6 +4,7 @@ import type {
   SignerView,
   TransactionView,
 } from "../../application/api.ts";
+import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
 import type { SignerLane } from "../../contract/signers.ts";
@@ -11,6 +12,7 @@ import type { Attempt, Transaction } from "../../contract/transactions.ts";
 import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Payload, Receipt } from "../../domain/transaction.ts";
+import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
 import type { AttemptRecord, CompletionRecord, HistoryRecord } from "../../ports/query-store.ts";
 
 /** From the application's records to the contract's JSON: wei as digits, addresses as EIP-55, dates as ISO 8601. */
@@ -102,6 +104,26 @@ export function signerView(view: SignerView, checksum: Checksum, now: Date): Sig
       owner === null
         ? null
         : { fencingToken: view.token, acquiredAt: iso(view.acquiredAt), expiresAt: owner.expiresAt.toISOString() },
+  };
+}
+
+export function nodeView(record: InstanceRecord): ClusterNode {
+  const { nodeId, instanceId, url, version, mode, startedAt, heartbeatAt, lanes } = record;
+  const times = { startedAt: startedAt.toISOString(), heartbeatAt: heartbeatAt.toISOString() };
+  return { nodeId, instanceId, url, version, mode, ...times, lanes };
+}
+
+/** Null for a lane that nobody owns: there is no lease then, only a token to go on from. */
+export function leaseView({ lane, owner, token, acquiredAt }: LeaseRecord, checksum: Checksum): LaneLease | null {
+  if (owner === null || acquiredAt === null) return null;
+  return {
+    chainId: lane.chainId,
+    signer: checksum(lane.signer),
+    nodeId: owner.nodeId,
+    instanceId: owner.instanceId,
+    fencingToken: token,
+    acquiredAt: acquiredAt.toISOString(),
+    expiresAt: owner.expiresAt.toISOString(),
   };
 }
 

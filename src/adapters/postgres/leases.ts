@@ -2,10 +2,11 @@
  * LeaseStore on PostgreSQL. Heartbeat and lane are different rows: a renewal never waits behind a write of one's own,
  * and a takeover waits for every open write of the lane, because it must lock the same row.
  */
-import { compareLanes, type Fence, type Lane, laneKey } from "../../domain/lane.ts";
+import { type Address, compareLanes, type Fence, type Lane, laneKey } from "../../domain/lane.ts";
 import { BatchRefused, StoreUnavailable } from "../../ports/lane-store.ts";
 import {
   type Acquisition,
+  type Announcement,
   InstanceOver,
   type InstanceRecord,
   type LaneOwner,
@@ -15,6 +16,7 @@ import { laneOf } from "./columns.ts";
 import { chainIds, signers } from "./commit/lookup.ts";
 import type { Connections } from "./connections.ts";
 import { type DurableRuntime, durably } from "./durably.ts";
+import { announceInstance } from "./statements/announce-instance.ts";
 import { declareDead } from "./statements/declare-dead.ts";
 import { ensureLanes } from "./statements/ensure-lanes.ts";
 import { findLanes } from "./statements/find-lanes.ts";
@@ -23,8 +25,10 @@ import { type LeaseRow, listLeases, type OwnerColumns } from "./statements/list-
 import { lockLanesByKey } from "./statements/lock-lanes-by-key.ts";
 import { lockLanesOfInstance } from "./statements/lock-lanes-of-instance.ts";
 import { pickLanes } from "./statements/pick-lanes.ts";
+import { readClusterSecret } from "./statements/read-cluster-secret.ts";
 import { readInstance } from "./statements/read-instance.ts";
 import { readLease } from "./statements/read-lease.ts";
+import { readSigners } from "./statements/read-signers.ts";
 import { releaseLane } from "./statements/release-lane.ts";
 import { releaseLanes } from "./statements/release-lanes.ts";
 import { renewInstance } from "./statements/renew-instance.ts";
@@ -51,6 +55,16 @@ export class Leases {
       decide: (renewed) => ({ commands: [], result: renewed, rollback: renewed.length === 0 }),
     });
     return rows.length > 0;
+  }
+
+  async announce(instanceId: string, { chains, draining }: Announcement): Promise<void> {
+    await this.write({
+      statements: 1,
+      waits: 1,
+      find: (run) => run(announceInstance, [instanceId, chains, draining]),
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor, [instanceId]),
+      decide: () => ({ commands: [], result: undefined }),
+    });
   }
 
   async declareDead({ instanceId, counter, evidence }: { instanceId: string; counter: number; evidence: string }) {
@@ -181,7 +195,20 @@ export async function readInstances(connections: Connections): Promise<readonly 
     dead: row.dead,
     expired: row.expired,
     lanes: row.lanes,
+    chains: row.chains.map(Number),
+    draining: row.draining,
   }));
+}
+
+export async function readSignersOf(connections: Connections, instanceId: string): Promise<readonly Address[]> {
+  const rows = await connections.read((run) => run(readSigners, [instanceId]));
+  return rows.map(({ signer }) => signer as Address);
+}
+
+export async function readSecret(connections: Connections): Promise<string> {
+  const [row] = await connections.read((run) => run(readClusterSecret, []));
+  if (row === undefined) throw new Error("the schema holds no cluster secret");
+  return row.secret;
 }
 
 export async function readLeases(connections: Connections): Promise<readonly LeaseRecord[]> {

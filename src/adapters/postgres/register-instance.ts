@@ -19,7 +19,7 @@ export async function registerInstance(
   registration: InstanceRegistration,
   seenSeq: number,
 ): Promise<void> {
-  const { instanceId, nodeId, url, version, mode, leaseDurationMs } = registration;
+  const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers } = registration;
   const { floor } = runtime.history;
   const observed = await durably(runtime, {
     statements: 6,
@@ -31,7 +31,7 @@ export async function registerInstance(
         run(readDatabaseHistory, []),
         run(purgeInstances, []),
         run(purgeCommitMarkers, []),
-        run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs]),
+        run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers]),
       ]),
     verify: () => undefined,
     decide: ([, [feed], [known]], { history }) => {

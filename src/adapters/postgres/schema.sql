@@ -30,6 +30,14 @@ END),
 
 CREATE UNIQUE INDEX attempt_tx_hash_once ON fencepost.attempt USING btree (tx_hash, chain_id);
 
+CREATE TABLE fencepost.cluster (
+  only_row boolean NOT NULL DEFAULT true,
+  secret text NOT NULL,
+  CONSTRAINT cluster_pkey PRIMARY KEY (only_row),
+  CONSTRAINT cluster_only_row CHECK (only_row),
+  CONSTRAINT cluster_secret CHECK ((length(secret) >= 64))
+);
+
 CREATE TABLE fencepost.commit_marker (
   store_id uuid NOT NULL,
   slot integer NOT NULL,
@@ -178,6 +186,9 @@ CREATE TABLE fencepost.node_instance (
   expires_at timestamp with time zone NOT NULL,
   counter bigint NOT NULL DEFAULT 1,
   dead boolean NOT NULL DEFAULT false,
+  chains bigint[] NOT NULL DEFAULT '{}'::bigint[],
+  signers text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
+  draining boolean NOT NULL DEFAULT false,
   CONSTRAINT node_instance_pkey PRIMARY KEY (instance_id),
   CONSTRAINT node_instance_mode CHECK ((mode = ANY (ARRAY['basic'::text, 'worker-queue'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);

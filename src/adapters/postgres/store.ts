@@ -2,14 +2,14 @@
 import type { Address, Fence, Hash, Hex, Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
-import type { Acquisition, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
+import type { Acquisition, Announcement, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../ports/query-store.ts";
 import { commitWrites } from "./commit/commit.ts";
 import { CommitSlots } from "./commit-slots.ts";
 import { Connections } from "./connections.ts";
 import type { DurableRuntime } from "./durably.ts";
 import { KnownHistory } from "./known-history.ts";
-import { Leases, readInstances, readLeases } from "./leases.ts";
+import { Leases, readInstances, readLeases, readSecret, readSignersOf } from "./leases.ts";
 import { limitsFor } from "./limits.ts";
 import { Loads } from "./loads.ts";
 import { Queries } from "./queries.ts";
@@ -148,6 +148,18 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
 
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {
     return this.held.renew(instanceId, leaseDurationMs);
+  }
+
+  announce(instanceId: string, announcement: Announcement): Promise<void> {
+    return this.held.announce(instanceId, announcement);
+  }
+
+  signersOf(instanceId: string): Promise<readonly Address[]> {
+    return readSignersOf(this.parts.leasing.connections, instanceId);
+  }
+
+  clusterSecret(): Promise<string> {
+    return readSecret(this.parts.leasing.connections);
   }
 
   instances() {

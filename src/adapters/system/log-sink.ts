@@ -31,6 +31,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "writer.flushed": { level: "debug", message: "writer flushed" },
   "writer.failed": { level: "warn", message: "a batch of writes failed" },
   "create.answered": { level: "debug", message: (event) => `create ${event.result}` },
+  forward: { level: ({ result }) => (result === "failed" ? "warn" : "debug"), message: "create forwarded" },
   "tx.transition": { level: "info", message: (event) => event.event },
   "submit.answered": {
     level: (event) => (isTaken(event.answer) ? "debug" : "warn"),

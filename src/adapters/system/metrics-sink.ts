@@ -22,6 +22,8 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
         return countSubmission(instruments, event);
       case "create.answered":
         return instruments.create.inc({ result: event.result });
+      case "forward":
+        return instruments.forward.inc({ result: event.result });
       case "rpc.request":
         return countRequest(instruments, event, method(event.method));
       case "writer.flushed":

@@ -74,6 +74,7 @@ function createInstruments(registry: Registry) {
     leaseFenced: counter("lease_fenced_total", "Writes refused because another term owns the lane"),
     batchSize: histogram("writer_batch_size", { buckets: BATCH_SIZE_BUCKETS, help: "Items per committed batch" }),
     create: counter("tx_create_total", "Create requests answered", "result"),
+    forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
     receiptCheck: counter("receipt_check_total", "Receipts asked for", "result"),

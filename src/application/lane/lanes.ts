@@ -3,10 +3,10 @@
  * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
  */
 import { FencepostError, unavailable } from "../../domain/errors.ts";
-import { type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
+import { type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { Acquisition, LeaseStore } from "../../ports/lease-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -22,6 +22,12 @@ export interface LanesPorts {
   readonly lease: { readonly instanceId: string; mayAct(): boolean };
   readonly writer: { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly placement: {
+    /** Placement gives this lane to us, or to nobody that is known. */
+    isOurs(lane: Lane): boolean;
+    /** What a create is told where this node cannot act for the lane. */
+    refusal(lane: Lane): FencepostError;
+  };
   /** Starts the lane's work once it is resumed. */
   readonly onResumed: (lane: OwnedLane) => void;
 }
@@ -29,6 +35,8 @@ export interface LanesPorts {
 type Held = Extract<Acquisition, { fence: Fence }>;
 
 const RESUME_AT_ONCE = 8;
+const BUSY_TRIES = 5;
+const BUSY_PAUSE_MS = 50;
 
 export class Lanes {
   private readonly ports: LanesPorts;
@@ -36,11 +44,15 @@ export class Lanes {
   private readonly acquiring = new Map<LaneKey, Promise<OwnedLane>>();
   /** Lanes to be acquired in the background: reloaded ones, and those whose acquisition failed on the database. */
   private readonly wanted = new Map<LaneKey, Lane>();
+  /** Lanes being handed over: not ours any more, not yet anybody's. */
+  private readonly leaving = new Set<LaneKey>();
+  private readonly addresses: ReadonlySet<Address>;
   private closedBecause: string | null = null;
   private owesClaim = false;
 
   constructor(ports: LanesPorts) {
     this.ports = ports;
+    this.addresses = new Set(ports.signer.addresses());
   }
 
   get size(): number {
@@ -66,9 +78,7 @@ export class Lanes {
     const owned = this.held.get(key);
     if (owned !== undefined && this.ports.lease.mayAct()) return owned;
     if (this.closedBecause !== null) throw unavailable(this.closedBecause);
-    if (!this.ports.signer.addresses().includes(lane.signer)) {
-      throw new FencepostError("UNKNOWN_SIGNER", `no node holds the key of ${lane.signer}`);
-    }
+    if (this.leaving.has(key) || !this.serves(lane)) throw this.ports.placement.refusal(lane);
     if (!this.ports.lease.mayAct()) throw unavailable("this node's lease is not renewed; nothing was accepted");
     return this.acquire(lane, () => this.ports.store.acquireLane(lane, this.ports.lease.instanceId));
   }
@@ -79,8 +89,8 @@ export class Lanes {
     const servable = [...chains.keys()].flatMap((chainId) =>
       signer.addresses().map((address) => ({ chainId, signer: address })),
     );
-    const missing = servable.filter((lane) => !this.held.has(laneKey(lane)));
-    const free = missing.filter((lane) => !this.acquiring.has(laneKey(lane)));
+    const missing = servable.filter((lane) => !this.held.has(laneKey(lane)) && this.ports.placement.isOurs(lane));
+    const free = missing.filter((lane) => this.isFree(lane));
     this.owesClaim = missing.length > 0 && this.closedBecause === null;
     if (!this.owesClaim || free.length === 0) return;
     const claimed = [...(await store.claimLanes(free, lease.instanceId, free.length))];
@@ -103,6 +113,28 @@ export class Lanes {
     if (lane.stopped) return;
     this.drop(lane, reason);
     if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
+  }
+
+  holds(lane: Lane): boolean {
+    return this.held.has(laneKey(lane));
+  }
+
+  /** Lets a lane go so that another node can have it at once: what is in hand ends, nothing new begins. */
+  async handOver(lane: OwnedLane, reason: string): Promise<void> {
+    if (lane.stopped) return;
+    this.leaving.add(lane.key);
+    this.drop(lane, reason);
+    try {
+      await Promise.all([lane.signing?.settled(), lane.broadcasting?.settled()]);
+      await this.ports.writer.idle(lane.lane);
+      if (await this.ports.store.releaseLane(lane.fence)) {
+        this.ports.telemetry.emit({ type: "lease.released", lane: lane.lane, token: lane.fence.token });
+      }
+    } catch {
+      // Not released: the lease runs out by itself, or the lane is wanted back.
+    } finally {
+      this.leaving.delete(lane.key);
+    }
   }
 
   /** A write of ours was refused: somebody else holds the lane. */
@@ -136,6 +168,15 @@ export class Lanes {
     }
   }
 
+  private serves(lane: Lane): boolean {
+    return this.addresses.has(lane.signer) && this.ports.chains.has(lane.chainId);
+  }
+
+  private isFree(lane: Lane): boolean {
+    const key = laneKey(lane);
+    return !this.held.has(key) && !this.acquiring.has(key) && !this.leaving.has(key);
+  }
+
   /** One attempt at a time per lane; whoever asks meanwhile shares it. */
   private acquire(lane: Lane, obtain: () => Promise<Acquisition>): Promise<OwnedLane> {
     const key = laneKey(lane);
@@ -156,9 +197,9 @@ export class Lanes {
     try {
       // Writes of an earlier reading of this lane must be over before it is read again.
       await this.ports.writer.idle(lane);
-      const acquisition = await obtain();
+      const acquisition = await this.patiently(obtain);
       this.report(lane, acquisition);
-      if (acquisition.result === "notLeader") throw notLeader(acquisition.owner.url);
+      if (acquisition.result === "notLeader") throw notLeader(acquisition.owner.url || null);
       await this.ports.failpoint("lease.acquired");
       return await this.load(acquisition);
     } catch (error) {
@@ -167,8 +208,20 @@ export class Lanes {
     }
   }
 
+  /** A lock or statement timeout has changed nothing: worth another try before a caller hears of it. */
+  private async patiently<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable && error.busy) || tries >= BUSY_TRIES) throw error;
+        await this.ports.clock.sleep(BUSY_PAUSE_MS);
+      }
+    }
+  }
+
   private async load({ fence }: Held): Promise<OwnedLane> {
-    const snapshot = await this.ports.store.loadLane(fence);
+    const snapshot = await this.patiently(() => this.ports.store.loadLane(fence));
     if (snapshot === null) throw notLeader(null);
     if (this.closedBecause !== null) throw unavailable(this.closedBecause);
     if (fence.instanceId !== this.ports.lease.instanceId) throw unavailable("the instance ended meanwhile");

@@ -9,6 +9,7 @@
  *
  * An instance that missed its renewal is over for good. The process goes on as a new one and claims its lanes again.
  */
+import type { Address } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
@@ -23,9 +24,13 @@ export interface LeasePorts {
   readonly entropy: Entropy;
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
+  /** What this node can serve, as it is now. */
+  readonly serving: () => { readonly signers: readonly Address[]; readonly chains: readonly number[] };
 }
 
 export interface LeaseEvents {
+  /** Everybody who is registered, as just read. */
+  onInstances(instances: readonly InstanceRecord[]): Promise<void>;
   /** The instance is over: every lane it held is lost, and must be claimed again under the new one. */
   onLost(): void;
   /** Some instance has ended, declared dead or by its own word: its lanes are free. */
@@ -92,6 +97,7 @@ export class Lease {
     const instanceId = this.ports.entropy.uuid();
     const startedMs = this.ports.clock.monotonicMs();
     await this.ports.store.registerInstance({
+      ...this.ports.serving(),
       instanceId,
       nodeId,
       url,
@@ -169,6 +175,7 @@ export class Lease {
     const askedMs = this.ports.clock.monotonicMs();
     const instances = await this.ports.store.instances();
     const heardMs = this.ports.clock.monotonicMs();
+    await this.events.onInstances(instances);
     const patienceMs = this.settings.lease.durationMs + this.settings.lease.clockSkewMs;
     this.noticeEnded(instances);
     for (const instance of instances) {

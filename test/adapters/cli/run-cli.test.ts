@@ -22,7 +22,7 @@ async function run(argv: string[], actions: Partial<CliActions> = {}) {
       stderr += text;
     },
   };
-  const all = { dev: refuse, start: refuse, migrate: refuse, config: refuse, ...actions };
+  const all = { dev: refuse, start: refuse, demo: refuse, migrate: refuse, config: refuse, ...actions };
   return { code: await runCli(argv, all, io), stdout, stderr };
 }
 
@@ -55,6 +55,41 @@ describe("serving", () => {
   it("dev leaves a place for the key where one is needed", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
     expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
+  });
+
+  it("demo prints its table, and fails where anything was lost, repeated or left out", async () => {
+    const report = {
+      accepted: 10,
+      confirmed: 10,
+      lost: 0,
+      duplicate: 0,
+      gaps: 0,
+      takeovers: 2,
+      fencedWrites: 1,
+      takeOverSeconds: 4.25,
+      seconds: 12,
+    };
+    const good = await run(["demo", "--transactions", "10"], { demo: async () => report });
+    expect(good.code).toBe(0);
+    expect(good.stdout).toMatch(/lost\s+0\n\s+duplicate\s+0\n\s+gaps\s+0\n/);
+    expect(good.stdout).toContain("4.3 s");
+    const unmeasured = await run(["demo"], { demo: async () => ({ ...report, takeOverSeconds: null }) });
+    expect(unmeasured.stdout).toMatch(/take over\s+-/);
+    expect(JSON.parse((await run(["demo", "--json"], { demo: async () => report })).stdout)).toEqual(report);
+    for (const flaw of ["lost", "duplicate", "gaps"]) {
+      expect((await run(["demo"], { demo: async () => ({ ...report, [flaw]: 1 }) })).code).toBe(1);
+    }
+    expect((await run(["demo", "--transactions", "none"], { demo: async () => report })).code).toBe(2);
+  });
+
+  it("start takes a number of workers, and nothing else there", async () => {
+    let asked: string | undefined;
+    const start: CliActions["start"] = async ({ workers }) => {
+      asked = workers;
+    };
+    expect((await run(["start", "--workers", "3"], { start })).code).toBe(0);
+    expect(asked).toBe("3");
+    expect((await run(["start", "--workers", "0"], { start })).code).toBe(2);
   });
 
   it("hands options over, wherever they stand", async () => {

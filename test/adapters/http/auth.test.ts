@@ -62,6 +62,8 @@ describe("API keys", () => {
     ["/api/v1/tx/019a4b7e-0000-7000-8000-000000000001"],
     ["/api/v1/signers"],
     ["/api/v1/signers/0x00"],
+    ["/api/v1/nodes"],
+    ["/api/v1/leases"],
     ["/metrics"],
   ])("%s is closed", async (url) => {
     expect((await get(url)).statusCode).toBe(401);

@@ -59,6 +59,20 @@ describe("migrate", () => {
     expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
   });
 
+  it("gives every database a cluster secret of its own", async () => {
+    const secrets = await Promise.all(
+      [await emptyDatabase(), await emptyDatabase()].map(async (databaseUrl) => {
+        await migrate({ databaseUrl });
+        const client = await connectClient(databaseUrl);
+        const { rows } = await client.query<{ secret: string }>("SELECT secret FROM fencepost.cluster");
+        await client.end();
+        return rows[0]?.secret;
+      }),
+    );
+    expect(new Set(secrets).size).toBe(2);
+    for (const secret of secrets) expect(secret).toMatch(/^[0-9a-f]{96}$/);
+  });
+
   it("refuses a migration that was changed after it was applied", async () => {
     const databaseUrl = await emptyDatabase();
     await migrate({ databaseUrl, migrations: [ONE] });

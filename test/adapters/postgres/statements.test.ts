@@ -103,6 +103,7 @@ const SURVEYS = [
   "page-transactions",
   "purge-commit-markers",
   "purge-instances",
+  "read-cluster-secret",
   "read-database-history",
   "release-lanes",
 ];

@@ -28,6 +28,7 @@ const ACQUIRE_RESULTS: Record<ResultOf<"lease.acquire">, true> = {
   takenOver: true,
   notLeader: true,
 };
+const FORWARD_RESULTS: Record<ResultOf<"forward">, true> = { hit: true, miss: true, failed: true };
 const RECEIPT_RESULTS: Record<ResultOf<"receipt.checked">, true> = { found: true, notFound: true, error: true };
 const RPC_RESULTS: Record<ResultOf<"rpc.request">, true> = { ok: true, error: true, unreachable: true };
 
@@ -52,6 +53,7 @@ function everyLabel(): TelemetryEvent[] {
   return [
     ...keys(CREATE_RESULTS).map((result) => ({ type: "create.answered" as const, result, durationMs: 1 })),
     ...keys(ACQUIRE_RESULTS).map((result) => ({ type: "lease.acquire" as const, lane, result, token: 1 })),
+    ...keys(FORWARD_RESULTS).map((result) => ({ type: "forward" as const, lane, result, stops: 2 })),
     ...keys(RECEIPT_RESULTS).map((result) => ({ type: "receipt.checked" as const, chainId: 1, result, count: 1 })),
     ...keys(RPC_RESULTS).map((result) => ({
       type: "rpc.request" as const,
@@ -97,6 +99,7 @@ describe("metrics", () => {
     for (const event of [...everyLabel(), ...everyLabel()]) metrics.sink(event);
     for (const result of keys(CREATE_RESULTS)) expect(await value(metrics, "tx_create_total", { result })).toBe(2);
     for (const result of keys(ACQUIRE_RESULTS)) expect(await value(metrics, "lease_acquire_total", { result })).toBe(2);
+    for (const result of keys(FORWARD_RESULTS)) expect(await value(metrics, "forward_total", { result })).toBe(2);
     for (const result of keys(RPC_RESULTS)) {
       expect(await value(metrics, "rpc_requests_total", { method: "eth_call", result })).toBe(2);
     }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Lanes } from "../../../src/application/lane/lanes.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
-import type { FencepostError } from "../../../src/domain/errors.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
 import { type Lane, laneKey } from "../../../src/domain/lane.ts";
 import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
 import { createChainBench } from "../../support/chain-bench.ts";
@@ -10,7 +10,15 @@ import { CHAIN_ID, SIGNERS } from "../../support/world.ts";
 
 const LANES: readonly Lane[] = SIGNERS.map((signer) => ({ chainId: CHAIN_ID, signer }));
 const LANE = LANES[0] as Lane;
-const REGISTRATION = { nodeId: "n", url: "http://n", version: "0", mode: "basic", leaseDurationMs: 1_000_000 } as const;
+const REGISTRATION = {
+  signers: [],
+  chains: [],
+  nodeId: "n",
+  url: "http://n",
+  version: "0",
+  mode: "basic",
+  leaseDurationMs: 1_000_000,
+} as const;
 
 let bench: ReturnType<typeof createChainBench>;
 let database: MemoryDatabase;
@@ -43,6 +51,10 @@ beforeEach(async () => {
     },
     writer: { idle: async () => writing?.promise },
     chains: new Map([[CHAIN_ID, bench.context]]),
+    placement: {
+      isOurs: () => true,
+      refusal: () => new FencepostError("UNKNOWN_SIGNER", "no live node holds the key"),
+    },
     onResumed: (lane) => resumed.push(lane),
   });
 });

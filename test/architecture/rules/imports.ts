@@ -85,6 +85,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth"] },
   "src/adapters/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
+  // Both ends of the wire between nodes are ours: they share its names.
+  "src/adapters/peers": { imports: [...CORE, "src/contract"], packages: ["node:*", "undici"] },
   "src/adapters/http": {
     imports: [...CORE, "src/application", "src/contract"],
     packages: ["node:*", "fastify", "typebox"],

@@ -37,9 +37,14 @@ export function existingTransaction(row: TransactionRow): ExistingTransaction {
 }
 
 /** By request id; an intent from the intake table also by its own id, which a repeated allocation would bring again. */
-function existing({ state }: Work, lane: Lane, { intent, intakeId }: NewTransaction): TransactionRow | undefined {
+function existing(
+  { state }: Work,
+  lane: Lane,
+  { intent, intakeId, mayExist }: NewTransaction,
+): TransactionRow | undefined {
   const byRequest = intent.requestId === null ? undefined : state.requests.get(requestKey(lane, intent.requestId));
-  return byRequest ?? (intakeId === undefined ? undefined : state.transactions.get(intent.txId));
+  const named = intakeId !== undefined || mayExist === true;
+  return byRequest ?? (named ? state.transactions.get(intent.txId) : undefined);
 }
 
 function create(

@@ -1,6 +1,7 @@
 import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   type Acquisition,
+  type Announcement,
   InstanceOver,
   type InstanceRecord,
   type InstanceRegistration,
@@ -20,7 +21,13 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
     expiresAt: new Date(now.getTime() + leaseDurationMs),
     counter: 1,
     dead: false,
+    draining: false,
   });
+}
+
+export function announce(state: DatabaseState, instanceId: string, announcement: Announcement): void {
+  const row = state.instances.get(instanceId);
+  if (row !== undefined) Object.assign(row, announcement);
 }
 
 export function renewInstance(state: DatabaseState, id: string, renewal: { durationMs: number; now: Date }): boolean {

@@ -4,12 +4,14 @@ import type { State, SubState, TransitionEvent } from "../../../src/domain/trans
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord } from "../../../src/ports/query-store.ts";
 
-export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs"> {
+export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains"> {
   startedAt: Date;
   heartbeatAt: Date;
   expiresAt: Date;
   counter: number;
   dead: boolean;
+  chains: readonly number[];
+  draining: boolean;
 }
 
 export interface LaneRow {

@@ -10,9 +10,8 @@ import {
 import { FencepostError } from "../../../domain/errors.ts";
 import type { RouteContext } from "../context.ts";
 import { queryReader } from "../query.ts";
+import { UUID } from "../uuid.ts";
 import { transactionView } from "../views.ts";
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const readTransactionQuery = queryReader(TransactionQuery);
 const readByRequestQuery = queryReader(ByRequestQuery);

@@ -50,11 +50,11 @@ function fateOf(
 function findExisting(
   plan: Plan,
   lane: LanePlan,
-  { intent, intakeId }: NewTransaction,
+  { intent, intakeId, mayExist }: NewTransaction,
 ): ExistingTransaction | undefined {
   const { requestId, txId } = intent;
   const byRequest = requestId === null ? undefined : plan.requests.get(keyOf(lane, requestId));
-  if (byRequest !== undefined || intakeId === undefined) return byRequest;
+  if (byRequest !== undefined || (intakeId === undefined && mayExist !== true)) return byRequest;
   const itself = plan.moves.get(txId)?.row;
   return itself === undefined ? undefined : existingOf(itself);
 }

@@ -102,7 +102,9 @@ function transactionIdsOf(writes: readonly LaneWrite[]): readonly string[] {
   const ids = writes.flatMap((write) => {
     if (write.kind === "transition") return write.items.map((item) => item.txId);
     if (write.kind !== "allocate") return [];
-    return write.items.flatMap((item) => (item.intakeId === undefined ? [] : [item.intent.txId]));
+    return write.items.flatMap((item) =>
+      item.intakeId === undefined && item.mayExist !== true ? [] : [item.intent.txId],
+    );
   });
   return [...new Set(ids)].sort();
 }

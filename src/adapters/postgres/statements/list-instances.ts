@@ -3,7 +3,7 @@ import { statement } from "./statement.ts";
 export const listInstances = statement<InstanceRow>(
   "list-instances",
   `SELECT n.instance_id, n.node_id, n.url, n.version, n.mode, n.started_at, n.heartbeat_at, n.expires_at, n.counter,
-     n.dead, n.expires_at <= clock_timestamp() AS expired, coalesce(held.lanes, 0) AS lanes
+     n.dead, n.chains, n.draining, n.expires_at <= clock_timestamp() AS expired, coalesce(held.lanes, 0) AS lanes
    FROM fencepost.node_instance AS n
    LEFT JOIN (
      SELECT l.owner_instance, count(*) AS lanes FROM fencepost.lane AS l GROUP BY l.owner_instance
@@ -24,4 +24,6 @@ export interface InstanceRow {
   readonly dead: boolean;
   readonly expired: boolean;
   readonly lanes: number;
+  readonly chains: readonly (string | number)[];
+  readonly draining: boolean;
 }

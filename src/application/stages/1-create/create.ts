@@ -9,10 +9,18 @@
 import { FencepostError, unavailable } from "../../../domain/errors.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
-import { type AllocateFate, type ExistingTransaction, OutcomeUnknown } from "../../../ports/lane-store.ts";
+import {
+  type AllocateFate,
+  type ExistingTransaction,
+  type NewTransaction,
+  OutcomeUnknown,
+} from "../../../ports/lane-store.ts";
+import type { ForwardedCreate } from "../../../ports/peers.ts";
+import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
 import type { Created, CreateRequest } from "../../api.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { Router } from "../../cluster/route.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import { type NormalisePorts, normalise } from "./normalise.ts";
@@ -22,9 +30,12 @@ import type { RequestIds } from "./request-ids.ts";
 export interface CreatePorts extends AllocatePorts {
   readonly intents: NormalisePorts;
   readonly requestIds: RequestIds;
+  readonly store: Pick<QueryStore, "transaction">;
   readonly lanes: { own(lane: Intent["lane"]): Promise<OwnedLane> };
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly admission: Admission;
+  /** Takes creates to the lane's owner; null: what this node cannot do itself is refused with the owner's name. */
+  readonly router: Pick<Router, "run"> | null;
 }
 
 /** Bounded queues: how many creates may be under way on one lane, and on the node. */
@@ -41,36 +52,78 @@ interface Item {
   readonly intent: Intent;
 }
 
+/** Heard from a caller: with the words it was asked in, which another node may have to hear too. */
+interface Heard extends Item {
+  readonly request: CreateRequest;
+}
+
 /** Items of one lane, and where the fates of all requests are noted. */
 interface Batch {
   readonly items: readonly Item[];
   readonly fates: Fate[];
+  /** Another node may have created them already, unheard: their ids are looked for first. */
+  readonly repeat?: boolean;
 }
 
 export async function create(ports: CreatePorts, requests: readonly CreateRequest[]): Promise<readonly Fate[]> {
   const startedMs = ports.clock.monotonicMs();
   const fates = new Array<Fate>(requests.length);
-  const groups = new Map<LaneKey, Item[]>();
+  const groups = new Map<LaneKey, Heard[]>();
   requests.forEach((request, index) => {
     const intent = attempt(() => normalise(ports.intents, request));
     if (intent instanceof FencepostError) fates[index] = intent;
-    else push(groups, laneKey(intent.lane), { index, intent });
+    else push(groups, laneKey(intent.lane), { index, intent, request });
   });
-  await Promise.all([...groups.values()].map((items) => createOnLane(ports, items, fates)));
+  await Promise.all([...groups.values()].map((items) => routeOrCreate(ports, items, fates)));
   const durationMs = ports.clock.monotonicMs() - startedMs;
   for (const fate of fates) ports.telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
   return fates;
 }
 
-async function createOnLane(ports: CreatePorts, items: readonly Item[], fates: Fate[]): Promise<void> {
+/** Creates that another node heard and forwarded here: done here, or refused, but never forwarded again. */
+export async function createForwarded(
+  ports: CreatePorts,
+  creates: readonly ForwardedCreate[],
+  repeat: boolean,
+): Promise<readonly Fate[]> {
+  const fates = new Array<Fate>(creates.length);
+  const groups = new Map<LaneKey, Item[]>();
+  creates.forEach(({ txId, request }, index) => {
+    const intent = attempt(() => normalise(ports.intents, request, txId));
+    if (intent instanceof FencepostError) fates[index] = intent;
+    else push(groups, laneKey(intent.lane), { index, intent });
+  });
+  await Promise.all([...groups.values()].map((items) => createOnLane(ports, { items, fates, repeat })));
+  return fates;
+}
+
+async function routeOrCreate(ports: CreatePorts, items: readonly Heard[], fates: Fate[]): Promise<void> {
+  if (ports.router === null) return createOnLane(ports, { items, fates });
+  const routed = await ports.router.run({
+    lane: (items[0] as Heard).intent.lane,
+    creates: items.map(({ intent, request }) => ({ txId: intent.txId, request: { ...request } })),
+    locally: async (which, repeat) => {
+      const local = new Array<Fate>(which.length);
+      const chosen = which.map((at, index) => ({ index, intent: (items[at] as Heard).intent }));
+      await createOnLane(ports, { items: chosen, fates: local, repeat });
+      return local;
+    },
+  });
+  items.forEach(({ index }, at) => {
+    fates[index] = routed[at] as Fate;
+  });
+}
+
+async function createOnLane(ports: CreatePorts, batch: Batch): Promise<void> {
+  const { items, fates } = batch;
   try {
     const { lane } = (items[0] as Item).intent;
     const owned = await ports.lanes.own(lane);
-    const admitted = admit(ports.admission, owned, { items, fates });
+    const admitted = admit(ports.admission, owned, batch);
     owned.creating += admitted.length;
     ports.admission.underWay += admitted.length;
     try {
-      await createAdmitted(ports, owned, { items: admitted, fates });
+      await createAdmitted(ports, owned, { ...batch, items: admitted });
     } finally {
       owned.creating -= admitted.length;
       ports.admission.underWay -= admitted.length;
@@ -94,14 +147,29 @@ function admit(admission: Admission, lane: OwnedLane, batch: Batch): readonly It
 
 async function createAdmitted(ports: CreatePorts, lane: OwnedLane, batch: Batch): Promise<void> {
   const { fates } = batch;
-  const unseen = await preCheck(ports, lane, batch);
+  const items = batch.repeat === true ? await answerRepeated(ports, batch) : batch.items;
+  const unseen = await preCheck(ports, lane, { ...batch, items });
   const prepared = await prepareAll(ports, lane, { items: unseen, fates });
   if (prepared.length === 0) return;
   await ports.failpoint("create.prepared");
-  const allocated = await allocateOrReroute(ports, lane, prepared);
+  const mayExist = batch.repeat ?? false;
+  const transactions = prepared.map(({ intent }) => (mayExist ? { intent, mayExist } : { intent }));
+  const allocated = await allocateOrReroute(ports, lane, transactions);
   allocated.forEach((fate, at) => {
     const { index, intent } = prepared[at] as Item;
     fates[index] = answer(fate, intent);
+  });
+}
+
+/** Answers what an earlier telling of the same creates has made, and returns the rest. */
+async function answerRepeated(ports: CreatePorts, { items, fates }: Batch): Promise<readonly Item[]> {
+  const found = await Promise.all(items.map(({ intent }) => ports.store.transaction(intent.txId)));
+  return items.filter(({ index, intent }, at) => {
+    const record = found[at] ?? null;
+    if (record === null) return true;
+    const { txId, lane, requestId } = intent;
+    fates[index] = { outcome: "created", txId, lane, requestId, nonce: record.nonce, state: record.state };
+    return false;
   });
 }
 
@@ -157,10 +225,9 @@ async function prepareAll(
 async function allocateOrReroute(
   ports: CreatePorts,
   lane: OwnedLane,
-  items: readonly { readonly intent: PreparedIntent }[],
+  transactions: readonly NewTransaction[],
 ): Promise<readonly AllocateFate[]> {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  const transactions = items.map(({ intent }) => ({ intent }));
   const first = await allocate(ports, context, { lane, items: transactions });
   if (first !== "fenced") return first;
   const again = await ports.lanes.own(lane.lane);
@@ -178,6 +245,9 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "created":
       return { outcome: "created", txId, lane, requestId, nonce: fate.nonce, state: "ALLOCATED" };
     case "duplicate":
+      // Its own id: created by an earlier telling of this very request.
+      if (fate.existing.txId === txId)
+        return { outcome: "created", txId, lane, requestId, nonce: fate.existing.nonce, state: fate.existing.state };
       return answerWith(fate.existing, fate.samePayload);
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");

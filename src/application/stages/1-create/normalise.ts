@@ -24,7 +24,7 @@ const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
 
-export function normalise(ports: NormalisePorts, request: CreateRequest): Intent {
+export function normalise(ports: NormalisePorts, request: CreateRequest, txId = ports.entropy.uuid()): Intent {
   const body = asObject(request, "");
   refuseUnknownKeys(body, REQUEST_KEYS, "");
   const signer = parseSigner(ports.codec, body.signer, "signer");
@@ -33,7 +33,7 @@ export function normalise(ports: NormalisePorts, request: CreateRequest): Intent
   const metadata = parseMetadata(body.metadata);
   const chainId = parseChainId(ports.chainIds, body.chainId);
   return {
-    txId: ports.entropy.uuid(),
+    txId,
     lane: { chainId, signer },
     requestId,
     payload,

@@ -28,9 +28,11 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
   };
   const createPorts: CreatePorts = {
     ...stage.ports,
+    store: { ...stage.ports.store, transaction: async () => null },
     intents: { codec: createCodec(), entropy: stage.ports.entropy, chainIds: [CHAIN_ID] },
     requestIds: new RequestIds(stage.ports.store),
     lanes: { own },
+    router: null,
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
   };
   return Object.assign(made, { createPorts });

@@ -1,0 +1,70 @@
+/**
+ * What nodes ask of each other. A refusal of the whole request (401, 404, 413, 503) promises that nothing was done; from
+ * the moment the receiver has the creates, each has a fate of its own, and a failure of ours is a 500.
+ */
+import type { FastifyInstance } from "fastify";
+import type { Created } from "../../../application/api.ts";
+import { BATCH_ITEMS_LIMIT } from "../../../contract/batch.ts";
+import {
+  PEER_BODY_LIMIT_BYTES,
+  PEER_CREATES_PATH,
+  type PeerCreated,
+  type PeerResults,
+} from "../../../contract/peers.ts";
+import { FencepostError, invalid } from "../../../domain/errors.ts";
+import type { ForwardedCreate } from "../../../ports/peers.ts";
+import { peerAuthenticator } from "../auth.ts";
+import { asObject } from "../json-body.ts";
+import type { PeerReceiver } from "../options.ts";
+import { problemOf } from "../problems.ts";
+import { UUID } from "../uuid.ts";
+
+export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
+  const authenticate = peerAuthenticator(peer.secret);
+  app.post(
+    PEER_CREATES_PATH,
+    {
+      bodyLimit: PEER_BODY_LIMIT_BYTES,
+      config: { peer: true },
+      // Before the body is read: strangers get to send no megabytes.
+      onRequest: (request) => authenticate(request.headers.authorization),
+    },
+    async (request): Promise<PeerResults> => {
+      const { creates, repeat } = readCreates(request.body);
+      return { results: (await receive(peer, creates, repeat)).map(resultView) };
+    },
+  );
+}
+
+async function receive(peer: PeerReceiver, creates: readonly ForwardedCreate[], repeat: boolean) {
+  try {
+    const fates = await peer.create(creates, repeat);
+    if (fates.length === creates.length) return fates;
+    throw new Error(`${creates.length} creates got ${fates.length} answers`);
+  } catch (cause) {
+    // Never as it came: an UNAVAILABLE of ours would read as "nothing was done".
+    throw new Error("forwarded creates failed as a whole", { cause });
+  }
+}
+
+function readCreates(body: unknown): { readonly creates: readonly ForwardedCreate[]; readonly repeat: boolean } {
+  const { creates, repeat } = asObject(body);
+  if (typeof repeat !== "boolean") throw invalid("repeat", "must be true or false");
+  if (!Array.isArray(creates)) throw invalid("creates", "must be an array");
+  if (creates.length > BATCH_ITEMS_LIMIT) throw invalid("creates", `holds more than ${BATCH_ITEMS_LIMIT}`);
+  return { creates: creates.map(readCreate), repeat };
+}
+
+function readCreate(item: unknown, index: number): ForwardedCreate {
+  const { txId, request } = asObject(item, `creates.${index}`);
+  if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`creates.${index}.txId`, "must be a UUID");
+  return { txId, request: asObject(request, `creates.${index}.request`) };
+}
+
+function resultView(fate: Created | FencepostError): PeerResults["results"][number] {
+  return fate instanceof FencepostError ? problemOf(fate) : createdView(fate);
+}
+
+function createdView({ outcome, txId, lane, requestId, nonce, state }: Created): PeerCreated {
+  return { outcome, txId, lane: { chainId: lane.chainId, signer: lane.signer }, requestId, nonce, state };
+}

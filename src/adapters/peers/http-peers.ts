@@ -1,0 +1,156 @@
+/**
+ * The Peers port over HTTP. What matters here is to tell apart two kinds of silence: a request that certainly never
+ * reached the other node's handler may be taken elsewhere; after any other silence the node may have acted.
+ */
+import { PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peers.ts";
+import { FencepostError } from "../../domain/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type ForwardedAnswer, type ForwardedCreate, type Peers, PeerUnreachable } from "../../ports/peers.ts";
+import { Pools } from "./pools.ts";
+import { decodeResults, encodeCreates, readProblem } from "./wire.ts";
+
+export interface HttpPeersOptions {
+  /** Asked for once, at the first use, and again where that failed. */
+  readonly secret: () => Promise<string>;
+  readonly clock: Clock;
+  /** From sending to the last byte of the answer. Below what a client of ours waits. */
+  readonly timeoutMs?: number;
+}
+
+type Results = readonly (ForwardedAnswer | FencepostError)[];
+
+const DEFAULT_TIMEOUT_MS = 3_000;
+const HUNG_UP = "this node has hung up";
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+/** No such route, or not for us: the handler did not run. */
+const TURNED_AWAY: readonly number[] = [401, 404, 405];
+/** The request reached a node, which could not even read it: asking again would end the same. */
+const UNREADABLE: readonly string[] = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE"];
+/** Failures that exist only before there is a connection. */
+const NEVER_CONNECTED: readonly string[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
+
+export function createHttpPeers(options: HttpPeersOptions): Peers {
+  return new HttpPeers(options);
+}
+
+class HttpPeers implements Peers {
+  private readonly options: Required<HttpPeersOptions>;
+  private readonly pools = new Pools(MAX_RESPONSE_BYTES);
+  private readonly underWay = new Set<AbortController>();
+  private secret: string | null = null;
+  private closed = false;
+
+  constructor(options: HttpPeersOptions) {
+    this.options = { timeoutMs: DEFAULT_TIMEOUT_MS, ...options };
+  }
+
+  async create(url: string, creates: readonly ForwardedCreate[], repeat: boolean): Promise<Results> {
+    const target = targetOf(url);
+    const body = bodyOf(creates, repeat);
+    if (Buffer.byteLength(body) > PEER_BODY_LIMIT_BYTES) return creates.map(tooLarge);
+    const authorization = `${PEER_SCHEME} ${await this.knowSecret()}`;
+    const { status, text } = await this.exchange(target, authorization, body);
+    if (status !== 200) return refusedTogether(creates, judge(target.origin, status, text));
+    try {
+      return decodeResults(text, creates.length);
+    } catch (cause) {
+      throw new PeerUnreachable(`${target.origin} answered, but with something else`, false, { cause });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const each of this.underWay) each.abort();
+    await this.pools.close();
+  }
+
+  private async knowSecret(): Promise<string> {
+    try {
+      this.secret ??= await this.options.secret();
+      return this.secret;
+    } catch (cause) {
+      throw new PeerUnreachable("the cluster's secret cannot be read", true, { cause });
+    }
+  }
+
+  private async exchange({ origin, path }: Target, authorization: string, body: string) {
+    if (this.closed) throw new PeerUnreachable(HUNG_UP, true);
+    const deadline = new AbortController();
+    this.underWay.add(deadline);
+    const cancelTimer = this.options.clock.after(this.options.timeoutMs, () => deadline.abort());
+    const headers = { authorization, "content-type": "application/json", accept: "application/json" };
+    try {
+      return await this.pools.use(origin, async (pool) => {
+        const response = await pool.request({ method: "POST", path, headers, body, signal: deadline.signal });
+        return { status: response.statusCode, text: await response.body.text() };
+      });
+    } catch (cause) {
+      if (!deadline.signal.aborted) throw silence(origin, cause);
+      const why = this.closed ? HUNG_UP : `nothing within ${this.options.timeoutMs} ms`;
+      throw new PeerUnreachable(`no answer from ${origin} (${why})`, false, { cause });
+    } finally {
+      cancelTimer();
+      this.underWay.delete(deadline);
+    }
+  }
+}
+
+interface Target {
+  readonly origin: string;
+  readonly path: string;
+}
+
+function targetOf(url: string): Target {
+  try {
+    const { origin, pathname, protocol } = new URL(url);
+    if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`${protocol} is not HTTP`);
+    return { origin, path: `${pathname.replace(/\/+$/, "")}${PEER_CREATES_PATH}` };
+  } catch (cause) {
+    throw new PeerUnreachable("the node advertises no URL that can be reached", true, { cause });
+  }
+}
+
+function bodyOf(creates: readonly ForwardedCreate[], repeat: boolean): string {
+  try {
+    return encodeCreates(creates, repeat);
+  } catch (cause) {
+    // Objects of the caller's own process may be circles; nothing of them can leave it.
+    throw new PeerUnreachable("the request cannot be written as JSON", true, { cause });
+  }
+}
+
+function tooLarge(): FencepostError {
+  const limitMiB = PEER_BODY_LIMIT_BYTES / 1024 / 1024;
+  return new FencepostError("PAYLOAD_TOO_LARGE", `forwarded together these are more than ${limitMiB} MiB`);
+}
+
+/**
+ * What an answer to the request as a whole permits. Once the handler has the creates, each gets an answer of its own and
+ * the status is 200; so a node that is starting, or that could not read the request, has done nothing.
+ */
+function judge(origin: string, status: number, text: string): FencepostError | PeerUnreachable {
+  const problem = readProblem(text);
+  if (problem !== null && UNREADABLE.includes(problem.code) && problem.status === status) return problem;
+  const starting = status === 503 && problem?.code === "UNAVAILABLE";
+  return new PeerUnreachable(`${origin} answered HTTP ${status}`, starting || TURNED_AWAY.includes(status));
+}
+
+function refusedTogether(creates: readonly ForwardedCreate[], verdict: FencepostError | PeerUnreachable): Results {
+  if (verdict instanceof PeerUnreachable) throw verdict;
+  return creates.map(() => verdict);
+}
+
+function silence(origin: string, cause: unknown): PeerUnreachable {
+  return new PeerUnreachable(`no answer from ${origin} (${codeOf(cause)})`, neverConnected(cause), { cause });
+}
+
+/** A name with several addresses fails once for each of them. */
+function neverConnected(cause: unknown): boolean {
+  if (cause instanceof AggregateError && cause.errors.length > 0) return cause.errors.every(neverConnected);
+  const { syscall } = Object(cause) as { readonly syscall?: unknown };
+  return NEVER_CONNECTED.includes(codeOf(cause)) || syscall === "connect";
+}
+
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+}

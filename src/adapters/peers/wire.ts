@@ -1,0 +1,131 @@
+import type { PeerCreates } from "../../contract/peers.ts";
+import {
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  type ErrorExtras,
+  FencepostError,
+  REJECTION_REASONS,
+} from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import { STATES, type State } from "../../domain/transitions.ts";
+import type { ForwardedAnswer, ForwardedCreate } from "../../ports/peers.ts";
+
+/** Thrown where an answer is not one: whoever wrote it, what it means is unknown. */
+export class NotAnAnswer extends Error {
+  constructor(detail: string) {
+    super(`not an answer to creates: ${detail}`);
+    this.name = "NotAnAnswer";
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Test = (value: unknown) => boolean;
+
+export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boolean): string {
+  const body: PeerCreates = { creates, repeat };
+  return JSON.stringify(body, bigintAsDigits);
+}
+
+export function decodeResults(text: string, expected: number): readonly (ForwardedAnswer | FencepostError)[] {
+  const { results } = asFields(parse(text));
+  if (!Array.isArray(results)) throw new NotAnAnswer("no results in it");
+  if (results.length !== expected) throw new NotAnAnswer(`${results.length} results for ${expected} creates`);
+  return results.map((result: unknown) => decodeResult(asFields(result)));
+}
+
+/** What a problem document of ours says; null where the text is anything else. */
+export function readProblem(text: string): FencepostError | null {
+  try {
+    const fields = asFields(parse(text));
+    const { code } = fields;
+    return typeof code === "string" && isKnown(code) ? decodeProblem(code, fields) : null;
+  } catch {
+    return null;
+  }
+}
+
+function decodeResult(fields: Fields): ForwardedAnswer | FencepostError {
+  return typeof fields.code === "string" ? decodeProblem(fields.code, fields) : decodeAnswer(fields);
+}
+
+/** A code that this version does not know is a refusal all the same; only what it permits next is unknown. */
+function decodeProblem(code: string, fields: Fields): FencepostError {
+  const detail = isText(fields.detail) ? (fields.detail as string) : code;
+  if (!isKnown(code)) {
+    return new FencepostError("UNAVAILABLE", `the node that acts for this signer refused: ${code}: ${detail}`, {
+      retryAfterSeconds: 1,
+    });
+  }
+  const known = Object.entries(EXTRAS).filter(([name, test]) => Object.hasOwn(fields, name) && test(fields[name]));
+  const extras: ErrorExtras = Object.fromEntries(known.map(([name]) => [name, fields[name]]));
+  return new FencepostError(code, detail, extras);
+}
+
+function isKnown(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CATALOGUE, code);
+}
+
+function decodeAnswer(fields: Fields): ForwardedAnswer {
+  const { outcome, txId, lane, requestId, nonce, state } = fields;
+  const isOutcome = outcome === "created" || outcome === "existing";
+  if (!isOutcome || !isText(txId) || !isLane(lane)) throw new NotAnAnswer("a result that is none");
+  if (!(requestId === null || isText(requestId))) throw new NotAnAnswer("its request id is not text");
+  if (!(nonce === null || isCount(nonce))) throw new NotAnAnswer("its nonce is not a number");
+  if (!STATES.includes(state as State)) throw new NotAnAnswer(`its state is ${String(state)}`);
+  const { chainId, signer } = lane as Lane;
+  return {
+    outcome,
+    txId: txId as string,
+    lane: { chainId, signer },
+    requestId: requestId as string | null,
+    nonce: nonce as number | null,
+    state: state as State,
+  };
+}
+
+const isText: Test = (value) => typeof value === "string";
+const isCount: Test = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+
+const isLane: Test = (value) => {
+  if (typeof value !== "object" || value === null) return false;
+  const { chainId, signer } = value as Partial<Lane>;
+  return isCount(chainId) && typeof signer === "string" && /^0x[0-9a-f]{40}$/.test(signer);
+};
+
+const isRevert: Test = (value) => {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, message, data } = value as Fields;
+  return [name, message].every((each) => each === null || isText(each)) && isText(data);
+};
+
+/** Only what the catalogue documents is passed on; a newer node's additions are not ours to promise. */
+const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
+  path: isText,
+  reason: (value) => REJECTION_REASONS.some((reason) => reason === value),
+  revert: isRevert,
+  dependsOnPending: (value) => typeof value === "boolean",
+  retryAfterSeconds: (value) => typeof value === "number" && value >= 0,
+  ownerUrl: (value) => value === null || isText(value),
+  txId: isText,
+  outcome: (value) => value === "unknown",
+  epoch: isCount,
+  resumeAfter: isCount,
+};
+
+function asFields(value: unknown): Fields {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  throw new NotAnAnswer("not an object");
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new NotAnAnswer("not JSON");
+  }
+}
+
+/** Inside the library a face value may be a bigint; over the wire it is its decimal digits, which mean the same. */
+function bigintAsDigits(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? value.toString() : value;
+}

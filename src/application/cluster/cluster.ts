@@ -1,0 +1,136 @@
+/**
+ * This node among the others: what it tells them, what it knows of them, and which lanes it should hold.
+ *
+ * Reads: heartbeat rows. Writes: its own announcement. A node that joins is given its share by the others, a few lanes a
+ * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
+ */
+import { FencepostError } from "../../domain/errors.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
+import { isReachable } from "../../domain/placement.ts";
+import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
+import type { Peers } from "../../ports/peers.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { Lanes } from "../lane/lanes.ts";
+import { Membership } from "./membership.ts";
+import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
+
+export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
+  readonly store: LeaseStore;
+  readonly peers: Peers;
+  readonly lease: { instanceId(): string };
+  readonly lanes: () => Lanes;
+  readonly signers: readonly Address[];
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  /** A chain that was away for so long is no longer announced. */
+  readonly chainPatienceMs: number;
+  /** The picture changed: there may be lanes to claim. */
+  readonly onChange: () => void;
+}
+
+/** Of the lanes that belong elsewhere, this part moves each time: a join is a trickle, not a storm. */
+const MOVE_PART = 4;
+
+export class Cluster {
+  readonly membership: Membership;
+  readonly router: Router;
+  private readonly ports: ClusterPorts;
+  private readonly signers: ReadonlySet<Address>;
+  private readonly awaySince = new Map<number, number>();
+  private announced = "";
+  private draining = false;
+
+  constructor(ports: ClusterPorts) {
+    this.ports = ports;
+    this.signers = new Set(ports.signers);
+    this.membership = new Membership(ports.store);
+    this.router = new Router({
+      ...ports,
+      membership: this.membership,
+      selfId: () => ports.lease.instanceId(),
+      holds: (lane) => ports.lanes().holds(lane),
+      canServe: (lane) => this.canServe(lane),
+      hasKey: (lane) => this.hasKey(lane),
+    });
+  }
+
+  /** What this node can serve, as it is now. */
+  serving(): { readonly signers: readonly Address[]; readonly chains: readonly number[] } {
+    return { signers: this.ports.signers, chains: this.reachableChains() };
+  }
+
+  /** Placement gives this lane to us, or to nobody that is known. */
+  isOurs(lane: Lane): boolean {
+    const favourite = this.membership.favourite(lane);
+    return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
+  }
+
+  /** Others that are live, take lanes and can be asked. */
+  get peers(): number {
+    const { selfUrl } = this.ports;
+    return this.membership.members.filter((member) => {
+      return isReachable(member) && member.url !== selfUrl && !member.draining;
+    }).length;
+  }
+
+  async learn(instances: readonly InstanceRecord[]): Promise<void> {
+    if (await this.membership.learn(instances)) this.ports.onChange();
+  }
+
+  /** Tells the others what has changed about this node; silent where nothing has. */
+  async announce(): Promise<void> {
+    const announcement = { chains: this.reachableChains(), draining: this.draining };
+    const text = `${this.ports.lease.instanceId()} ${JSON.stringify(announcement)}`;
+    if (text === this.announced) return;
+    await this.ports.store.announce(this.ports.lease.instanceId(), announcement);
+    this.announced = text;
+  }
+
+  /** From here on this node takes no lane. */
+  async drain(): Promise<void> {
+    this.draining = true;
+    await this.announce();
+    await this.learn(await this.ports.store.instances());
+  }
+
+  /** Gives away some of what belongs elsewhere by now. */
+  async rebalance(): Promise<void> {
+    const strays = this.ports
+      .lanes()
+      .all()
+      .filter((lane) => !this.isOurs(lane.lane));
+    const moving = strays.slice(0, Math.ceil(strays.length / MOVE_PART));
+    await Promise.all(moving.map((lane) => this.ports.lanes().handOver(lane, "placed on another node")));
+  }
+
+  /** What a create is told where this node cannot act for the lane. */
+  refusal(lane: Lane): FencepostError {
+    const favourite = this.membership.favourite(lane);
+    if (favourite === null || favourite.instanceId === this.ports.lease.instanceId()) {
+      return this.hasKey(lane) ? betweenOwners() : unknownSigner(lane);
+    }
+    if (!isReachable(favourite)) return outOfReach();
+    const detail = `the node at ${favourite.url} acts for this signer`;
+    return new FencepostError("NOT_LEADER", detail, { ownerUrl: favourite.url, retryAfterSeconds: 1 });
+  }
+
+  private canServe(lane: Lane): boolean {
+    return !this.draining && this.hasKey(lane);
+  }
+
+  private hasKey(lane: Lane): boolean {
+    return this.ports.chains.has(lane.chainId) && this.signers.has(lane.signer);
+  }
+
+  private reachableChains(): readonly number[] {
+    const nowMs = this.ports.clock.monotonicMs();
+    for (const [chainId, { reachable }] of this.ports.chains) {
+      if (reachable) this.awaySince.delete(chainId);
+      else if (!this.awaySince.has(chainId)) this.awaySince.set(chainId, nowMs);
+    }
+    const away = (chainId: number): boolean => {
+      const sinceMs = this.awaySince.get(chainId);
+      return sinceMs !== undefined && nowMs - sinceMs >= this.ports.chainPatienceMs;
+    };
+    return [...this.ports.chains.keys()].filter((chainId) => !away(chainId));
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Who is live, what each can serve, and so which lane should be whose. Learned from the heartbeat rows that the lease
+ * reads anyway; the signers of an instance never change and are read once.
+ *
+ * Reads: instances and their signers. Writes: nothing. A wrong or old picture costs a hop, never a wrong write (I10).
+ */
+import type { Address, Lane } from "../../domain/lane.ts";
+import { laneKey } from "../../domain/lane.ts";
+import { type Member, place, rank, servedLanes } from "../../domain/placement.ts";
+import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
+
+export class Membership {
+  private readonly store: Pick<LeaseStore, "signersOf">;
+  private readonly signers = new Map<string, ReadonlySet<Address>>();
+  private live: readonly Member[] = [];
+  private placement: ReturnType<typeof place> = new Map();
+  private fingerprint = "";
+
+  constructor(store: Pick<LeaseStore, "signersOf">) {
+    this.store = store;
+  }
+
+  get members(): readonly Member[] {
+    return this.live;
+  }
+
+  /** Takes a reading of the heartbeat rows in. True where the picture changed. */
+  async learn(instances: readonly InstanceRecord[]): Promise<boolean> {
+    const alive = instances.filter((instance) => !instance.dead && !instance.expired);
+    const fingerprint = alive
+      .map(({ instanceId, chains, draining }) => `${instanceId} ${chains} ${draining}`)
+      .sort()
+      .join();
+    if (fingerprint === this.fingerprint) return false;
+    const members = await Promise.all(alive.map((instance) => this.memberOf(instance)));
+    for (const known of this.signers.keys()) {
+      if (!alive.some(({ instanceId }) => instanceId === known)) this.signers.delete(known);
+    }
+    this.live = members;
+    this.placement = place(servedLanes(members), members);
+    this.fingerprint = fingerprint;
+    return true;
+  }
+
+  /** The member that should own the lane; null where nobody live can serve it. */
+  favourite(lane: Lane): Member | null {
+    return this.placement.get(laneKey(lane)) ?? null;
+  }
+
+  /** All that can serve it, favourite first. */
+  candidates(lane: Lane): readonly Member[] {
+    const favourite = this.favourite(lane);
+    if (favourite === null) return [];
+    return [favourite, ...rank(lane, this.live).filter((member) => member !== favourite)];
+  }
+
+  find(url: string): Member | null {
+    return this.live.find((member) => member.url === url) ?? null;
+  }
+
+  private async memberOf({ instanceId, nodeId, url, mode, chains, draining }: InstanceRecord): Promise<Member> {
+    const signers = this.signers.get(instanceId) ?? new Set(await this.store.signersOf(instanceId));
+    this.signers.set(instanceId, signers);
+    return { instanceId, nodeId, url, mode, chains: new Set(chains), signers, draining };
+  }
+}

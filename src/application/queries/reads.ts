@@ -1,0 +1,37 @@
+import { FencepostError, unavailable } from "../../domain/errors.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { FencepostApi } from "../api.ts";
+import type { Feed } from "./feed.ts";
+import { type SignerQueryPorts, signer, signers } from "./signers.ts";
+import { type TransactionQueryPorts, transaction, transactionByRequest, transactions } from "./transactions.ts";
+
+export interface ReadPorts extends TransactionQueryPorts, Pick<SignerQueryPorts, "signer"> {
+  readonly store: TransactionQueryPorts["store"] & Pick<LeaseStore, "instances" | "leases">;
+  readonly feed: Feed;
+}
+
+/** Everything that is only looked at: any node answers it, whoever owns the lane. */
+export function createReads(ports: ReadPorts): Omit<FencepostApi, "create" | "createBatch" | "readiness"> {
+  const { store, feed } = ports;
+  const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
+  return {
+    transaction: (txId, include) => reading(transaction(ports, txId, include)),
+    transactionByRequest: (query, include) => reading(transactionByRequest(ports, query, include)),
+    transactions: (query) => reading(transactions(ports, query)),
+    completions: (query) => reading(feed.page(query)),
+    signers: () => reading(signers(ports)),
+    signer: (name) => reading(signer(ports, name)),
+    nodes: () => reading(liveNodes()),
+    leases: () => reading(store.leases()),
+  };
+}
+
+/** A read that the database did not answer is 503, not a mistake of ours. */
+async function reading<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof FencepostError) throw error;
+    throw unavailable("the database does not answer", error);
+  }
+}

@@ -1,0 +1,35 @@
+import type { Lane } from "../domain/lane.ts";
+import type { State } from "../domain/transitions.ts";
+import type { Problem } from "./problem.ts";
+
+/**
+ * How nodes of one database speak to each other. Not part of the public API: both ends are Fencepost, at most one version
+ * apart, so a field may be added here but none may change its meaning.
+ */
+export const PEER_CREATES_PATH = "/internal/v1/creates";
+
+/** `Authorization: Fencepost-Node <secret>`, with the secret that only the nodes of one database share. */
+export const PEER_SCHEME = "Fencepost-Node";
+
+/** Beyond what a batch of callers may be (8 MiB), since every create brings its id along. */
+export const PEER_BODY_LIMIT_BYTES = 16 * 1024 * 1024;
+
+export interface PeerCreates {
+  readonly creates: readonly { readonly txId: string; readonly request: Readonly<Record<string, unknown>> }[];
+  /** The sender may have told these before, without hearing an answer. */
+  readonly repeat: boolean;
+}
+
+/** One per create, in order. */
+export interface PeerResults {
+  readonly results: readonly (PeerCreated | Problem)[];
+}
+
+export interface PeerCreated {
+  readonly outcome: "created" | "existing";
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  readonly nonce: number | null;
+  readonly state: State;
+}

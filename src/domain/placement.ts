@@ -1,0 +1,80 @@
+import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "./lane.ts";
+
+/** A live instance, as far as placing lanes is concerned. */
+export interface Member {
+  readonly instanceId: string;
+  readonly nodeId: string;
+  /** Empty: it is embedded in another process, and nobody can ask anything of it. */
+  readonly url: string;
+  readonly mode: "basic" | "worker-queue";
+  /** Chains it reaches right now. */
+  readonly chains: ReadonlySet<number>;
+  readonly signers: ReadonlySet<Address>;
+  /** It is shutting down: it takes no lane any more. */
+  readonly draining: boolean;
+}
+
+export function serves(member: Member, lane: Lane): boolean {
+  return !member.draining && member.chains.has(lane.chainId) && member.signers.has(lane.signer);
+}
+
+export function isReachable(member: Member): boolean {
+  return member.url !== "";
+}
+
+/** Any request may reach any node, so a lane belongs where any node can take it on: those nobody reaches come last. */
+function reachableFirst(members: readonly Member[]): readonly Member[] {
+  const reachable = members.filter(isReachable);
+  return reachable.length > 0 ? reachable : members;
+}
+
+/**
+ * Which member should own which lane: each lane's favourite by rendezvous hashing, passed over where it has its fair
+ * share already. Every node that sees the same members computes the same answer, so nobody has to be asked, and a member
+ * that joins or leaves moves few lanes beside its own. It is advice: the fence, not the placement, decides who writes.
+ */
+export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
+  const takers = members.filter((member) => !member.draining);
+  const share = Math.ceil(lanes.length / Math.max(1, reachableFirst(takers).length));
+  const load = new Map<string, number>();
+  const placement = new Map<LaneKey, Member>();
+  for (const lane of [...lanes].sort(compareLanes)) {
+    const ranked = rank(lane, takers);
+    const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
+    if (chosen === undefined) continue;
+    placement.set(laneKey(lane), chosen);
+    load.set(chosen.instanceId, (load.get(chosen.instanceId) ?? 0) + 1);
+  }
+  return placement;
+}
+
+/** Members that should serve the lane, favourite first. By node id, so that a node that restarts is favoured as before. */
+export function rank(lane: Lane, members: readonly Member[]): readonly Member[] {
+  const key = laneKey(lane);
+  return reachableFirst(members.filter((member) => serves(member, lane)))
+    .map((member) => ({ member, score: score(key, member.nodeId) }))
+    .sort((a, b) => b.score - a.score || (a.member.instanceId < b.member.instanceId ? -1 : 1))
+    .map(({ member }) => member);
+}
+
+/** Every lane that somebody who is live can serve. */
+export function servedLanes(members: readonly Member[]): readonly Lane[] {
+  const lanes = new Map<LaneKey, Lane>();
+  for (const member of members) {
+    for (const chainId of member.chains) {
+      for (const signer of member.signers) lanes.set(laneKey({ chainId, signer }), { chainId, signer });
+    }
+  }
+  return [...lanes.values()];
+}
+
+/** FNV-1a with murmur's finish: two names that differ in one letter score nothing alike. */
+function score(key: LaneKey, nodeId: string): number {
+  let hash = 0x811c9dc5;
+  for (const text of [nodeId, "\n", key]) {
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

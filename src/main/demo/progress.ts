@@ -1,0 +1,62 @@
+/** Two bars on a terminal, a line now and then elsewhere. */
+export interface Progress {
+  update(accepted: number, confirmed: number): void;
+  say(line: string): void;
+  end(): void;
+}
+
+export interface ProgressOutput {
+  readonly isTerminal: boolean;
+  write(text: string): void;
+}
+
+const WIDTH = 32;
+const PLAIN_STEP = 10;
+
+export function createProgress(total: number, output: ProgressOutput): Progress {
+  return output.isTerminal ? liveProgress(total, output) : plainProgress(total, output);
+}
+
+function liveProgress(total: number, { write }: ProgressOutput): Progress {
+  let drawn = false;
+  let last = "";
+  const erase = (): void => {
+    if (drawn) write("\u001b[2A\u001b[J");
+    drawn = false;
+  };
+  const draw = (text: string): void => {
+    erase();
+    write(text);
+    drawn = true;
+    last = text;
+  };
+  return {
+    update: (accepted, confirmed) =>
+      draw(`  accepted   ${bar(accepted, total)}\n  confirmed  ${bar(confirmed, total)}\n`),
+    say: (line) => {
+      erase();
+      write(`  ${line}\n`);
+      if (last !== "") draw(last);
+    },
+    end: () => undefined,
+  };
+}
+
+function plainProgress(total: number, { write }: ProgressOutput): Progress {
+  let told = 0;
+  return {
+    update: (accepted, confirmed) => {
+      const percent = Math.floor((confirmed / total) * 100);
+      if (percent < told + PLAIN_STEP) return;
+      told = percent - (percent % PLAIN_STEP);
+      write(`accepted ${accepted}, confirmed ${confirmed} of ${total}\n`);
+    },
+    say: (line) => write(`${line}\n`),
+    end: () => undefined,
+  };
+}
+
+function bar(done: number, total: number): string {
+  const filled = Math.round((done / total) * WIDTH);
+  return `${"█".repeat(filled)}${"░".repeat(WIDTH - filled)} ${String(done).padStart(String(total).length)}/${total}`;
+}

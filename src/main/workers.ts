@@ -1,0 +1,108 @@
+/**
+ * `fencepost start --workers N`: N nodes on one machine. This process takes no request: it starts the workers, lets them
+ * share the configured port, starts another where one dies, and passes the signal to stop on to all of them.
+ */
+import cluster, { type Worker } from "node:cluster";
+import { systemClock } from "../adapters/system/clock.ts";
+import type { Logger } from "../adapters/system/logger.ts";
+import { backoffMs } from "../domain/backoff.ts";
+import { listenForStop } from "./stop-signals.ts";
+
+export interface WorkersRequest {
+  readonly count: number;
+  /** The command line of a worker: the same as ours. */
+  readonly argv: readonly string[];
+  readonly logger: Logger;
+  readonly drainTimeoutMs: number;
+}
+
+interface Ready {
+  readonly url: string;
+  readonly nodeId: string;
+}
+
+/** Tells a worker which of the N it is, so that one that was started anew keeps its name. */
+const SLOT = "WORKER_SLOT";
+const START_AGAIN = { firstMs: 250, mostMs: 10_000 };
+const LONG_ENOUGH_MS = 30_000;
+
+/** Null in any other process. */
+export function workerSlot(variables: Readonly<Record<string, string | undefined>>): string | null {
+  return cluster.isWorker ? (variables[SLOT] ?? "0") : null;
+}
+
+/** A worker's ready line goes to the process that started it. */
+export function reportReady(ready: Ready): void {
+  process.send?.(ready);
+}
+
+export async function startWorkers(request: WorkersRequest, ready: (node: Ready) => void): Promise<void> {
+  const stop = listenForStop();
+  const crew = new Crew(request);
+  try {
+    const readies = await Promise.race([crew.start(), stop.received.then(() => null)]);
+    if (readies !== null) {
+      ready(readies[0] as Ready);
+      await stop.received;
+    }
+  } finally {
+    await crew.stop();
+    stop.dispose();
+  }
+}
+
+class Crew {
+  private readonly request: WorkersRequest;
+  private readonly workers = new Map<number, Worker>();
+  private stopping = false;
+
+  constructor(request: WorkersRequest) {
+    this.request = request;
+    cluster.setupPrimary({ args: [...request.argv] });
+  }
+
+  /** Resolves when every worker is ready; rejects where one ends before. */
+  start(): Promise<readonly Ready[]> {
+    return Promise.all(Array.from({ length: this.request.count }, (_, slot) => this.launch(slot, 0)));
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true;
+    const ended = [...this.workers.values()].map((worker) => this.end(worker));
+    await Promise.all(ended);
+  }
+
+  private launch(slot: number, failures: number): Promise<Ready> {
+    const worker = cluster.fork({ [SLOT]: String(slot + 1) });
+    const startedMs = systemClock.monotonicMs();
+    this.workers.set(slot, worker);
+    return new Promise((resolve, reject) => {
+      worker.once("message", resolve);
+      worker.once("exit", (code, signal) => {
+        this.workers.delete(slot);
+        reject(new Error(`worker ${slot + 1} ended before it was ready (${signal ?? code})`));
+        if (this.stopping) return;
+        const lasted = systemClock.monotonicMs() - startedMs;
+        this.request.logger.log("error", { worker: slot + 1, code, signal }, "a worker ended; another takes its place");
+        void this.launchAgain(slot, lasted > LONG_ENOUGH_MS ? 1 : failures + 1);
+      });
+    });
+  }
+
+  private async launchAgain(slot: number, failures: number): Promise<void> {
+    await systemClock.sleep(backoffMs(START_AGAIN, failures, 1));
+    if (!this.stopping) await this.launch(slot, failures).catch(() => undefined);
+  }
+
+  private async end(worker: Worker): Promise<void> {
+    const done = new AbortController();
+    const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+    worker.process.kill("SIGTERM");
+    await Promise.race([
+      ended,
+      systemClock.sleep(this.request.drainTimeoutMs + 4_000, done.signal).catch(() => undefined),
+    ]);
+    done.abort();
+    worker.process.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,44 @@
+import type { FencepostError } from "../domain/errors.ts";
+import type { Lane } from "../domain/lane.ts";
+import type { State } from "../domain/transitions.ts";
+
+/** One create on its way to the lane's owner. The id is given where the caller was heard, so that a repeat is the same transaction. */
+export interface ForwardedCreate {
+  readonly txId: string;
+  /** As the caller sent it; the owner validates it again. */
+  readonly request: Readonly<Record<string, unknown>>;
+}
+
+export interface ForwardedAnswer {
+  readonly outcome: "created" | "existing";
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  readonly nonce: number | null;
+  readonly state: State;
+}
+
+/** Another node of the same database. */
+export interface Peers {
+  /**
+   * Hands creates of one lane to a node, which answers or refuses but never forwards: one hop at most. Throws
+   * `PeerUnreachable` where there is no answer.
+   */
+  create(
+    url: string,
+    creates: readonly ForwardedCreate[],
+    repeat: boolean,
+  ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
+  close(): Promise<void>;
+}
+
+export class PeerUnreachable extends Error {
+  /** True: the request never left, so nothing can have happened there. */
+  readonly neverSent: boolean;
+
+  constructor(message: string, neverSent: boolean, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "PeerUnreachable";
+    this.neverSent = neverSent;
+  }
+}

@@ -1,0 +1,293 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createHttpPeers, type HttpPeersOptions } from "../../../src/adapters/peers/http-peers.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Peers } from "../../../src/ports/peers.ts";
+import { aForwarded, anAnswer, type Receive, unreachable } from "../../contracts/peers.contract.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { type FaultyPeer, startFaultyPeer } from "../../support/faulty-peer.ts";
+import { CLUSTER_SECRET, startPeerServer } from "../../support/peer-server.ts";
+
+const ONE = [aForwarded(1, { signer: "0x01" })];
+const TWO = [...ONE, aForwarded(2, { signer: "0x01" })];
+const problem = (code: string, extras: object = {}) => ({ code, status: 503, title: "t", detail: "why", ...extras });
+const results = (...items: readonly unknown[]) => ({ results: items });
+
+let peer: FaultyPeer;
+let closers: (() => Promise<void>)[] = [];
+
+function connect(options: Partial<HttpPeersOptions> = {}): Peers {
+  const peers = createHttpPeers({ secret: async () => CLUSTER_SECRET, clock: createManualClock(), ...options });
+  closers.push(() => peers.close());
+  return peers;
+}
+
+beforeEach(async () => {
+  peer = await startFaultyPeer();
+  closers = [() => peer.close()];
+});
+afterEach(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+/** What `create` makes of one answer to one create. */
+async function answering(status: number, body: unknown, headers: Record<string, string> = {}) {
+  peer.behave({ kind: "answer", status, body, headers });
+  return connect().create(peer.url, ONE, false);
+}
+
+describe("what is sent", () => {
+  it("is one POST under the cluster's secret, and nothing of the caller's own headers", async () => {
+    await answering(200, results(anAnswer(aForwarded(1))));
+    expect(peer.requests).toHaveLength(1);
+    expect(peer.requests[0]).toMatchObject({
+      method: "POST",
+      url: "/internal/v1/creates",
+      body: { creates: ONE, repeat: false },
+    });
+    const { connection: _, host: __, "content-length": ___, ...headers } = peer.requests[0]?.headers ?? {};
+    expect(headers).toEqual({
+      authorization: `Fencepost-Node ${CLUSTER_SECRET}`,
+      "content-type": "application/json",
+      accept: "application/json",
+    });
+  });
+
+  it.each([
+    ["/", "/internal/v1/creates"],
+    ["/behind/a/proxy", "/behind/a/proxy/internal/v1/creates"],
+    ["/behind/a/proxy//", "/behind/a/proxy/internal/v1/creates"],
+    ["/?x=1#y", "/internal/v1/creates"],
+  ])("goes below the advertised URL: %s", async (suffix, path) => {
+    peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
+    await connect().create(`${peer.url}${suffix}`, ONE, false);
+    expect(peer.requests.map(({ url }) => url)).toEqual([path]);
+  });
+
+  it("goes over connections that are kept", async () => {
+    peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
+    const peers = connect();
+    for (let n = 0; n < 20; n++) await peers.create(peer.url, ONE, false);
+    // Two, because the first may be about to be free when the second request comes.
+    expect(peer.connections()).toBeLessThanOrEqual(2);
+  });
+
+  it("is nothing where it cannot be JSON", async () => {
+    const circle: Record<string, unknown> = {};
+    circle.itself = circle;
+    expect((await unreachable(connect().create(peer.url, [aForwarded(1, circle)], false))).neverSent).toBe(true);
+    expect(peer.requests).toEqual([]);
+  });
+
+  it("is nothing where it is more than the other side takes: every create is told so", async () => {
+    const big = [aForwarded(1, { metadata: "x".repeat(16 * 1024 * 1024) }), aForwarded(2)];
+    const fates = await connect().create(peer.url, big, false);
+    expect(fates.map((fate) => fate instanceof FencepostError && fate.code)).toEqual([
+      "PAYLOAD_TOO_LARGE",
+      "PAYLOAD_TOO_LARGE",
+    ]);
+    expect(peer.requests).toEqual([]);
+  });
+
+  it.each([["embedded:"], ["node-a:3000"], ["ftp://node-a"], ["//node-a"]])(
+    "is nothing where the URL is %s",
+    async (url) => {
+      expect((await unreachable(connect().create(url, ONE, false))).neverSent).toBe(true);
+    },
+  );
+});
+
+describe("the secret", () => {
+  it("is read once", async () => {
+    const secret = vi.fn(async () => CLUSTER_SECRET);
+    peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
+    const peers = connect({ secret });
+    for (let n = 0; n < 3; n++) await peers.create(peer.url, ONE, false);
+    expect(secret).toHaveBeenCalledTimes(1);
+  });
+
+  it("that cannot be read keeps everything here, and is asked for again", async () => {
+    const secret = vi.fn<() => Promise<string>>().mockRejectedValueOnce(new Error("the database is away"));
+    secret.mockResolvedValue(CLUSTER_SECRET);
+    peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
+    const peers = connect({ secret });
+    expect((await unreachable(peers.create(peer.url, ONE, false))).neverSent).toBe(true);
+    expect(peer.requests).toEqual([]);
+    expect(await peers.create(peer.url, ONE, false)).toHaveLength(1);
+  });
+
+  it("that is wrong is refused by the other node before it has read anything", async () => {
+    const receive = vi.fn<Receive>();
+    const node = await startPeerServer(receive);
+    closers.push(() => node.stop());
+    const peers = connect({ secret: async () => "s".repeat(96) });
+    expect((await unreachable(peers.create(node.url, ONE, false))).neverSent).toBe(true);
+    expect(receive).not.toHaveBeenCalled();
+  });
+
+  it("is in no error", async () => {
+    peer.behave({ kind: "reset" });
+    const error = await unreachable(connect().create(peer.url, ONE, false));
+    expect(`${error.message} ${error.stack} ${JSON.stringify(error)}`).not.toContain(CLUSTER_SECRET);
+  });
+});
+
+describe("an answer that certainly did nothing", () => {
+  it.each([
+    ["401", 401, problem("UNAUTHENTICATED")],
+    ["404 of an older version", 404, problem("NOT_FOUND")],
+    ["404 of a proxy", 404, "<h1>Not Found</h1>"],
+    ["405", 405, problem("METHOD_NOT_ALLOWED")],
+    ["503 of a node that is starting", 503, problem("UNAVAILABLE")],
+  ])("%s", async (_, status, body) => {
+    expect((await unreachable(answering(status, body))).neverSent).toBe(true);
+  });
+
+  it.each([
+    [400, "INVALID_REQUEST"],
+    [413, "PAYLOAD_TOO_LARGE"],
+  ])("%i %s is every create's answer", async (status, code) => {
+    peer.behave({ kind: "answer", status, body: problem(code, { path: "creates.0.txId" }) });
+    const fates = await connect().create(peer.url, TWO, false);
+    expect(fates.map((fate) => fate instanceof FencepostError && fate.code)).toEqual([code, code]);
+    expect((fates[0] as FencepostError).extras).toEqual({ path: "creates.0.txId" });
+  });
+
+  it("a refused connection", async () => {
+    await peer.close();
+    expect((await unreachable(connect().create(peer.url, ONE, false))).neverSent).toBe(true);
+  });
+
+  it("a name that nobody has", async () => {
+    expect((await unreachable(connect().create("http://nobody.invalid:3000", ONE, false))).neverSent).toBe(true);
+  });
+
+  it("a connection that does not come about in time", async () => {
+    const silent = createServer().listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    silent.on("connection", (socket) => closers.push(async () => void socket.destroy()));
+    closers.unshift(async () => void silent.close());
+    const { port } = silent.address() as AddressInfo;
+    // Nobody ever says hello, so TLS is never there to write a request into.
+    const call = connect({ clock: systemClock }).create(`https://127.0.0.1:${port}`, ONE, false);
+    expect((await unreachable(call)).neverSent).toBe(true);
+  });
+});
+
+describe("an answer after which anything may have happened", () => {
+  it.each([
+    ["502 in HTML", 502, "<html>Bad Gateway</html>"],
+    ["503 in HTML", 503, "<html>Service Unavailable</html>"],
+    ["503 of somebody else's API", 503, { code: "BACKEND_DOWN", detail: "no" }],
+    ["503 with another code of ours", 503, problem("INTERNAL")],
+    ["500", 500, problem("INTERNAL")],
+    ["504", 504, ""],
+    ["429", 429, problem("QUEUE_FULL")],
+    ["400 in HTML", 400, "<h1>Bad Request</h1>"],
+    ["413 with another code", 413, problem("INVALID_REQUEST")],
+    ["202", 202, results(anAnswer(aForwarded(1)))],
+    ["204", 204, ""],
+    ["200 in HTML", 200, "<html>Welcome to the hotel's network</html>"],
+    ["200 with nothing", 200, ""],
+    ["200 with JSON of another kind", 200, { items: [] }],
+    ["200 with a list", 200, [anAnswer(aForwarded(1))]],
+    ["too few results", 200, results()],
+    ["too many results", 200, results(anAnswer(aForwarded(1)), anAnswer(aForwarded(1)))],
+    ["a result that is null", 200, results(null)],
+    ["a result of another kind", 200, results({ ok: true })],
+    ["an outcome of another kind", 200, results({ ...anAnswer(aForwarded(1)), outcome: "maybe" })],
+    ["a nonce as text", 200, results({ ...anAnswer(aForwarded(1)), nonce: "7" })],
+    ["a negative nonce", 200, results({ ...anAnswer(aForwarded(1)), nonce: -1 })],
+    ["no lane", 200, results({ ...anAnswer(aForwarded(1)), lane: null })],
+    ["a lane with half a signer", 200, results({ ...anAnswer(aForwarded(1)), lane: { chainId: 1, signer: "0xab" } })],
+    ["a request id that is none", 200, results({ ...anAnswer(aForwarded(1)), requestId: 7 })],
+    ["a state nobody knows", 200, results({ ...anAnswer(aForwarded(1)), state: "DREAMING" })],
+  ])("%s", async (_, status, body) => {
+    expect((await unreachable(answering(status, body))).neverSent).toBe(false);
+  });
+
+  it("a redirect, which is never followed: the secret stays with the node that was meant", async () => {
+    const thief = await startFaultyPeer();
+    closers.push(() => thief.close());
+    thief.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
+    for (const status of [301, 302, 303, 307, 308]) {
+      const call = answering(status, "", { location: `${thief.url}/internal/v1/creates` });
+      expect((await unreachable(call)).neverSent).toBe(false);
+    }
+    expect(thief.requests).toEqual([]);
+  });
+
+  it.each([["reset"], ["truncate"]] as const)("a connection that breaks: %s", async (kind) => {
+    peer.behave({ kind });
+    expect((await unreachable(connect().create(peer.url, ONE, false))).neverSent).toBe(false);
+  });
+
+  it("silence, after three seconds and not before", async () => {
+    const clock = createManualClock();
+    const arrived = peer.nextRequest();
+    const call = connect({ clock }).create(peer.url, ONE, false);
+    const settled = vi.fn();
+    call.then(settled, settled);
+    await arrived;
+    await clock.advance(2_999);
+    expect(settled).not.toHaveBeenCalled();
+    await clock.advance(1);
+    expect(await unreachable(call)).toMatchObject({ neverSent: false, message: expect.stringContaining("3000 ms") });
+  });
+
+  it("hanging up ourselves; after that nothing leaves any more", async () => {
+    const peers = connect();
+    const arrived = peer.nextRequest();
+    const call = unreachable(peers.create(peer.url, ONE, false));
+    await arrived;
+    await peers.close();
+    expect((await call).neverSent).toBe(false);
+    expect((await unreachable(peers.create(peer.url, ONE, false))).neverSent).toBe(true);
+    expect(peer.requests).toHaveLength(1);
+  });
+});
+
+describe("problems of single creates", () => {
+  const only = async (item: object) => {
+    const [fate] = await answering(200, results(item));
+    expect(fate).toBeInstanceOf(FencepostError);
+    return fate as FencepostError;
+  };
+
+  it("become errors again, with what the catalogue knows of them", async () => {
+    const fate = await only(problem("NOT_LEADER", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }));
+    expect(fate).toMatchObject({ code: "NOT_LEADER", message: "why", status: 409 });
+    expect(fate.extras).toEqual({ ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 });
+  });
+
+  it.each([["TOO_TIRED"], ["toString"], ["__proto__"], [""]])(
+    "with the unknown code %j are UNAVAILABLE",
+    async (code) => {
+      const fate = await only(problem(code, { ownerUrl: "http://node-c:3000" }));
+      expect(fate).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("why") });
+      expect(fate.extras).toEqual({ retryAfterSeconds: 1 });
+    },
+  );
+
+  it("lose what this version does not know, and what is not of its kind", async () => {
+    const extras = {
+      mood: "bad",
+      reason: "BOREDOM",
+      retryAfterSeconds: "soon",
+      ownerUrl: 7,
+      outcome: "known",
+      revert: { name: 1, message: null, data: "0x" },
+      dependsOnPending: "yes",
+      txId: null,
+      epoch: 1.5,
+      path: "payload.to",
+    };
+    expect((await only(problem("SUBMISSION_REJECTED", extras))).extras).toEqual({ path: "payload.to" });
+  });
+
+  it("have a detail even where none was given", async () => {
+    expect((await only({ code: "CONFLICT" })).message).toBe("CONFLICT");
+  });
+});

@@ -1,0 +1,113 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { FencepostError } from "../../src/domain/errors.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
+
+/** Nodes inside other processes: they have no URL, so they may ask others, but nobody can ask them. */
+
+let world: World;
+afterEach(() => world.close());
+
+const lanesOf = ({ node }: WorldNode): number => node.gauges().lanesHeld;
+
+/** The refusal, and how long it took. */
+async function refusalOf(create: Promise<unknown>): Promise<{ error: FencepostError; tookMs: number }> {
+  const startedMs = world.clock.monotonicMs();
+  const error = await world.settle(
+    create.then(
+      () => null,
+      (reason: unknown) => reason,
+    ),
+  );
+  expect(error).toBeInstanceOf(FencepostError);
+  return { error: error as FencepostError, tookMs: world.clock.monotonicMs() - startedMs };
+}
+
+describe("an embedded node beside one that can be reached", () => {
+  it("holds no lane of those that both serve, and takes its creates there", async () => {
+    world = new World();
+    const embedded = await world.startNode({ embedded: true });
+    const reachable = await world.startNode();
+    await world.until(() => lanesOf(reachable) === SIGNERS.length && lanesOf(embedded) === 0, 30_000);
+    for (const signer of SIGNERS) {
+      await world.settle(embedded.node.api.create(transfer({ signer })));
+      await world.settle(reachable.node.api.create(transfer({ signer })));
+    }
+    expect(world.network.forwards.map(({ to }) => to)).toEqual(SIGNERS.map(() => reachable.url));
+    await world.allSettled(2 * SIGNERS.length);
+    checkInvariants(world);
+  });
+
+  it("takes them over when that one dies, and lets them go when it is back", async () => {
+    world = new World();
+    const embedded = await world.startNode({ embedded: true });
+    const first = await world.startNode();
+    await world.until(() => lanesOf(first) === SIGNERS.length, 30_000);
+    world.crash(first);
+    await world.until(() => lanesOf(embedded) === SIGNERS.length, 12_000);
+    await world.settle(embedded.node.api.create(transfer()));
+    const second = await world.startNode();
+    await world.until(() => lanesOf(second) === SIGNERS.length, 30_000);
+    await world.settle(embedded.node.api.create(transfer()));
+    await world.allSettled(2);
+    checkInvariants(world);
+  });
+
+  it.each(["worker-queue", "basic"] as const)(
+    "acts for a signer that only it holds; others refuse at once and name nobody (%s)",
+    async (mode) => {
+      world = new World({ node: { mode } });
+      const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
+      const reachable = await world.startNode({ signers: SIGNERS.slice(1) });
+      await world.until(() => lanesOf(embedded) === 1, 30_000);
+      await world.clock.advance(1_000);
+      await world.settle(embedded.node.api.create(transfer()));
+      const { error, tookMs } = await refusalOf(reachable.node.api.create(transfer()));
+      expect(error).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
+      expect(tookMs).toBeLessThanOrEqual(100);
+      expect(world.network.forwards).toEqual([]);
+      expect(world.rows()).toHaveLength(1);
+    },
+  );
+});
+
+describe("embedded nodes among themselves", () => {
+  it("share the lanes, and refuse at once what another of them owns", async () => {
+    world = new World();
+    const nodes = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
+    await world.until(() => nodes.every((node) => lanesOf(node) > 0) && held(nodes) === SIGNERS.length, 30_000);
+    for (const signer of SIGNERS) {
+      const answers = await Promise.all(nodes.map((node) => outcomeOf(node.node.api.create(transfer({ signer })))));
+      expect(answers.sort()).toEqual(["NOT_LEADER", "created"]);
+    }
+    expect(world.network.forwards).toEqual([]);
+    await world.allSettled(SIGNERS.length);
+    checkInvariants(world);
+  });
+
+  it("take over from each other: after a crash by lease, after a close at once", async () => {
+    world = new World();
+    const [first, second] = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
+    await world.until(() => held([first, second]) === SIGNERS.length, 30_000);
+    await world.settle(first.node.close(), 30_000);
+    await world.until(() => lanesOf(second) === SIGNERS.length, 1_500);
+    const third = await world.startNode({ embedded: true });
+    world.crash(second);
+    await world.until(() => lanesOf(third) === SIGNERS.length, 12_000);
+    await world.settle(third.node.api.create(transfer({ signer: SIGNER })));
+    await world.allSettled(1);
+  });
+});
+
+function held(nodes: readonly WorldNode[]): number {
+  return nodes.reduce((sum, node) => sum + lanesOf(node), 0);
+}
+
+async function outcomeOf(create: Promise<{ outcome: string }>): Promise<string> {
+  return world.settle(
+    create.then(
+      ({ outcome }) => outcome,
+      (error: FencepostError) => error.code,
+    ),
+  );
+}

@@ -1,0 +1,96 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import { anInstance, uniqueAddress } from "../../support/lane-samples.ts";
+import type { Store, StoreSubject } from "../store-subject.ts";
+
+/** What the parts of the suite work with; filled before the first test. */
+export interface LeaseStoreContext {
+  subject: StoreSubject;
+  store: Store;
+}
+
+/** What instances tell each other: advice, which no lease and no fence depends on. */
+export function servingContract(context: LeaseStoreContext): void {
+  const find = async (instanceId: string, store: Store = context.store) =>
+    (await store.instances()).find((row) => row.instanceId === instanceId);
+
+  it("keeps what an instance can serve, as it was told", async () => {
+    const signers = Array.from({ length: 300 }, () => uniqueAddress());
+    const chains = [1, 31_337, 2 ** 40, Number.MAX_SAFE_INTEGER];
+    const { instanceId, ...rest } = anInstance({ signers, chains });
+    await context.store.registerInstance({ instanceId, ...rest });
+    expect(await context.store.signersOf(instanceId)).toEqual(signers);
+    expect(await find(instanceId)).toMatchObject({ chains, draining: false });
+  });
+
+  it("keeps that somebody serves nothing", async () => {
+    const instance = anInstance({ signers: [], chains: [] });
+    await context.store.registerInstance(instance);
+    expect(await context.store.signersOf(instance.instanceId)).toEqual([]);
+    expect((await find(instance.instanceId))?.chains).toEqual([]);
+  });
+
+  it("keeps that somebody cannot be reached: a URL may be empty", async () => {
+    const instance = anInstance({ url: "" });
+    await context.store.registerInstance(instance);
+    expect((await find(instance.instanceId))?.url).toBe("");
+  });
+
+  it("knows no signers of an instance that never was", async () => {
+    expect(await context.store.signersOf(randomUUID())).toEqual([]);
+  });
+
+  it("announces to everybody, and touches nothing else: neither heartbeat nor signers", async () => {
+    const signers = [uniqueAddress()];
+    const { instanceId, ...rest } = anInstance({ signers, chains: [1, 2] });
+    await context.store.registerInstance({ instanceId, ...rest });
+    const before = await find(instanceId);
+    await context.subject.tick();
+    await context.store.announce(instanceId, { chains: [2, 5], draining: true });
+    const other = await context.subject.connect();
+    expect(await find(instanceId, other)).toEqual({ ...before, chains: [2, 5], draining: true });
+    expect(await other.signersOf(instanceId)).toEqual(signers);
+    await other.close();
+    await context.store.announce(instanceId, { chains: [], draining: false });
+    expect(await find(instanceId)).toEqual({ ...before, chains: [], draining: false });
+  });
+
+  it("announces for one instance alone", async () => {
+    const [one, two] = [anInstance({ chains: [1] }), anInstance({ chains: [1] })];
+    await context.store.registerInstance(one);
+    await context.store.registerInstance(two);
+    await context.store.announce(one.instanceId, { chains: [9], draining: true });
+    expect(await find(two.instanceId)).toMatchObject({ chains: [1], draining: false });
+  });
+
+  it("keeps an announcement over renewals", async () => {
+    const instance = anInstance({ chains: [1, 2] });
+    await context.store.registerInstance(instance);
+    await context.store.announce(instance.instanceId, { chains: [2], draining: true });
+    expect(await context.store.renewInstance(instance.instanceId, 60_000)).toBe(true);
+    expect(await find(instance.instanceId)).toMatchObject({ chains: [2], draining: true, counter: 2 });
+  });
+
+  it("revives nobody by an announcement", async () => {
+    const instance = anInstance();
+    await context.store.registerInstance(instance);
+    await context.store.retireInstance(instance.instanceId);
+    await context.store.announce(instance.instanceId, { chains: [1], draining: false });
+    expect((await find(instance.instanceId))?.dead).toBe(true);
+    expect(await context.store.renewInstance(instance.instanceId, 60_000)).toBe(false);
+  });
+
+  it("takes the announcement of an instance that is gone without a word", async () => {
+    const stranger = randomUUID();
+    await context.store.announce(stranger, { chains: [1], draining: false });
+    expect(await find(stranger)).toBeUndefined();
+  });
+
+  it("has one secret for all that are connected: long, and fit for a header", async () => {
+    const secret = await context.store.clusterSecret();
+    expect(secret).toMatch(/^[\x21-\x7e]{64,255}$/);
+    const other = await context.subject.connect();
+    expect(await other.clusterSecret()).toBe(secret);
+    await other.close();
+  });
+}

@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FencepostError } from "../../src/domain/errors.ts";
+import { type ForwardedAnswer, type ForwardedCreate, type Peers, PeerUnreachable } from "../../src/ports/peers.ts";
+
+export type Receive = (
+  creates: readonly ForwardedCreate[],
+  repeat: boolean,
+) => Promise<readonly (ForwardedAnswer | FencepostError)[]>;
+
+export interface PeersSubject {
+  readonly peers: Peers;
+  /** Another node, which answers as told. */
+  startNode(receive: Receive): Promise<PeerNode>;
+  close(): Promise<void>;
+}
+
+export interface PeerNode {
+  readonly url: string;
+  /** The next request is acted on, and its answer never arrives. */
+  loseNextReply(): void;
+  stop(): Promise<void>;
+}
+
+export function aForwarded(n: number, request: Readonly<Record<string, unknown>> = {}): ForwardedCreate {
+  return { txId: `019a4b7e-0000-7000-8000-${n.toString(16).padStart(12, "0")}`, request };
+}
+
+export function anAnswer({ txId }: ForwardedCreate, overrides: Partial<ForwardedAnswer> = {}): ForwardedAnswer {
+  return {
+    outcome: "created",
+    txId,
+    lane: { chainId: 31_337, signer: `0x${"ab".repeat(20)}` },
+    requestId: null,
+    nonce: 7,
+    state: "ALLOCATED",
+    ...overrides,
+  };
+}
+
+export async function unreachable(call: Promise<unknown>): Promise<PeerUnreachable> {
+  const error = await call.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(PeerUnreachable);
+  return error as PeerUnreachable;
+}
+
+/** What every way between nodes promises: the same words there, one answer each back, and honesty about silence. */
+export function peersContract(name: string, create: () => Promise<PeersSubject>): void {
+  describe(`Peers contract: ${name}`, () => {
+    const heard: { creates: readonly ForwardedCreate[]; repeat: boolean }[] = [];
+    let subject: PeersSubject;
+    beforeEach(async () => {
+      heard.length = 0;
+      subject = await create();
+    });
+    afterEach(() => subject.close());
+
+    const answering: Receive = async (creates, repeat) => {
+      heard.push({ creates, repeat });
+      return creates.map((each) => anAnswer(each));
+    };
+
+    it("hands creates over word for word, and says whether they were told before", async () => {
+      const { url } = await subject.startNode(answering);
+      const request = {
+        chainId: 31_337,
+        signer: "0xAbCd",
+        requestId: 'naïve 🦄 "quoted"',
+        payload: { to: null, args: [1, "2", { deep: [true, null] }], value: "0x10" },
+      };
+      const creates = [aForwarded(1, request), aForwarded(2, { metadata: { empty: {} } })];
+      await subject.peers.create(url, creates, false);
+      await subject.peers.create(url, creates, true);
+      expect(heard).toEqual([
+        { creates, repeat: false },
+        { creates, repeat: true },
+      ]);
+    });
+
+    it("writes a bigint as its digits", async () => {
+      const { url } = await subject.startNode(answering);
+      await subject.peers.create(url, [aForwarded(1, { payload: { value: 2n ** 200n, args: [[-1n]] } })], false);
+      expect(heard[0]?.creates[0]?.request).toEqual({ payload: { value: (2n ** 200n).toString(), args: [["-1"]] } });
+    });
+
+    it("brings one answer for each create, in order, whichever kind", async () => {
+      const fates = [
+        anAnswer(aForwarded(1), { nonce: null, state: "CREATED", requestId: "r-1" }),
+        new FencepostError("REQUEST_ID_REUSED", "the id belongs to another payload", { txId: aForwarded(9).txId }),
+        anAnswer(aForwarded(8), { outcome: "existing", state: "CONFIRMED" }),
+        new FencepostError("NOT_LEADER", "ask there", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }),
+        new FencepostError("NOT_LEADER", "ask elsewhere", { ownerUrl: null }),
+        new FencepostError("SUBMISSION_REJECTED", "it reverts", {
+          reason: "REVERT",
+          revert: { name: "Nope", message: null, data: "0x01" },
+          dependsOnPending: true,
+        }),
+        new FencepostError("UNAVAILABLE", "nobody knows", { txId: aForwarded(7).txId, outcome: "unknown" }),
+      ];
+      const { url } = await subject.startNode(async () => fates);
+      const answers = await subject.peers.create(
+        url,
+        fates.map((_, index) => aForwarded(index)),
+        false,
+      );
+      expect(answers.map(plain)).toEqual(fates.map(plain));
+      for (const [index, fate] of fates.entries()) {
+        expect(answers[index] instanceof FencepostError).toBe(fate instanceof FencepostError);
+      }
+    });
+
+    it("keeps answers of concurrent calls apart", async () => {
+      const { url } = await subject.startNode(answering);
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, n) => subject.peers.create(url, [aForwarded(n)], false)),
+      );
+      expect(answers.map(([first]) => (first as ForwardedAnswer).txId)).toEqual(
+        Array.from({ length: 100 }, (_, n) => aForwarded(n).txId),
+      );
+    });
+
+    it("never sends to a node that has gone", async () => {
+      const node = await subject.startNode(answering);
+      await subject.peers.create(node.url, [aForwarded(1)], false);
+      await node.stop();
+      expect((await unreachable(subject.peers.create(node.url, [aForwarded(2)], false))).neverSent).toBe(true);
+      expect(heard).toHaveLength(1);
+    });
+
+    it("never sends to a node that has no URL", async () => {
+      expect((await unreachable(subject.peers.create("", [aForwarded(1)], false))).neverSent).toBe(true);
+    });
+
+    it("does not claim that nothing was done where a reply is lost, and goes on", async () => {
+      const node = await subject.startNode(answering);
+      node.loseNextReply();
+      expect((await unreachable(subject.peers.create(node.url, [aForwarded(1)], false))).neverSent).toBe(false);
+      expect(heard).toHaveLength(1);
+      expect(await subject.peers.create(node.url, [aForwarded(1)], true)).toHaveLength(1);
+    });
+  });
+}
+
+/** Errors by what a caller sees of them. */
+function plain(fate: ForwardedAnswer | FencepostError): unknown {
+  return fate instanceof FencepostError ? { code: fate.code, detail: fate.message, extras: fate.extras } : fate;
+}

@@ -1,0 +1,126 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Address, type Lane, laneKey } from "../../src/domain/lane.ts";
+import { type Member, place, rank, servedLanes, serves } from "../../src/domain/placement.ts";
+
+const signer = (n: number): Address => `0x${n.toString(16).padStart(40, "0")}`;
+const SIGNERS = Array.from({ length: 100 }, (_, n) => signer(n));
+
+function member(name: string, overrides: Partial<Member> = {}): Member {
+  return {
+    instanceId: `i-${name}`,
+    nodeId: name,
+    url: `http://${name}`,
+    mode: "worker-queue",
+    chains: new Set([1]),
+    signers: new Set(SIGNERS),
+    draining: false,
+    ...overrides,
+  };
+}
+
+const members = fc
+  .uniqueArray(
+    fc.record({
+      name: fc.string({ minLength: 1, maxLength: 8 }),
+      chains: fc.subarray([1, 2, 3]),
+      signers: fc.subarray(SIGNERS.slice(0, 8)),
+      draining: fc.boolean(),
+      embedded: fc.boolean(),
+    }),
+    { maxLength: 6, selector: ({ name }) => name },
+  )
+  .map((list) =>
+    list.map(({ name, chains, signers, draining, embedded }) =>
+      member(name, {
+        chains: new Set(chains),
+        signers: new Set(signers),
+        draining,
+        ...(embedded ? { url: "" } : {}),
+      }),
+    ),
+  );
+
+function loads(lanes: readonly Lane[], among: readonly Member[]): readonly number[] {
+  const placed = [...place(lanes, among).values()];
+  return among.map((each) => placed.filter((owner) => owner === each).length);
+}
+
+describe("placement", () => {
+  it("gives every lane to somebody who serves it, and none where nobody does", () => {
+    fc.assert(
+      fc.property(members, (list) => {
+        const lanes = servedLanes(list);
+        const placed = place(lanes, list);
+        for (const lane of lanes) {
+          const owner = placed.get(laneKey(lane));
+          const able = list.filter((each) => serves(each, lane));
+          expect(owner === undefined).toBe(able.length === 0);
+          if (owner !== undefined) expect(able).toContain(owner);
+        }
+      }),
+    );
+  });
+
+  it("gives a lane to one that nobody reaches only where nobody else serves it", () => {
+    fc.assert(
+      fc.property(members, (list) => {
+        const lanes = servedLanes(list);
+        const placed = place(lanes, list);
+        for (const lane of lanes) {
+          const able = list.filter((each) => serves(each, lane));
+          const reachable = able.filter(({ url }) => url !== "");
+          const allowed = reachable.length > 0 ? reachable : able;
+          const owner = placed.get(laneKey(lane));
+          if (owner !== undefined) expect(allowed).toContain(owner);
+          expect([...rank(lane, list)].sort(byName)).toEqual([...allowed].sort(byName));
+        }
+      }),
+    );
+  });
+
+  it("is the same whoever computes it, in whatever order the rows came", () => {
+    fc.assert(
+      fc.property(members, fc.integer(), (list, seed) => {
+        const shuffled = [...list].sort((a, b) => hash(a.nodeId, seed) - hash(b.nodeId, seed));
+        const lanes = servedLanes(list);
+        const again = place([...lanes].reverse(), shuffled);
+        for (const [key, owner] of place(lanes, list)) expect(again.get(key)).toBe(owner);
+      }),
+    );
+  });
+
+  it("shares evenly among those that serve the same, embedded ones left aside", () => {
+    const lanes = servedLanes([member("a")]);
+    const nodes = ["a", "b", "c"].map((name) => member(name));
+    expect(Math.max(...loads(lanes, nodes))).toBe(34);
+    const embedded = [member("x", { url: "" }), member("y", { url: "" })];
+    expect(Math.max(...loads(lanes, [...nodes, ...embedded]))).toBe(34);
+    expect(loads(lanes, embedded).every((load) => load === 50)).toBe(true);
+  });
+
+  it("moves few lanes beside its own when a member joins or leaves", () => {
+    const lanes = servedLanes([member("a")]);
+    const four = ["a", "b", "c", "d"].map((name) => member(name));
+    const before = place(lanes, four.slice(0, 3));
+    const after = place(lanes, four);
+    const moved = lanes.filter((lane) => before.get(laneKey(lane)) !== after.get(laneKey(lane)));
+    expect(moved.length).toBeGreaterThanOrEqual(25);
+    expect(moved.length).toBeLessThanOrEqual(50);
+  });
+
+  it("favours a node that restarts as before", () => {
+    const lanes = servedLanes([member("a")]);
+    const before = place(lanes, [member("a"), member("b")]);
+    const after = place(lanes, [member("a"), member("b", { instanceId: "another life" })]);
+    for (const [key, owner] of before) expect(after.get(key)?.nodeId).toBe(owner.nodeId);
+  });
+});
+
+function byName(a: Member, b: Member): number {
+  return a.nodeId < b.nodeId ? -1 : 1;
+}
+
+function hash(text: string, seed: number): number {
+  return [...text].reduce((sum, letter) => (Math.imul(sum, 31) + (letter.codePointAt(0) ?? 0)) | 0, seed);
+}

@@ -1,0 +1,20 @@
+import { peersContract } from "../contracts/peers.contract.ts";
+import { MemoryNetwork } from "./memory-peers.ts";
+
+peersContract("memory", async () => {
+  const network = new MemoryNetwork();
+  let nodes = 0;
+  return {
+    peers: network.connect(),
+    startNode: async (receive) => {
+      const url = `http://node-${++nodes}`;
+      network.join(url, receive);
+      return {
+        url,
+        loseNextReply: () => network.inject("lostReply"),
+        stop: async () => network.hangUp(url),
+      };
+    },
+    close: async () => undefined,
+  };
+});
