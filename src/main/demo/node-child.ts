@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { createClient, type FencepostClient } from "../../client/index.ts";
 
 /** A node of the demonstration: a real process that can be killed and paused like any other. */
@@ -15,10 +14,10 @@ export interface NodeChild {
   stop(): Promise<void>;
 }
 
-const launcher = fileURLToPath(new URL("../../../bin/fencepost.js", import.meta.url));
-
 export async function startNodeChild(name: string, variables: Readonly<Record<string, string>>): Promise<NodeChild> {
   const { PATH = "", HOME = "" } = process.env;
+  // Whatever this process was started by starts a node, too.
+  const launcher = process.argv[1] as string;
   const child = spawn(process.execPath, [launcher, "start"], {
     env: { PATH, HOME, ...variables },
     stdio: ["ignore", "pipe", "pipe"],

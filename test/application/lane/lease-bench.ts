@@ -33,10 +33,13 @@ export class LeaseBench {
     const heard: string[] = [];
     const passed: Failpoint[] = [];
     const entropy = createSeededEntropy(this.holders.length + 1, this.clock);
+    const failpoint = (point: Failpoint) => void passed.push(point);
+    const serving = () => ({ signers: [SIGNER], chains: [LANE.chainId] });
     const lease = new Lease(
-      { store, clock: this.clock, entropy, telemetry, failpoint: (failpoint) => void passed.push(failpoint) },
+      { store, clock: this.clock, entropy, telemetry, failpoint, serving },
       { ...NODE_SETTINGS, nodeId: name, url: `http://${name}` },
       {
+        onInstances: async () => undefined,
         onLost: () => heard.push(`lost, may act: ${lease.mayAct()}`),
         onFreed: () => heard.push("freed"),
         onHistoryChanged: (error) => heard.push(error.message),
