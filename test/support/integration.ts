@@ -10,8 +10,8 @@ import {
   type FencepostProcess,
   type NodeProcess,
   nodeOnceReady,
-  spawnCrashingNode,
   spawnFencepost,
+  spawnStruckNode,
   type Variables,
 } from "./node-process.ts";
 
@@ -119,7 +119,12 @@ export function nodesOn(databaseUrl: string): Nodes & { killAll(): Promise<void>
     spawn,
     start: (rpcUrl, variables) => nodeOnceReady(spawn(rpcUrl, variables)),
     crashing: (failpoint, rpcUrl, { passage = "1", ...variables } = {}) =>
-      keep(spawnCrashingNode(failpoint, Number(passage), variablesOf(rpcUrl, variables as Variables))),
+      keep(
+        spawnStruckNode(
+          { failpoint, passage: Number(passage), signal: "SIGKILL" },
+          variablesOf(rpcUrl, variables as Variables),
+        ),
+      ),
     async killAll() {
       for (const child of started) child.signal("SIGKILL");
       await Promise.all(started.map((child) => child.exited));

@@ -44,9 +44,16 @@ export function spawnFencepost(argv: readonly string[], options: SpawnOptions = 
   return spawnScript([launcher, ...argv], options);
 }
 
-/** A node like `start` runs, which kills itself with SIGKILL at the n-th passage of a failpoint. */
-export function spawnCrashingNode(failpoint: string, passage: number, options: SpawnOptions): FencepostProcess {
-  return spawnScript([crashing, failpoint, String(passage)], options);
+/** Where a node strikes itself, and with what: it dies there, or stops until somebody lets it go on. */
+export interface Stroke {
+  readonly failpoint: string;
+  readonly passage: number;
+  readonly signal: "SIGKILL" | "SIGSTOP";
+}
+
+/** A node like `start` runs, which sends itself a signal at the n-th passage of a failpoint. */
+export function spawnStruckNode({ failpoint, passage, signal }: Stroke, options: SpawnOptions): FencepostProcess {
+  return spawnScript([crashing, failpoint, String(passage), signal], options);
 }
 
 export async function nodeOnceReady(child: FencepostProcess): Promise<NodeProcess> {
@@ -59,7 +66,11 @@ process.on("exit", () => {
   for (const kill of alive) kill();
 });
 
-function spawnScript(argv: readonly string[], { variables = {}, directory }: SpawnOptions): FencepostProcess {
+/** A script of the tests' own, in a process that goes when they do. */
+export function spawnScript(
+  argv: readonly string[],
+  { variables = {}, directory }: SpawnOptions = {},
+): FencepostProcess {
   const child = spawn(process.execPath, argv, {
     env: { ...cleanEnvironment(), ...variables },
     stdio: ["ignore", "pipe", "pipe"],

@@ -19,6 +19,7 @@ export class TcpProxy {
   private readonly server: Server;
   private readonly pairs = new Set<Pair>();
   private readonly faults: { readonly fault: CommitFault; readonly hit: () => void }[] = [];
+  private readonly holds: { readonly text: string; readonly hit: (release: () => void) => void }[] = [];
   private refusing = false;
   private frozen = false;
 
@@ -49,6 +50,11 @@ export class TcpProxy {
   /** For one COMMIT, the next; resolves when it came by. */
   atNextCommit(fault: CommitFault): Promise<void> {
     return new Promise((hit) => this.faults.push({ fault, hit }));
+  }
+
+  /** Keeps the next bytes in which a client says this, and all that follow; resolves with how to let them go. */
+  holdAt(text: string): Promise<() => void> {
+    return new Promise((hit) => this.holds.push({ text, hit }));
   }
 
   /** Ends every connection, as a failing network would. */
@@ -102,6 +108,15 @@ export class TcpProxy {
   }
 
   private forward(pair: Pair, bytes: Buffer): void {
+    const held = this.holds.findIndex(({ text }) => bytes.includes(text));
+    if (held >= 0) {
+      pair.client.pause();
+      this.holds.splice(held, 1)[0]?.hit(() => {
+        pair.upstream.write(bytes);
+        pair.client.resume();
+      });
+      return;
+    }
     const fault = bytes.includes("COMMIT\0") ? this.faults.shift() : undefined;
     if (fault === undefined) {
       pair.upstream.write(bytes);

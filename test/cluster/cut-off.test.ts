@@ -1,0 +1,141 @@
+/** A node that has lost the database, the chain, or never had the key. */
+import { describe, expect } from "vitest";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { FencepostApiError } from "../../src/client/index.ts";
+import type { Address } from "../../src/domain/lane.ts";
+import { auditCluster } from "../support/cluster/auditor.ts";
+import {
+  type Cluster,
+  type ClusterNode,
+  instancesOf,
+  it,
+  keysOf,
+  LEASE_MS,
+  metric,
+  SIGNERS,
+  SKEW_MS,
+} from "../support/cluster/cluster.ts";
+import { createOn } from "../support/cluster/creates.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import { range } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const FEW = SIGNERS.slice(0, 4);
+const VARIABLES = keysOf(FEW);
+
+async function ownedBy({ nodeId }: ClusterNode, cluster: Cluster): Promise<readonly string[]> {
+  const owned = [...(await cluster.owners())].filter(([, owner]) => owner === nodeId);
+  return owned.map(([signer]) => signer).sort();
+}
+
+async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> {
+  const look = async () => (await ownedBy(node, cluster)).length === FEW.length;
+  await waitUntil(look, `${node.nodeId} has every lane`);
+}
+
+describe("a node cut from the database, but not from the chain", () => {
+  it("goes silent by its own deadline, with claimed payloads in hand; then somebody else sends them", async ({
+    cluster,
+  }) => {
+    const node = await cluster.start({ variables: VARIABLES });
+    const caller = new PersistentCaller(() => node.client);
+    const signer = FEW[0] as Address;
+    // 500 payloads are signed and claimed; the chain has heard of a hundred, and has not answered.
+    const hold = node.chainWire.hold();
+    const accepted = [...(await caller.sendBatch(range(500).map(createOn([signer]))))];
+    await hold.reached;
+    const claimed = "SELECT 1 FROM tripwire.claim";
+    await waitUntil(async () => (await cluster.database.query(claimed)).length === 500, "everything is claimed");
+    const cutMs = systemClock.monotonicMs();
+    node.databaseWire.refuse();
+    node.databaseWire.cut();
+    const deadlineMs = cutMs + LEASE_MS - SKEW_MS;
+    await waitUntil(() => systemClock.monotonicMs() > deadlineMs, "the deadline has passed");
+    const sent = node.chainWire.sent;
+    expect(sent).toBeLessThan(500);
+    hold.release();
+    const other = await cluster.start({ variables: VARIABLES });
+    await untilOwnedBy(cluster, other);
+    await waitUntil(() => other.chainWire.sent >= 500 - sent, "the other sends the rest, claimed anew");
+    expect(node.chainWire.sent, "not one more").toBe(sent);
+    node.databaseWire.admit();
+    await waitUntil(async () => (await instancesOf(cluster, node)) === 2, "it is back, as a new instance");
+    await cluster.untilSpread([node, other], FEW.length);
+    caller.current = () => node.client;
+    accepted.push(...(await caller.sendBatch(range(20).map(createOn(FEW, "again")))));
+    await auditCluster(cluster, accepted);
+  });
+
+  it("sends what it has claimed while its lease lasts", async ({ cluster }) => {
+    const node = await cluster.start({ variables: VARIABLES });
+    const hold = node.chainWire.hold();
+    const signer = FEW[0] as Address;
+    const accepted = await new PersistentCaller(() => node.client).sendBatch(range(300).map(createOn([signer])));
+    const packet = await hold.reached;
+    const claimed = "SELECT 1 FROM tripwire.claim";
+    await waitUntil(async () => (await cluster.database.query(claimed)).length === 300, "everything is claimed");
+    node.databaseWire.refuse();
+    node.databaseWire.cut();
+    hold.release();
+    await waitUntil(() => node.chainWire.sent > packet.hashes.length, "it goes on sending");
+    node.databaseWire.admit();
+    await auditCluster(cluster, accepted);
+  });
+});
+
+describe("a node cut from the chain, but not from the database", () => {
+  it("lets its lanes go to one that reaches both, which keeps them when it is cut off too; each has its share again at last", async ({
+    cluster,
+  }) => {
+    const [node, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
+    await cluster.untilSpread([node, other], FEW.length);
+    const caller = new PersistentCaller(() => other.client);
+    const accepted = [...(await caller.sendBatch(range(40).map(createOn(FEW))))];
+    node.chainWire.cut();
+    accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "cut")))));
+    await untilOwnedBy(cluster, other);
+    // It has no lane, and is asked all the same: it knows who to ask.
+    caller.current = () => node.client;
+    accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "gone")))));
+    expect(await instancesOf(cluster, node), "its lease is another matter").toBe(1);
+    expect(await metric(node, "fencepost_lease_fenced_total")).toBe(0);
+    // Now that nobody reaches the chain, there is nobody to let the lanes go to.
+    other.chainWire.cut();
+    const away = "SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND chains = '{}'";
+    await waitUntil(async () => (await cluster.database.query(away)).length === 2, "both say that it is away");
+    accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "dark")))));
+    expect(await ownedBy(other, cluster)).toHaveLength(FEW.length);
+    other.chainWire.mend();
+    node.chainWire.mend();
+    await cluster.untilSpread([node, other], FEW.length);
+    accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "back")))));
+    await auditCluster(cluster, accepted);
+  });
+});
+
+describe("a node without a lane's key", () => {
+  it("never takes it: not when the owner dies, not when asked, not as long as it is alone", async ({ cluster }) => {
+    const [mine, theirs] = [FEW.slice(0, 2), FEW.slice(2)];
+    const [node, other] = (await Promise.all([
+      cluster.start({ variables: keysOf(mine) }),
+      cluster.start({ variables: keysOf(theirs) }),
+    ])) as [ClusterNode, ClusterNode];
+    const caller = new PersistentCaller(() => node.client);
+    const accepted = [...(await caller.sendBatch(range(20).map(createOn(FEW))))];
+    other.signal("SIGKILL");
+    const dead = "SELECT 1 FROM fencepost.node_instance WHERE node_id = $1 AND dead";
+    await waitUntil(async () => (await cluster.database.query(dead, [other.nodeId])).length > 0, "it is declared dead");
+    const refusal = await waitUntil(
+      () => node.client.send(createOn(theirs, "refused")(0)).catch((error: FencepostApiError) => error.code),
+      "an answer comes",
+    );
+    expect(refusal).toBe("UNKNOWN_SIGNER");
+    expect(await ownedBy(node, cluster)).toEqual([...mine].sort());
+    accepted.push(...(await caller.sendBatch(range(20).map(createOn(mine, "mine")))));
+    const again = await cluster.start({ variables: keysOf(theirs) });
+    caller.current = () => again.client;
+    accepted.push(...(await caller.sendBatch(range(20).map(createOn(theirs, "theirs")))));
+    expect(await ownedBy(again, cluster)).toEqual([...theirs].sort());
+    await auditCluster(cluster, accepted);
+  });
+});

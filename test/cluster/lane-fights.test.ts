@@ -1,0 +1,140 @@
+/** Many who want one lane: one has it, and its token tells the terms apart. */
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished } from "vitest";
+import { type CreatedTransaction, FencepostApiError } from "../../src/client/index.ts";
+import { auditCluster } from "../support/cluster/auditor.ts";
+import { type Cluster, type ClusterNode, it, keysOf, LEASE_MS, SIGNERS } from "../support/cluster/cluster.ts";
+import { createOn } from "../support/cluster/creates.ts";
+import { terms } from "../support/cluster/tripwires.ts";
+import type { Database } from "../support/integration.ts";
+import { type FencepostProcess, spawnScript } from "../support/node-process.ts";
+import { range } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const SIGNER = SIGNERS[0] as (typeof SIGNERS)[number];
+const ONE_KEY = keysOf([SIGNER]);
+const script = fileURLToPath(new URL("../support/cluster/light-process.mjs", import.meta.url));
+
+interface Deed {
+  readonly result: string;
+  readonly token: number | null;
+}
+
+async function startLight(role: "claimant" | "writer", { url }: Database): Promise<FencepostProcess> {
+  const process = spawnScript([script, role, url, SIGNER, String(LEASE_MS)]);
+  onTestFinished(async () => {
+    process.signal("SIGKILL");
+    await process.exited;
+  });
+  await process.ready;
+  return process;
+}
+
+function deedsOf(process: FencepostProcess): readonly Deed[] {
+  const lines = process
+    .stdout()
+    .split("\n")
+    .filter((line) => line.includes('"result"'));
+  return lines.map((line) => JSON.parse(line) as Deed);
+}
+
+/** Each tries once, all at the same moment. */
+async function fight(claimants: readonly FencepostProcess[]): Promise<readonly Deed[]> {
+  const before = claimants.map((each) => deedsOf(each).length);
+  for (const each of claimants) each.signal("SIGUSR2");
+  await waitUntil(
+    () => claimants.every((each, index) => deedsOf(each).length > (before[index] as number)),
+    "everybody has tried",
+  );
+  return claimants.map((each) => deedsOf(each).at(-1) as Deed);
+}
+
+describe("24 processes claim one lane", () => {
+  it("one wins; when it dies another one does, under the next token", async ({ cluster: { database } }) => {
+    let claimants = await Promise.all(range(24).map(() => startLight("claimant", database)));
+    for (const [round, won] of [
+      [1, "acquired"],
+      [2, "takenOver"],
+      [3, "takenOver"],
+    ] as const) {
+      const deeds = await fight(claimants);
+      const winners = deeds.filter(({ result }) => result === won);
+      expect(winners).toEqual([{ result: won, token: round }]);
+      expect(deeds.filter(({ result }) => result !== won)).toEqual(
+        range(claimants.length - 1).map(() => ({ result: "notLeader", token: null })),
+      );
+      const winner = claimants[deeds.findIndex(({ result }) => result === won)] as FencepostProcess;
+      winner.signal("SIGKILL");
+      const { nodeId: instanceId } = await winner.ready;
+      const expired = "SELECT 1 FROM fencepost.node_instance WHERE instance_id = $1 AND expires_at < clock_timestamp()";
+      await waitUntil(async () => (await database.query(expired, [instanceId])).length > 0, "its lease has run out");
+      claimants = claimants.filter((each) => each !== winner);
+    }
+    expect((await terms(database)).map(({ token }) => token)).toEqual([1, 2, 3]);
+  });
+});
+
+/** What each of two nodes says to a create on the lane, asked at the same moment. */
+async function askBoth(
+  nodes: readonly ClusterNode[],
+  index: number,
+): Promise<readonly (CreatedTransaction | FencepostApiError)[]> {
+  const create = createOn([SIGNER]);
+  return Promise.all(
+    nodes.map(({ client }, asked) =>
+      client.send(create(2 * index + asked)).catch((error: unknown) => error as FencepostApiError),
+    ),
+  );
+}
+
+describe("two nodes fight for one lane", () => {
+  it("exactly one accepts and the other names it; a new owner has a higher token", async ({ cluster }) => {
+    const options = { variables: { ...ONE_KEY, FENCEPOST_MODE: "basic" } };
+    const nodes = await cluster.startAll(2, options);
+    const accepted: CreatedTransaction[] = [];
+    for (const index of range(10)) {
+      const answers = await askBoth(nodes, index);
+      const codes = answers.map((answer) => (answer instanceof FencepostApiError ? answer.code : "accepted"));
+      expect(codes.sort()).toEqual(["NOT_LEADER", "accepted"]);
+      for (const answer of answers) if (!(answer instanceof FencepostApiError)) accepted.push(answer);
+    }
+    const ownerId = (await cluster.owners()).get(SIGNER);
+    const [owner, other] = [...nodes].sort((a) => (a.nodeId === ownerId ? -1 : 1)) as [ClusterNode, ClusterNode];
+    owner.signal("SIGKILL");
+    const create = createOn([SIGNER], "after");
+    const next = await waitUntil(() => other.client.send(create(0)).catch(() => null), "the other accepts");
+    await auditCluster(cluster, [...accepted, next]);
+    expect((await terms(cluster.database)).map(({ token, node_id }) => ({ token, node_id })).slice(-2)).toEqual([
+      { token: 1, node_id: owner.nodeId },
+      { token: 2, node_id: other.nodeId },
+    ]);
+  });
+});
+
+/** From the last sign of life of the owner to the next term, by the database's clock. */
+async function takeoverMs({ database }: Cluster): Promise<number> {
+  const rows = await waitUntil(async () => {
+    const found = await database.query<{ ms: number }>(
+      `SELECT extract(epoch FROM later.at - n.heartbeat_at)::float8 * 1000 AS ms
+       FROM tripwire.term first JOIN fencepost.node_instance n USING (instance_id)
+       JOIN tripwire.term later ON later.token = first.token + 1 WHERE first.token = 1`,
+    );
+    return found.length > 0 ? found : null;
+  }, "somebody has taken over");
+  return (rows[0] as { ms: number }).ms;
+}
+
+describe("a lane whose lock is never free", () => {
+  // Where writers share the lock, sixteen of them starve a takeover for a minute: it never finds the row alone. Ours take
+  // turns, and a dead owner's get no turn any more.
+  it("because sixteen connections of its owner write without a pause is taken over within lease + 1 s all the same", async ({
+    cluster,
+  }) => {
+    const writer = await startLight("writer", cluster.database);
+    await cluster.start({ variables: ONE_KEY });
+    writer.signal("SIGUSR2");
+    expect(await takeoverMs(cluster)).toBeLessThan(LEASE_MS + 1_000);
+    await waitUntil(() => deedsOf(writer).length > 0, "every late write was refused");
+    expect(deedsOf(writer)).toEqual([{ result: "fenced", token: 1 }]);
+  });
+});

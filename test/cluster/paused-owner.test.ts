@@ -1,0 +1,88 @@
+/** SIGSTOP of an owner past its lease, in the middle of something; another takes over; SIGCONT. */
+import { describe, expect } from "vitest";
+import type { Failpoint } from "../../src/ports/failpoints.ts";
+import { auditCluster } from "../support/cluster/auditor.ts";
+import {
+  type Cluster,
+  type ClusterNode,
+  instancesOf,
+  it,
+  keysOf,
+  metric,
+  SIGNERS,
+} from "../support/cluster/cluster.ts";
+import { createOn } from "../support/cluster/creates.ts";
+import { type Load, startLoad } from "../support/load.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const FEW = SIGNERS.slice(0, 4);
+const VARIABLES = keysOf(FEW);
+
+/** Asks whoever is up, in turn, as a load balancer would. */
+function loadOn(nodes: readonly ClusterNode[]): Load {
+  let turn = 0;
+  const caller = new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
+  return startLoad({ caller, request: createOn(FEW), workers: 6, batch: 5 });
+}
+
+async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> {
+  await waitUntil(async () => {
+    const owners = await cluster.owners();
+    return owners.size === FEW.length && [...owners.values()].every((nodeId) => nodeId === node.nodeId);
+  }, `${node.nodeId} has every lane`);
+}
+
+/** The other has everything; then the owner wakes up, is refused, and goes on as somebody new. */
+async function takeOverAndWake(cluster: Cluster, { owner, other, load }: Scene): Promise<void> {
+  await untilOwnedBy(cluster, other);
+  const before = load.accepted.length;
+  await waitUntil(() => load.accepted.length > before, "the other accepts");
+  owner.signal("SIGCONT");
+  await waitUntil(async () => (await instancesOf(cluster, owner)) === 2, "the owner is a new instance");
+  const spread = await cluster.untilSpread([owner, other], FEW.length);
+  expect([...spread.values()], "it has its share again").toContain(owner.nodeId);
+  const accepted = load.accepted.length;
+  await waitUntil(() => load.accepted.length > accepted + 20, "both accept");
+  await load.stop();
+  await auditCluster(cluster, load.accepted);
+}
+
+interface Scene {
+  readonly owner: ClusterNode;
+  readonly other: ClusterNode;
+  readonly load: Load;
+}
+
+describe("SIGSTOP of the owner past its lease", () => {
+  it.for<readonly [string, Failpoint, number]>([
+    ["a broadcast, its bytes sent and the answer not noted", "broadcast.sent", 5],
+    ["a finality write, decided and not written", "finality.decided", 3],
+  ])(
+    "in the middle of %s: late writes are fenced, and it re-joins by itself",
+    async ([, failpoint, passage], { cluster }) => {
+      const owner = await cluster.start({ variables: VARIABLES, strike: { failpoint, passage, signal: "SIGSTOP" } });
+      const other = await cluster.start({ variables: VARIABLES });
+      const load = loadOn([owner, other]);
+      await waitUntil(() => owner.stdout().includes(`SIGSTOP at ${failpoint}`), "the owner is stopped");
+      await takeOverAndWake(cluster, { owner, other, load });
+      expect(await metric(owner, "fencepost_lease_fenced_total"), "late writes are counted").toBeGreaterThan(0);
+    },
+  );
+
+  it("in the middle of a batch, its lanes locked and its rows on the wire: nothing of it is ever there", async ({
+    cluster,
+  }) => {
+    const owner = await cluster.start({ variables: VARIABLES });
+    const other = await cluster.start({ variables: VARIABLES });
+    await cluster.untilSpread([owner, other], FEW.length);
+    const load = loadOn([owner, other]);
+    await waitUntil(() => load.accepted.length > 20, "both are busy");
+    const release = await owner.databaseWire.holdAt("fencepost:insert-transactions");
+    owner.signal("SIGSTOP");
+    const scene = takeOverAndWake(cluster, { owner, other, load });
+    await waitUntil(async () => (await instancesOf(cluster, owner)) === 2, "the owner is a new instance");
+    release();
+    await scene;
+  });
+});

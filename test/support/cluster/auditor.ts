@@ -1,0 +1,48 @@
+/**
+ * What must hold when a cluster has come to rest, whatever was done to it: the database, the chain and the word given to
+ * callers are compared, and what was on record along the way is read.
+ */
+import { expect } from "vitest";
+import type { CreatedTransaction } from "../../../src/client/index.ts";
+import { type Audit, audit, untilSettled } from "../audit.ts";
+import type { Cluster } from "./cluster.ts";
+import { terms, violations } from "./tripwires.ts";
+
+const PATIENCE = { giveUpMs: 120_000 };
+
+/** Waits for rest; then nothing accepted is lost, nothing is there twice, no nonce is missing, and no late write went through. */
+export async function auditCluster(cluster: Cluster, accepted: readonly CreatedTransaction[]): Promise<Audit> {
+  const { database, chain, nodes } = cluster;
+  const ids = new Set(accepted.map(({ txId }) => txId));
+  expect(ids.size, "I5: each answer names a transaction of its own").toBe(accepted.length);
+  await untilSettled(database, accepted.length, PATIENCE);
+  const witnessed = chain.chain.witness.map(({ hash }) => hash);
+  const found = await audit({ database, rpcUrl: chain.url, witnessed });
+  checkAnswers(accepted, found);
+  expect(await violations(database), "I2: late writes that went through").toEqual([]);
+  expect(
+    nodes.flatMap(({ chainWire }) => chainWire.violations),
+    "I6: sent without a claim",
+  ).toEqual([]);
+  await checkTerms(cluster);
+  return found;
+}
+
+/** I4: what a caller was told is what is there. */
+function checkAnswers(accepted: readonly CreatedTransaction[], { stored }: Audit): void {
+  const byId = new Map(stored.map((row) => [row.tx_id, row]));
+  const changed = accepted.filter(({ txId, nonce, requestId }) => {
+    const row = byId.get(txId);
+    return row === undefined || row.nonce !== String(nonce) || row.request_id !== requestId;
+  });
+  expect(changed, "I4: accepted, and lost or changed").toEqual([]);
+}
+
+/** I1: one owner per token, and tokens only grow. */
+async function checkTerms({ database }: Cluster): Promise<void> {
+  const last = new Map<string, number>();
+  for (const { signer, token } of await terms(database)) {
+    expect(token, `the token of ${signer} grows`).toBeGreaterThan(last.get(signer) ?? 0);
+    last.set(signer, token);
+  }
+}

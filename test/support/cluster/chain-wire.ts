@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { keccak256 } from "viem";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Hex } from "../../../src/domain/lane.ts";
+import { deferred } from "../deferred.ts";
+import type { Database } from "../integration.ts";
+
+/** Signed payloads that one node put on the wire in one packet, when they arrived. */
+export interface Packet {
+  readonly atMs: number;
+  readonly hashes: readonly Hex[];
+}
+
+export interface Hold {
+  /** The node is in the middle of a broadcast: its packet has left, and nobody has answered. */
+  readonly reached: Promise<Packet>;
+  release(): void;
+}
+
+export interface ChainWireOptions {
+  readonly upstreamUrl: string;
+  readonly nodeId: string;
+  readonly database: Database;
+}
+
+/**
+ * The wire between one node and the chain. Each payload is looked up in the database at the instant it arrives, before
+ * the chain hears of it (I6): it must be stored, byte by byte, and this node must have claimed it, under whatever term.
+ */
+export class ChainWire {
+  readonly url: string;
+  readonly packets: Packet[] = [];
+  readonly violations: string[] = [];
+  private readonly options: ChainWireOptions;
+  private readonly server: Server;
+  private isCut = false;
+  private held: { readonly reached: (packet: Packet) => void; readonly released: Promise<void> } | null = null;
+
+  private constructor(server: Server, options: ChainWireOptions) {
+    this.server = server;
+    this.options = options;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  static async start(options: ChainWireOptions): Promise<ChainWire> {
+    const server = createServer();
+    server.keepAliveTimeout = 0;
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const wire = new ChainWire(server, options);
+    server.on("request", (request, response) => void wire.pass(request, response).catch(() => response.destroy()));
+    return wire;
+  }
+
+  get sent(): number {
+    return this.packets.reduce((sum, { hashes }) => sum + hashes.length, 0);
+  }
+
+  /** The node reaches the chain no more; connections that stand, end. */
+  cut(): void {
+    this.isCut = true;
+    this.server.closeAllConnections();
+  }
+
+  mend(): void {
+    this.isCut = false;
+  }
+
+  /** Packets with signed payloads stay on the wire until they are released. */
+  hold(): Hold {
+    const reached = deferred<Packet>();
+    const released = deferred<void>();
+    this.held = { reached: reached.resolve, released: released.promise };
+    const release = () => {
+      this.held = null;
+      released.resolve();
+    };
+    return { reached: reached.promise, release };
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private async pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString("utf8");
+    if (this.isCut) return void response.destroy();
+    const payloads = payloadsOf(body);
+    if (payloads.length > 0) await this.note(payloads);
+    const answer = await fetch(this.options.upstreamUrl, { method: "POST", body });
+    const text = await answer.text();
+    if (this.isCut) return void response.destroy();
+    response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "text/plain" });
+    response.end(text);
+  }
+
+  private async note(payloads: readonly Hex[]): Promise<void> {
+    const packet = { atMs: systemClock.monotonicMs(), hashes: payloads.map((raw) => keccak256(raw)) };
+    this.packets.push(packet);
+    const known = await this.known(packet.hashes);
+    packet.hashes.forEach((hash, index) => {
+      const { raw, claims } = known.get(hash) ?? { raw: null, claims: [] };
+      const by = `${hash}, sent by ${this.options.nodeId},`;
+      if (raw === null) this.violations.push(`${by} is not stored`);
+      else if (raw !== payloads[index]) this.violations.push(`${by} is stored with other bytes`);
+      else if (!claims.includes(this.options.nodeId)) this.violations.push(`${by} was claimed by [${claims}]`);
+    });
+    this.held?.reached(packet);
+    await this.held?.released;
+  }
+
+  private async known(hashes: readonly Hex[]): Promise<ReadonlyMap<string, Known>> {
+    const rows = await this.options.database.query<Known & { readonly tx_hash: string }>(
+      `SELECT a.tx_hash, '0x' || encode(a.raw_transaction, 'hex') AS raw,
+         ARRAY(SELECT DISTINCT c.node_id FROM tripwire.claim c WHERE c.tx_id = a.tx_id AND c.ordinal = a.ordinal) AS claims
+       FROM fencepost.attempt a WHERE a.tx_hash = ANY ($1)`,
+      [hashes],
+    );
+    return new Map(rows.map((row) => [row.tx_hash, row]));
+  }
+}
+
+interface Known {
+  readonly raw: string;
+  readonly claims: readonly string[];
+}
+
+function payloadsOf(body: string): readonly Hex[] {
+  if (!body.includes("eth_sendRawTransaction")) return [];
+  const parsed = JSON.parse(body) as RpcCall | readonly RpcCall[];
+  const calls = Array.isArray(parsed) ? (parsed as readonly RpcCall[]) : [parsed as RpcCall];
+  return calls.filter(({ method }) => method === "eth_sendRawTransaction").map(({ params }) => params[0] as Hex);
+}
+
+interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}

@@ -1,0 +1,22 @@
+import type { CreateTransaction } from "../../../src/client/index.ts";
+import { RECIPIENT } from "../integration.ts";
+import { SIGNERS } from "./cluster.ts";
+
+const GWEI = 1_000_000_000n;
+
+/** The n-th create: each on its signer's lane, told apart by its value, and in need of nothing from the chain. */
+export function createOn(signers: readonly string[], prefix = "request"): (index: number) => CreateTransaction {
+  return (index) => ({
+    signer: signers[index % signers.length] as string,
+    requestId: `${prefix}-${index}`,
+    payload: {
+      to: RECIPIENT,
+      value: String(index + 1),
+      gas: "21000",
+      maxFeePerGas: String(20n * GWEI),
+      maxPriorityFeePerGas: String(GWEI),
+    },
+  });
+}
+
+export const createAnywhere = createOn(SIGNERS);

@@ -1,0 +1,79 @@
+// Run by tests: `node light-process.mjs <role> <database> <signer> <lease>` is no node, only an instance with a heartbeat
+// and the store's own ports. SIGUSR2 tells it to do what its role is; each thing it did is a line on standard output.
+//
+//   claimant  claims the lane once per signal, after having declared dead whoever has expired
+//   writer    takes the lane and writes to it over many connections, for ever; the signal stops its heart, not its hands
+import { randomUUID } from "node:crypto";
+import { writeSync } from "node:fs";
+import { openPostgresStore } from "../../../dist/adapters/postgres/store.js";
+import { systemClock } from "../../../dist/adapters/system/clock.js";
+
+const [role, databaseUrl, signer, lease] = process.argv.slice(2);
+const leaseDurationMs = Number(lease);
+const lane = { chainId: 31_337, signer };
+const instanceId = randomUUID();
+/** Each has four connections to write over. */
+const STORES = role === "writer" ? 4 : 1;
+const WRITERS_PER_STORE = 4;
+
+const stores = await Promise.all(
+  Array.from({ length: STORES }, () => openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs })),
+);
+const [store] = stores;
+let beating = true;
+
+/** @param {object} line */
+function say(line) {
+  writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+async function beat() {
+  while (beating) {
+    await systemClock.sleep(leaseDurationMs / 5);
+    if (beating) await store.renewInstance(instanceId, leaseDurationMs);
+  }
+}
+
+async function claim() {
+  for (const { instanceId: other, counter, dead, expired } of await store.instances()) {
+    if (expired && !dead) await store.declareDead(other, counter, "expired");
+  }
+  const acquisition = await store.acquireLane(lane, instanceId);
+  say({ result: acquisition.result, token: acquisition.fence?.token ?? null });
+}
+
+/** Until nothing is accepted any more. */
+async function write(to, fence) {
+  for (let fenced = false; !fenced; ) {
+    try {
+      const [outcome] = await to.commit([{ kind: "suspend", fence, suspended: false }]);
+      fenced = outcome.status === "fenced";
+    } catch {
+      // Somebody's lock; the next one comes at once.
+    }
+  }
+}
+
+async function writeForEver() {
+  const { fence } = await store.acquireLane(lane, instanceId);
+  const writing = stores.flatMap((each) => Array.from({ length: WRITERS_PER_STORE }, () => write(each, fence)));
+  process.on("SIGUSR2", () => {
+    beating = false;
+  });
+  void Promise.all(writing).then(() => say({ result: "fenced", token: fence.token }));
+}
+
+await store.registerInstance({
+  instanceId,
+  nodeId: `${role}-${process.pid}`,
+  url: "",
+  version: "0.0.0",
+  mode: "basic",
+  leaseDurationMs,
+  signers: [signer],
+  chains: [lane.chainId],
+});
+void beat();
+if (role === "writer") await writeForEver();
+else process.on("SIGUSR2", () => void claim().catch((error) => say({ result: String(error), token: null })));
+say({ ready: true, url: "", nodeId: instanceId });

@@ -1,0 +1,25 @@
+import { readFile } from "node:fs/promises";
+import type { Database } from "../integration.ts";
+
+export interface Term {
+  readonly signer: string;
+  readonly token: number;
+  readonly instance_id: string;
+  readonly node_id: string;
+}
+
+/** Whatever the nodes do to this database from now on is on record, and judged at each COMMIT. */
+export async function layTripwires(database: Database): Promise<void> {
+  await database.query(await readFile(new URL("tripwires.sql", import.meta.url), "utf8"));
+}
+
+/** Writes that a fence should have refused. */
+export async function violations(database: Database): Promise<readonly string[]> {
+  const rows = await database.query<{ what: string }>("SELECT what FROM tripwire.violation ORDER BY at");
+  return rows.map(({ what }) => what);
+}
+
+/** Every term so far, in the order they began. */
+export function terms(database: Database): Promise<readonly Term[]> {
+  return database.query("SELECT signer, token::int AS token, instance_id, node_id FROM tripwire.term ORDER BY at");
+}
