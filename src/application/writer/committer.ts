@@ -4,7 +4,7 @@
  * enough, or when the one before it has committed.
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
- * the order they were given. Completions share one counter row in the database, so at most one of the two transactions
+ * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the database, so at most one of the two transactions
  * carries any: a node that is paused there holds up nobody for longer than a lock timeout.
  */
 import { backoffMs } from "../../domain/backoff.ts";
@@ -23,6 +23,7 @@ import {
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { WriterSettings } from "../settings.ts";
 import { type Entry, hasCompletion, mergeAllocations, splitEntry, weightOf } from "./batch.ts";
+import { Turns } from "./turn.ts";
 
 export interface CommitterPorts {
   readonly store: Pick<LaneStore, "commit">;
@@ -56,6 +57,7 @@ export class Committer {
   private inFlight = 0;
   private completing = false;
   private readonly busyShards = new Set<number>();
+  private readonly turns: Turns;
   private cancelTimer: (() => void) | null = null;
   private readonly openWrites = new Map<LaneKey, number>();
   private idleWaiters: { readonly isIdle: () => boolean; readonly resolve: () => void }[] = [];
@@ -64,6 +66,7 @@ export class Committer {
     this.ports = ports;
     this.settings = settings;
     this.events = events;
+    this.turns = new Turns(settings.batchSize);
   }
 
   /** Items queued, not yet in a transaction. */
@@ -137,29 +140,11 @@ export class Committer {
     });
   }
 
-  /** The longest prefix of each free shard's work that fits one transaction. */
   private take(): Entry[] {
-    const taken: Entry[] = [];
-    const left: Entry[] = [];
-    const held = new Set<number>();
-    let weight = 0;
-    for (const entry of this.queue) {
-      const full = taken.length > 0 && weight + entry.weight > this.settings.batchSize;
-      const waits =
-        full ||
-        this.busyShards.has(entry.shard) ||
-        held.has(entry.shard) ||
-        (this.completing && hasCompletion(entry.write));
-      if (waits) {
-        held.add(entry.shard);
-        left.push(entry);
-      } else {
-        weight += entry.weight;
-        taken.push(entry);
-      }
-    }
+    const { busyShards, completing } = this;
+    const { taken, left } = this.turns.next(this.queue, { busyShards, completing });
     this.queue = left;
-    this.queuedItems -= weight;
+    for (const { weight } of taken) this.queuedItems -= weight;
     return taken;
   }
 

@@ -1,0 +1,95 @@
+import type { LaneWrite } from "../../ports/lane-store.ts";
+import { type Entry, hasCompletion } from "./batch.ts";
+
+/** A create writes its rows blind; a move is looked up first and changes more. So many creates cost what one move does. */
+const CREATES_PER_MOVE = 3;
+
+/** Where creates press, this many of them are committed for every move. */
+const CREATES_FOR_A_MOVE = 6;
+
+/** What is in flight. */
+export interface UnderWay {
+  readonly busyShards: ReadonlySet<number>;
+  /** A transaction that ends at the feed's counter row. */
+  readonly completing: boolean;
+}
+
+export interface Turn {
+  readonly taken: Entry[];
+  readonly left: Entry[];
+}
+
+/**
+ * Which of the queued writes the next transaction takes: in order, as many as fit.
+ *
+ * Allocations may overtake what follows transactions that exist, since they touch none of those rows; everything else
+ * keeps its place. Where a whole batch of creates waits on one lane, the others get a share and no more: who asks for
+ * more than a lane can send is answered at once and waits in the database, instead of waiting for the answer behind all
+ * that was asked before. The share is what keeps that moving.
+ */
+export class Turns {
+  private readonly batchSize: number;
+  /** Creates of a pressed shard that moves were not yet committed for; below zero where a write was more than its share. */
+  private readonly shares = new Map<number, number>();
+
+  constructor(batchSize: number) {
+    this.batchSize = batchSize;
+  }
+
+  next(queue: readonly Entry[], { busyShards, completing }: UnderWay): Turn {
+    this.findPressed(queue, busyShards);
+    const turn: Turn = { taken: [], left: [] };
+    const held = new Set(busyShards);
+    const movesHeld = new Set<number>();
+    let room = this.batchSize;
+    for (const entry of queue) {
+      const fits = turn.taken.length === 0 || costOf(entry) <= room;
+      const queuesUp = completing && hasCompletion(entry.write);
+      if (held.has(entry.shard) || !fits || queuesUp || this.isBehind(entry, movesHeld)) {
+        (isMove(entry.write) ? movesHeld : held).add(entry.shard);
+        turn.left.push(entry);
+      } else {
+        room -= costOf(entry);
+        this.charge(entry);
+        turn.taken.push(entry);
+      }
+    }
+    return turn;
+  }
+
+  private findPressed(queue: readonly Entry[], busyShards: ReadonlySet<number>): void {
+    const creates = new Map<number, number>();
+    const strict = new Set<number>();
+    for (const { shard, weight, write } of queue) {
+      if (write.kind === "allocate") creates.set(shard, (creates.get(shard) ?? 0) + weight);
+      else if (!isMove(write)) strict.add(shard);
+    }
+    const isPressed = (shard: number) => !strict.has(shard) && (creates.get(shard) ?? 0) >= this.batchSize;
+    for (const shard of this.shares.keys()) {
+      if (!busyShards.has(shard) && !isPressed(shard)) this.shares.delete(shard);
+    }
+    for (const shard of creates.keys()) if (isPressed(shard) && !this.shares.has(shard)) this.shares.set(shard, 0);
+  }
+
+  /** Only where nothing strict waits: what has to keep its place must not stand behind what has none yet. */
+  private isBehind({ shard, write }: Entry, movesHeld: ReadonlySet<number>): boolean {
+    if (write.kind === "allocate") return false;
+    return movesHeld.has(shard) || (this.shares.get(shard) ?? 1) <= 0;
+  }
+
+  private charge({ shard, weight, write }: Entry): void {
+    const share = this.shares.get(shard);
+    if (share === undefined) return;
+    this.shares.set(shard, share + (write.kind === "allocate" ? weight : -weight * CREATES_FOR_A_MOVE));
+  }
+}
+
+/** In places of a batch. */
+function costOf({ weight, write }: Entry): number {
+  return write.kind === "allocate" ? weight / CREATES_PER_MOVE : weight;
+}
+
+/** Follows transactions that exist: neither gives a nonce nor changes what the lane may do. */
+function isMove({ kind }: LaneWrite): boolean {
+  return kind === "transition" || kind === "unwatch" || kind === "confirmations";
+}

@@ -1,0 +1,140 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Entry, weightOf } from "../../../src/application/writer/batch.ts";
+import { Turns } from "../../../src/application/writer/turn.ts";
+import type { LaneWrite } from "../../../src/ports/lane-store.ts";
+import { allocation, completion, fence, idsOf, moves } from "./scripted-store.ts";
+
+const FREE = { busyShards: new Set<number>(), completing: false };
+
+/** The shard of a lane is its number. */
+function entry(write: LaneWrite): Entry {
+  const shard = Number(write.fence.lane.signer);
+  return { write, shard, weight: weightOf(write), resolve: () => undefined, reject: () => undefined };
+}
+
+function ids(prefix: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `${prefix}${at}`);
+}
+
+function suspension(lane: number): LaneWrite {
+  return { kind: "suspend", fence: fence(lane), suspended: true };
+}
+
+function read(entries: readonly Entry[]): readonly string[] {
+  return entries.map(({ write }) => `${write.kind} ${idsOf(write).length}`);
+}
+
+describe("a transaction", () => {
+  it("holds three creates for every move that it could hold", () => {
+    const queue = [...ids("a", 5).map((id) => allocation(1, id)), moves(2, "m"), moves(2, "n")].map(entry);
+    const { taken, left } = new Turns(3).next(queue, FREE);
+    expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["a0", "a1", "a2", "a3", "a4", "m"]);
+    expect(left.flatMap(({ write }) => idsOf(write))).toEqual(["n"]);
+  });
+
+  it("takes nothing of a lane that is in flight, and completions one at a time", () => {
+    const queue = [moves(1, "a"), allocation(1, "b"), completion(2, "c"), moves(2, "d"), allocation(2, "e")].map(entry);
+    const { taken } = new Turns(100).next(queue, { busyShards: new Set([1]), completing: true });
+    expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["e"]);
+  });
+});
+
+describe("where creates press", () => {
+  it("they go first, and the moves of their lane get a sixth", () => {
+    const turns = new Turns(60);
+    let queue: readonly Entry[] = ids("m", 100).map((id) => entry(moves(1, id)));
+    let moved = 0;
+    let created = 0;
+    for (let turn = 0; turn < 20; turn++) {
+      queue = [...queue, ...ids(`${turn}.`, 100).map((id) => entry(allocation(1, id)))];
+      const { taken, left } = turns.next(queue, FREE);
+      moved += taken.filter(({ write }) => write.kind === "transition").length;
+      created += taken.filter(({ write }) => write.kind === "allocate").length;
+      queue = left;
+    }
+    expect(moved).toBe(100);
+    expect(created).toBeGreaterThan(1_200);
+    const soon = new Turns(60);
+    const flood = [...ids("m", 100).map((id) => moves(1, id)), ...ids("a", 120).map((id) => allocation(1, id))];
+    const first = soon.next(flood.map(entry), FREE);
+    expect(read(first.taken).filter((kind) => kind.startsWith("transition"))).toEqual([]);
+    const second = soon.next([...first.left, ...ids("b", 60).map((id) => entry(allocation(1, id)))], FREE);
+    expect(read(second.taken).filter((kind) => kind.startsWith("transition")).length).toBe(20);
+  });
+
+  it("a move larger than the share waits for its turn, and then owes", () => {
+    const turns = new Turns(10);
+    const press = (left: readonly Entry[]) => turns.next([...left, entry(allocation(1, ...ids("a", 12)))], FREE);
+    const taken: number[] = [];
+    let queue: readonly Entry[] = [entry(moves(1, ...ids("m", 6))), entry(moves(1, ...ids("n", 6)))];
+    for (let turn = 0; turn < 8; turn++) {
+      const next = press(queue);
+      taken.push(next.taken.filter(({ write }) => write.kind === "transition").length);
+      queue = next.left;
+    }
+    // Two moves' worth a turn: the first goes in the second turn and owes four.
+    expect(taken).toEqual([0, 1, 0, 0, 1, 0, 0, 0]);
+  });
+
+  it("the share is kept while the lane is in flight, however often somebody looks", () => {
+    const turns = new Turns(10);
+    const first = turns.next([entry(moves(1, "m")), entry(allocation(1, ...ids("a", 12)))], FREE);
+    expect(read(first.left)).toEqual(["transition 1"]);
+    const busy = { busyShards: new Set([1]), completing: false };
+    expect(turns.next(first.left, busy).taken).toEqual([]);
+    expect(turns.next([...first.left, entry(allocation(1, "b"))], busy).taken).toEqual([]);
+    const queue = [...first.left, entry(allocation(1, ...ids("c", 12)))];
+    expect(read(turns.next(queue, FREE).taken)).toEqual(["transition 1", "allocate 12"]);
+  });
+
+  it("other lanes lose nothing", () => {
+    const queue = [...ids("m", 5).map((id) => moves(2, id)), allocation(1, ...ids("a", 12))].map(entry);
+    expect(new Turns(10).next(queue, FREE).left).toEqual([]);
+  });
+
+  it("nobody overtakes what changes the lane itself, and it waits for no share", () => {
+    const queue = [moves(1, "m"), suspension(1), allocation(1, ...ids("a", 12))].map(entry);
+    expect(read(new Turns(10).next(queue, FREE).taken)).toEqual(["transition 1", "suspend 1", "allocate 12"]);
+    const held = new Turns(2).next([moves(1, "m", "n", "o"), suspension(1), allocation(1, "a")].map(entry), FREE);
+    expect(read(held.taken)).toEqual(["transition 3"]);
+    expect(read(held.left)).toEqual(["suspend 1", "allocate 1"]);
+  });
+});
+
+describe("whatever is queued", () => {
+  const kinds = { allocate: allocation, transition: moves, suspend: (lane: number) => suspension(lane) };
+  const script = fc.array(
+    fc.record({
+      lane: fc.integer({ min: 1, max: 3 }),
+      kind: fc.constantFrom("allocate" as const, "transition" as const, "suspend" as const),
+      weight: fc.integer({ min: 1, max: 9 }),
+    }),
+    { minLength: 1, maxLength: 60 },
+  );
+
+  it("is taken in the end: every turn takes something, in order but for creates that overtake moves", () => {
+    fc.assert(
+      fc.property(script, fc.integer({ min: 1, max: 8 }), (steps, batchSize) => {
+        const turns = new Turns(batchSize);
+        const all = steps.map(({ lane, kind, weight }, at) => entry(kinds[kind](lane, ...ids(`${at}.`, weight))));
+        const order: Entry[] = [];
+        for (let queue: readonly Entry[] = all; queue.length > 0; ) {
+          const { taken, left } = turns.next(queue, FREE);
+          expect(taken.length).toBeGreaterThan(0);
+          order.push(...taken);
+          queue = left;
+        }
+        const place = new Map(order.map((each, at) => [each, at]));
+        all.forEach((before, at) => {
+          for (const after of all.slice(at + 1)) {
+            const mayOvertake = before.write.kind === "transition" && after.write.kind === "allocate";
+            if (before.shard !== after.shard || mayOvertake) continue;
+            expect(place.get(before)).toBeLessThan(place.get(after) as number);
+          }
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
