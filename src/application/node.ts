@@ -10,7 +10,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Codec } from "../ports/codec.ts";
 import type { Entropy } from "../ports/entropy.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
-import { type HistoryChanged, type LaneStore, OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
+import { type LaneStore, OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
 import type { LeaseStore } from "../ports/lease-store.ts";
 import type { ForwardedCreate, Peers } from "../ports/peers.ts";
 import type { QueryStore } from "../ports/query-store.ts";
@@ -26,6 +26,7 @@ import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
+import { reconcileLane } from "./lane/reconcile.ts";
 import { Feed } from "./queries/feed.ts";
 import { createReads } from "./queries/reads.ts";
 import type { ChainSettings, NodeSettings } from "./settings.ts";
@@ -59,6 +60,8 @@ export interface NodeGauges {
 const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
+/** The database is away; the next beat tries again. */
+const tolerant = (): void => undefined;
 const DRAINING = "this node is shutting down";
 
 export class FencepostNode {
@@ -80,7 +83,6 @@ export class FencepostNode {
   private readonly balancing: Activity;
   private beating: Promise<void> | null = null;
   private draining = false;
-  private halted: string | null = null;
   private underWay = 0;
   private claimAgainAtMs = 0;
 
@@ -94,7 +96,7 @@ export class FencepostNode {
     this.feed = new Feed({ store, clock });
     this.writer = new Committer({ store, clock, entropy, telemetry }, settings.writer, {
       onFenced: (fence, write) => this.lanes.lose(fence, write),
-      onHistoryChanged: (error) => this.halt(error),
+      onHistoryChanged: (error) => this.lease.historyChanged(error),
     });
     this.cluster = new Cluster({
       ...ports,
@@ -111,7 +113,6 @@ export class FencepostNode {
       onInstances: (instances) => this.cluster.learn(instances),
       onLost: () => this.startOver(),
       onFreed: () => this.claiming.kick(),
-      onHistoryChanged: (error) => this.halt(error),
     });
     this.lanes = new Lanes({
       ...ports,
@@ -132,7 +133,6 @@ export class FencepostNode {
       admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
     };
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
-    const tolerant = (): void => undefined; // the database is away; the next beat tries again
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
@@ -225,6 +225,8 @@ export class FencepostNode {
     const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
     lane.signing = new Activity(() => sign(ports, context, lane), failed);
     lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
+    lane.reconciling = new Activity(() => reconcileLane(ports, context, lane), tolerant);
+    if (!lane.reconciled) lane.reconciling.kick();
     this.loops.find((loop) => loop.context === context)?.kick();
     lane.signing.kick();
   }
@@ -233,8 +235,8 @@ export class FencepostNode {
   private async beat(): Promise<void> {
     for (let count = 1; !this.stopping.signal.aborted; count++) {
       await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
-      if (this.halted !== null) continue;
       if (count % BEATS_PER_BALANCE === 0) this.balancing.kick();
+      if (count % BEATS_PER_BALANCE === 0) this.reconcile();
       const nowMs = this.ports.clock.monotonicMs();
       for (const lane of this.lanes.all()) {
         if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
@@ -245,8 +247,13 @@ export class FencepostNode {
     }
   }
 
+  /** What the chain could not tell before. */
+  private reconcile(): void {
+    for (const lane of this.lanes.all()) if (!lane.reconciled) lane.reconciling?.kick();
+  }
+
   private async takeIntake(): Promise<void> {
-    let lanes = this.lanes.all();
+    let lanes: readonly OwnedLane[] = this.lanes.all().filter((lane) => !lane.held);
     while (lanes.length > 0 && !this.draining && this.lease.mayAct()) lanes = await takeIntake(this.intakePorts, lanes);
   }
 
@@ -275,6 +282,7 @@ export class FencepostNode {
    * somebody has locked at that moment, and nobody tells when it is let go.
    */
   private async claim(): Promise<void> {
+    if (!this.lease.mayAct()) return;
     this.claimAgainAtMs = this.ports.clock.monotonicMs() + this.settings.lease.durationMs;
     await this.lanes.claimAll();
   }
@@ -299,28 +307,15 @@ export class FencepostNode {
     this.claiming.kick();
   }
 
-  /** Commits may have been lost: nothing is sent or allocated any more until somebody has looked. */
-  private halt(error: HistoryChanged): void {
-    if (this.halted !== null) return;
-    this.halted = error.message;
-    this.lanes.close(`the database's history changed: ${error.message}`);
-    this.lanes.loseAll("the database's history changed");
-    this.ports.telemetry.emit({ type: "store.historyChanged", detail: error.message });
-    this.ports.telemetry.emit({
-      type: "alert",
-      severity: "CRITICAL",
-      code: "DATABASE_HISTORY_CHANGED",
-      message: error.message,
-    });
-  }
-
   private async stopWork(): Promise<void> {
     this.stopping.abort();
     await this.beating;
     await Promise.all(this.loops.map((loop) => loop.stop()));
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
-    await Promise.all(lanes.flatMap((lane) => [lane.signing?.settled(), lane.broadcasting?.settled()]));
+    await Promise.all(
+      lanes.flatMap((lane) => [lane.signing, lane.broadcasting, lane.reconciling].map((work) => work?.settled())),
+    );
     await this.intake.settled();
     await this.claiming.settled();
     await this.balancing.settled();
@@ -376,7 +371,7 @@ export class FencepostNode {
       () => true,
       () => false,
     );
-    const database = answered && this.halted === null && this.lease.mayAct();
+    const database = answered && this.lease.mayAct();
     const chains = [...this.chains.values()].map(({ chain, reachable, follower }) => ({
       chainId: chain.chainId,
       reachable: reachable && follower.head !== null,

@@ -17,6 +17,7 @@ import type { CompletionState, State, SubState, TransitionEvent } from "../domai
 export type LaneWrite =
   | AllocateWrite
   | AlignWrite
+  | ReconcileWrite
   | SuspendWrite
   | TransitionWrite
   | UnwatchWrite
@@ -47,6 +48,24 @@ export interface AlignWrite {
   readonly floor: number;
 }
 
+/**
+ * After the database's history changed: raises the cursor to what the chain has of this signer, mined or pending, and
+ * lets the lane act in the feed's present epoch. Until then it allocates nothing and claims nothing.
+ */
+export interface ReconcileWrite {
+  readonly kind: "reconcile";
+  readonly fence: Fence;
+  /** The higher of the proven counts. */
+  readonly floor: number;
+}
+
+/**
+ * Who stopped a lane. OPERATOR: creates are accepted and wait. HISTORY: commits may have been lost, so nothing is
+ * allocated either, until an operator resumes.
+ */
+export type SuspendedBy = "OPERATOR" | "HISTORY";
+
+/** By an operator; taking it back also ends a stop by HISTORY. */
 export interface SuspendWrite {
   readonly kind: "suspend";
   readonly fence: Fence;
@@ -70,7 +89,7 @@ export interface TransitionItem {
   readonly reason?: string;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
-  /** Permission to send this attempt's bytes under this term: counts a submission and its time. */
+  /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. */
   readonly claim?: { readonly ordinal: number };
   /** A node took this attempt; the row keeps the highest. */
   readonly accepted?: { readonly ordinal: number };
@@ -127,6 +146,7 @@ export type WriteOutcome =
   | { readonly status: "allocated"; readonly items: readonly AllocateFate[]; readonly cursor: number }
   | { readonly status: "applied"; readonly items: readonly ("applied" | "conflict")[] }
   | { readonly status: "aligned"; readonly cursor: number }
+  | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
   | { readonly status: "confirmations"; readonly newFork: boolean }
   | { readonly status: "done" };
 
@@ -136,6 +156,8 @@ export type AllocateFate =
   | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
   /** The lane has no cursor and no floor was given: nothing consumed. */
   | { readonly fate: "noCursor" }
+  /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */
+  | { readonly fate: "held" }
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
 
@@ -157,7 +179,9 @@ export interface IntakeRow {
 /** Everything an owner needs to take a lane up from the database alone. */
 export interface LaneSnapshot {
   readonly cursor: number | null;
-  readonly suspended: boolean;
+  readonly suspendedBy: SuspendedBy | null;
+  /** False: the database's history changed, and the lane has not been compared with the chain since. */
+  readonly reconciled: boolean;
   /** TRACKING and STUCK, ascending by nonce, with every attempt's hash. */
   readonly tracking: readonly TrackedRecord[];
   /** How many ALLOCATED rows wait to be signed; they are read page by page. */

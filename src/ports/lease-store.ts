@@ -14,6 +14,15 @@ export interface InstanceRegistration {
   readonly chains: readonly number[];
 }
 
+/** The feed's epoch that an instance belongs to. */
+export interface Registered {
+  readonly epoch: number;
+  /** This registration began it. */
+  readonly begun: boolean;
+  /** It began because commits may have been lost: lanes wait for an operator. */
+  readonly mayHaveLost: boolean;
+}
+
 export interface InstanceRecord {
   readonly instanceId: string;
   readonly nodeId: string;
@@ -64,7 +73,12 @@ export interface LeaseRecord {
  * a renewal never waits behind one's own open write. All times are `clock_timestamp()` of the database.
  */
 export interface LeaseStore {
-  registerInstance(registration: InstanceRegistration): Promise<void>;
+  /**
+   * Begins an instance in the history of the database that it finds. Where nobody has noticed yet that this is another
+   * one than before, the feed begins a new epoch in the same transaction, and every term of every lane ends with the old
+   * one.
+   */
+  registerInstance(registration: InstanceRegistration): Promise<Registered>;
   /** False: the row is dead, expired or gone. The instance is over; only a new one may go on. */
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean>;
   /** What the instance can serve, for the others to place lanes by. Advice: no write depends on it. */

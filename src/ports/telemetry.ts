@@ -80,6 +80,16 @@ export type TelemetryEvent =
       readonly durationMs: number;
     }
   | { readonly type: "store.historyChanged"; readonly detail: string }
+  | { readonly type: "feed.epochBegun"; readonly epoch: number; readonly mayHaveLost: boolean }
+  | {
+      readonly type: "lane.reconciled";
+      readonly lane: Lane;
+      readonly token: number;
+      /** Before and after; the cursor only moves where the chain was ahead. */
+      readonly from: number | null;
+      readonly cursor: number;
+      readonly suspendedBy: "OPERATOR" | "HISTORY" | null;
+    }
   | {
       readonly type: "alert";
       readonly severity: AlertSeverity;

@@ -62,6 +62,7 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "FAILED_FINAL",
     "unknown to the caller",
     "history changed",
+    "history in doubt",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);

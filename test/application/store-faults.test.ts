@@ -165,20 +165,6 @@ describe("a database that goes away", () => {
     checkInvariants(world);
     expect(entry.events.filter(({ type }) => type === "instance.registered").length).toBe(2);
   });
-
-  it("whose history changed stops everything and says so", async () => {
-    world = new World();
-    const entry = await world.startNode();
-    await confirmOne(entry);
-    world.database.changeHistory();
-    await world.settle(entry.node.api.create(transfer())).catch(() => undefined);
-    const sent = world.chain.witness.length;
-    await world.clock.advance(30_000);
-    expect(world.chain.witness.length).toBe(sent);
-    await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    expect(entry.events).toContainEqual(expect.objectContaining({ type: "alert", code: "DATABASE_HISTORY_CHANGED" }));
-    expect(await world.settle(entry.node.api.readiness())).toMatchObject({ ready: false });
-  });
 });
 
 describe("request ids", () => {

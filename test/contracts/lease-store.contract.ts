@@ -314,7 +314,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
           wrong.map((fence) => ({ kind: "suspend", fence, suspended: true }) as const),
         );
         expect(outcomes).toEqual(wrong.map(() => ({ status: "fenced" })));
-        expect(await store.loadLane(fence)).toMatchObject({ suspended: false });
+        expect(await store.loadLane(fence)).toMatchObject({ suspendedBy: null });
       });
 
       it("accepts the new term and refuses the old one in the same commit", async () => {

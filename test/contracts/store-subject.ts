@@ -14,5 +14,7 @@ export interface StoreSubject {
   tick(): Promise<void>;
   /** A caller's own transaction, committed, with these intents in this order. */
   intake(...intents: readonly Intent[]): Promise<void>;
+  /** The database comes back as another one, which may lack commits. */
+  changeHistory(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HistoryChanged, StoreUnavailable } from "../../src/ports/lane-store.ts";
+import { epochsContract } from "../contracts/epochs.contract.ts";
 import { laneStoreContract } from "../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../contracts/query-store.contract.ts";
@@ -21,6 +22,7 @@ async function createSubject(): Promise<StoreSubject> {
     intake: async (...intents) => {
       for (const intent of intents) database.insertIntake(intent);
     },
+    changeHistory: async () => database.changeHistory(true),
     close: async () => undefined,
   };
 }
@@ -85,3 +87,4 @@ describe("faults of the store in memory", () => {
 leaseStoreContract("in memory", createSubject);
 laneStoreContract("in memory", createSubject);
 queryStoreContract("in memory", createSubject);
+epochsContract("in memory", createSubject);

@@ -10,7 +10,7 @@ import {
   StoreUnavailable,
   type WriteOutcome,
 } from "../../src/ports/lane-store.ts";
-import type { Announcement, InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
+import type { Announcement, InstanceRegistration, LeaseStore, Registered } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import * as leases from "./memory-store/leases.ts";
@@ -36,9 +36,22 @@ export class MemoryDatabase {
     return new MemoryStore(this);
   }
 
-  /** A restore or an asynchronous failover: writers that knew the history before are refused until they register again. */
-  changeHistory(): void {
+  /** A failover: writers that knew the history before are refused until they register again. */
+  changeHistory(mayHaveLost = false): void {
     this.state.history++;
+    this.state.mayHaveLost = mayHaveLost;
+  }
+
+  /** What a backup holds. */
+  snapshot(): DatabaseState {
+    return structuredClone(this.state);
+  }
+
+  /** Everything since is lost. The history is another one all the same, and never one that there was before. */
+  restore(snapshot: DatabaseState): void {
+    const { history } = this.state;
+    Object.assign(this.state, structuredClone(snapshot), { history });
+    this.changeHistory(true);
   }
 
   /** What `insertIntake` does once its caller's transaction has committed. */
@@ -55,6 +68,7 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
   private down = false;
   private gate: { readonly opened: Promise<void>; readonly open: () => void } | null = null;
   private knownHistory: number;
+  private seenSeq = 0;
 
   constructor(database: MemoryDatabase) {
     this.database = database;
@@ -112,15 +126,13 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return outcomes;
   }
 
-  async registerInstance(registration: InstanceRegistration): Promise<void> {
+  async registerInstance(registration: InstanceRegistration): Promise<Registered> {
     await this.reach();
-    if (this.state.epochHistory !== this.state.history) {
-      const { epoch, lastSeq } = this.state.feed;
-      Object.assign(this.state.feed, { epoch: epoch + 1, epochStartsAfter: lastSeq });
-      this.state.epochHistory = this.state.history;
-    }
+    const begun = this.state.epochHistory !== this.state.history;
+    if (begun) leases.beginEpoch(this.state, this.seenSeq);
     this.knownHistory = this.state.history;
     leases.registerInstance(this.state, registration, this.now());
+    return { epoch: this.state.feed.epoch, begun, mayHaveLost: this.state.epochMayHaveLost };
   }
 
   async renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {
@@ -152,11 +164,13 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
 
   async declareDead(instanceId: string, counter: number, evidence: "expired" | "stood-still"): Promise<boolean> {
     await this.reach();
+    this.checkHistory();
     return leases.declareDead(this.state, { instanceId, counter, evidence }, this.now());
   }
 
   async retireInstance(instanceId: string): Promise<number> {
     await this.reach();
+    this.checkHistory();
     return leases.retireInstance(this.state, instanceId);
   }
 
@@ -174,6 +188,7 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
 
   async releaseLane(fence: Fence): Promise<boolean> {
     await this.reach();
+    this.checkHistory();
     return leases.releaseLane(this.state, fence);
   }
 
@@ -253,6 +268,7 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
 
   async feed(): Promise<FeedPosition> {
     await this.reach();
+    this.seenSeq = Math.max(this.seenSeq, this.state.feed.lastSeq);
     return { ...this.state.feed };
   }
 

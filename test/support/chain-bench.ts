@@ -47,6 +47,6 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
 
 export function createOwnedLane(snapshot: Partial<LaneSnapshot> = {}, context?: ChainContext): OwnedLane {
   const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 1 };
-  const empty = { cursor: null, suspended: false, tracking: [], allocated: 0, watched: [] };
+  const empty = { cursor: null, suspendedBy: null, reconciled: true, tracking: [], allocated: 0, watched: [] };
   return new OwnedLane(fence, { ...empty, ...snapshot }, context?.hashes ?? new Map());
 }

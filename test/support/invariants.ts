@@ -45,10 +45,12 @@ function checkHistory({ txId, history, state }: TransactionRow): void {
 /** I8: gapless; a final word, and between two of them that the first was taken back. */
 function checkFeed(world: World, rows: readonly TransactionRow[]): void {
   const { completions } = world.database.state;
+  const gaps = completions.map(({ seq }, index) => seq - (completions[index - 1]?.seq ?? 0));
+  // An epoch that begins because commits may be lost leaves room for a million numbers.
   expect(
-    completions.map(({ seq }) => seq),
-    "I8: gapless",
-  ).toEqual(completions.map((_, index) => index + 1));
+    gaps.filter((gap) => gap !== 1 && gap < 1_000_000),
+    "I8: gapless within an epoch",
+  ).toEqual([]);
   for (const { txId, state } of rows) {
     const said = completions.filter((completion) => completion.txId === txId);
     expect(said.at(-1)?.state, `I8: the feed ends with what ${txId} is`).toBe(state);

@@ -1,7 +1,11 @@
-/** Rows of `commit_marker`: one for each writing transaction that is under way at a time. */
+/**
+ * Rows of `commit_marker`: one for each writing transaction that is under way at a time, and what this process knows to
+ * be in them. A database that lost commits does not hold the newest of what it had acknowledged.
+ */
 export class CommitSlots {
   readonly storeId: string;
   private readonly free: number[] = [];
+  private readonly written = new Map<number, Written>();
   private highest = 0;
 
   constructor(storeId: string) {
@@ -9,10 +13,66 @@ export class CommitSlots {
   }
 
   take(): number {
-    return this.free.pop() ?? ++this.highest;
+    return this.free.pop() ?? this.takeFresh();
+  }
+
+  /** One that nobody has used: those of the others stay to be looked at. */
+  takeFresh(): number {
+    return ++this.highest;
   }
 
   give(slot: number): void {
     this.free.push(slot);
   }
+
+  /** COMMIT is about to leave: from here on this marker may be there. */
+  sent(slot: number, marker: string): void {
+    const known = this.written.get(slot) ?? { markers: [], acknowledged: null };
+    this.written.set(slot, { ...known, markers: [...known.markers, marker].slice(-REMEMBERED) });
+  }
+
+  /** It is there for good. */
+  acknowledged(slot: number, marker: string, atMs: number): void {
+    const markers = this.written.get(slot)?.markers ?? [marker];
+    this.written.set(slot, { markers, acknowledged: { marker, atMs } });
+  }
+
+  /** What was acknowledged in another history says nothing about the one that begins with this slot's commit. */
+  forgetAllBut(slot: number): void {
+    for (const other of [...this.written.keys()]) if (other !== slot) this.written.delete(other);
+  }
+
+  /**
+   * To be taken before the database is asked: what it must hold by then. Commits are kept or lost in the order of the
+   * log, so what was acknowledged long before the newest needs no look.
+   */
+  expected(): ReadonlyMap<number, string> {
+    const acknowledged = [...this.written].flatMap(([slot, written]) =>
+      written.acknowledged === null ? [] : [{ slot, ...written.acknowledged }],
+    );
+    const newestMs = Math.max(...acknowledged.map(({ atMs }) => atMs));
+    const inDoubt = acknowledged.filter(({ atMs }) => newestMs - atMs <= IN_DOUBT_MS);
+    return new Map(inDoubt.map(({ slot, marker }) => [slot, marker]));
+  }
+
+  /** True where every slot holds what was expected, or something that this process wrote there later. */
+  areKept(expected: ReadonlyMap<number, string>, found: readonly { slot: number; marker: string }[]): boolean {
+    const there = new Map(found.map(({ slot, marker }) => [slot, marker]));
+    return [...expected].every(([slot, marker]) => {
+      const markers = this.written.get(slot)?.markers ?? [];
+      const kept = there.get(slot);
+      return kept === marker || (kept !== undefined && markers.lastIndexOf(kept) > markers.lastIndexOf(marker));
+    });
+  }
 }
+
+interface Written {
+  /** In the order they were sent. */
+  readonly markers: readonly string[];
+  readonly acknowledged: { readonly marker: string; readonly atMs: number } | null;
+}
+
+/** More than one look at the database can be overtaken by. */
+const REMEMBERED = 64;
+/** No transaction lives for as long: one that was acknowledged earlier stands before the newest in the log. */
+const IN_DOUBT_MS = 60_000;

@@ -10,9 +10,9 @@ export interface DurableRuntime extends WriteRuntime {
 export async function durably<Found, Result>(
   runtime: DurableRuntime,
   transaction: WriteTransaction<Found, Result>,
+  slot = runtime.slots.take(),
 ): Promise<Result> {
   let decided: { readonly result: Result } | null = null;
-  const slot = runtime.slots.take();
   const remembering: WriteTransaction<Found, Result> = {
     ...transaction,
     decide: (found, opened) => {
@@ -26,6 +26,7 @@ export async function durably<Found, Result>(
   } catch (error) {
     if (!(error instanceof CommitUnanswered) || decided === null) throw error;
     await resolveCommit(runtime, error);
+    runtime.slots.acknowledged(slot, error.marker, runtime.clock.monotonicMs());
     return (decided as { readonly result: Result }).result;
   } finally {
     runtime.slots.give(slot);

@@ -51,7 +51,7 @@ export class Leases {
       statements: 1,
       waits: 1,
       find: (run) => run(renewInstance, [instanceId, leaseDurationMs]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor, [instanceId]),
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: (renewed) => ({ commands: [], result: renewed, rollback: renewed.length === 0 }),
     });
     return rows.length > 0;
@@ -62,7 +62,7 @@ export class Leases {
       statements: 1,
       waits: 1,
       find: (run) => run(announceInstance, [instanceId, chains, draining]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor, [instanceId]),
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: () => ({ commands: [], result: undefined }),
     });
   }
@@ -108,7 +108,7 @@ export class Leases {
           run(readLease, [lane.chainId, lane.signer]),
           run(readInstance, [instanceId]),
         ]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor, [instanceId]),
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: ([, , leases, claimant]) => {
         if (claimant[0]?.alive !== true) throw new InstanceOver(instanceId);
         const result = judge(leases[0] as LeaseRow, instanceId);
@@ -129,7 +129,7 @@ export class Leases {
           run(pickLanes, [keysOf(lanes), instanceId, chainIds(lanes), signers(lanes), limit]),
           run(readInstance, [instanceId]),
         ]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor, [instanceId]),
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: ([picked, claimant]) => {
         if (claimant[0]?.alive !== true) throw new InstanceOver(instanceId);
         const free = picked.filter((row) => !row.kept).map(laneOf);

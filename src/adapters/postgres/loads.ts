@@ -49,7 +49,8 @@ export class Loads {
     if (state === undefined) return null;
     return {
       cursor: state.next_nonce,
-      suspended: state.suspended,
+      suspendedBy: state.suspended_by,
+      reconciled: state.reconciled,
       tracking: trackedRecords(tracked, attempts, receipts),
       allocated: state.allocated,
       watched: watched.map(blockOf),

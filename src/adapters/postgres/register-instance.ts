@@ -1,64 +1,94 @@
 /**
- * Begins an instance, in the history of the database that it finds. Where that is another one than the last
- * registration saw, commits may be lost and sequence numbers may repeat: the feed begins a new epoch.
+ * Begins an instance, in the history of the database that it finds. Where that is another one than was known, commits may
+ * be lost and sequence numbers may repeat: in the same transaction every term ends, and the feed begins a new epoch.
  */
-import type { InstanceRegistration } from "../../ports/lease-store.ts";
+import { epochStart } from "../../domain/epochs.ts";
+import type { InstanceRegistration, Registered } from "../../ports/lease-store.ts";
 import { type DurableRuntime, durably } from "./durably.ts";
-import { type ObservedHistory, sameIdentity } from "./known-history.ts";
+import { type Judgement, judgeHistory } from "./judge-history.ts";
 import { beginEpoch } from "./statements/begin-epoch.ts";
+import { endInstances } from "./statements/end-instances.ts";
+import { endTerms } from "./statements/end-terms.ts";
 import { insertInstance } from "./statements/insert-instance.ts";
+import { lockEveryLane } from "./statements/lock-every-lane.ts";
 import { lockRegistration } from "./statements/lock-registration.ts";
 import { purgeCommitMarkers } from "./statements/purge-commit-markers.ts";
 import { purgeInstances } from "./statements/purge-instances.ts";
-import { type DatabaseHistoryRow, readDatabaseHistory } from "./statements/read-database-history.ts";
-import { readFeed } from "./statements/read-feed.ts";
+import { readDatabaseHistory } from "./statements/read-database-history.ts";
+import { type FeedRow, readFeed } from "./statements/read-feed.ts";
+import { readOwnMarkers } from "./statements/read-own-markers.ts";
+import type { Command } from "./statements/statement.ts";
 import { writeDatabaseHistory } from "./statements/write-database-history.ts";
+import type { Opened } from "./write-transaction.ts";
+
+/** The highest that a process has read of the feed. */
+export interface SeenOfFeed {
+  readonly epoch: number;
+  readonly seq: number;
+}
 
 export async function registerInstance(
   runtime: DurableRuntime,
   registration: InstanceRegistration,
-  seenSeq: number,
-): Promise<void> {
+  seen: SeenOfFeed,
+): Promise<Registered> {
   const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers } = registration;
-  const { floor } = runtime.history;
-  const observed = await durably(runtime, {
-    statements: 6,
-    waits: 1,
-    find: (run) =>
-      Promise.all([
-        run(lockRegistration, []),
-        run(readFeed, []),
-        run(readDatabaseHistory, []),
-        run(purgeInstances, []),
-        run(purgeCommitMarkers, []),
-        run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers]),
-      ]),
-    verify: () => undefined,
-    decide: ([, [feed], [known]], { history }) => {
-      const changed = known !== undefined && !continues(known, history);
-      const behind = feed !== undefined && feed.last_seq < seenSeq;
-      const renewed = changed || behind;
-      const ordinal = (known?.ordinal ?? 0) + (known === undefined || changed ? 1 : 0);
-      const epoch = (feed?.epoch ?? 1) + Number(renewed);
-      const { systemIdentifier, timeline, walPosition } = history;
-      const seen = [ordinal, systemIdentifier, timeline, walPosition.toString(), epoch];
-      return {
-        commands: [
-          { statement: writeDatabaseHistory, values: seen },
-          ...(renewed ? [{ statement: beginEpoch, values: [seenSeq] }] : []),
-        ],
-        result: history,
-      };
+  const { history, slots } = runtime;
+  // What was known before the database is asked: other transactions of this process may learn more meanwhile.
+  const { memory } = history;
+  const slot = slots.takeFresh();
+  const expected = slots.expected();
+  const { judgement, opened } = await durably(
+    runtime,
+    {
+      statements: 7,
+      waits: 1,
+      find: (run) =>
+        Promise.all([
+          run(lockRegistration, []),
+          run(readFeed, []),
+          run(readDatabaseHistory, []),
+          run(readOwnMarkers, [slots.storeId]),
+          run(purgeInstances, []),
+          run(purgeCommitMarkers, []),
+          run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers]),
+        ]),
+      verify: () => undefined,
+      decide: ([, [feed], [recorded], markers], opened) => {
+        const position = feed as FeedRow;
+        const judgement = judgeHistory({
+          observed: { ...opened.history, walPosition: recorded?.position_now ?? opened.history.walPosition },
+          recorded: recorded ?? null,
+          memory,
+          commitsKept: slots.areKept(expected, markers),
+          feed: { epoch: position.epoch, lastSeq: position.last_seq },
+          seen,
+        });
+        const start = epochStart([position.last_seq, seen.seq], judgement.mayHaveLost);
+        const begun = judgement.begins ? beginning(judgement, instanceId, start) : [];
+        return { commands: [remember(judgement, opened), ...begun], result: { judgement, opened } };
+      },
     },
-  });
-  runtime.history.pin(instanceId, observed, floor);
+    slot,
+  );
+  if (judgement.epoch !== memory?.epoch) slots.forgetAllBut(slot);
+  history.pin({ ...opened.history, epoch: judgement.epoch });
+  const { epoch, begins, mayHaveLost } = judgement;
+  return { epoch, begun: begins, mayHaveLost };
 }
 
-function continues(known: DatabaseHistoryRow, now: ObservedHistory): boolean {
-  const before = {
-    systemIdentifier: known.system_identifier,
-    timeline: known.timeline,
-    walPosition: known.wal_position,
-  };
-  return sameIdentity(before, now) && now.walPosition >= before.walPosition;
+/** In the order of the locks: lanes, heartbeats, the feed's counter last. */
+function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start: number): readonly Command[] {
+  return [
+    { statement: lockEveryLane, values: [] },
+    { statement: endTerms, values: [mayHaveLost] },
+    { statement: endInstances, values: [instanceId] },
+    { statement: beginEpoch, values: [epoch, start] },
+  ];
+}
+
+function remember({ ordinal, epoch, mayHaveLost }: Judgement, { history }: Opened): Command {
+  const { systemIdentifier, timeline, walPosition } = history;
+  const values = [ordinal, systemIdentifier, timeline, walPosition.toString(), epoch, mayHaveLost];
+  return { statement: writeDatabaseHistory, values };
 }

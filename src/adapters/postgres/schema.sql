@@ -80,6 +80,7 @@ CREATE TABLE fencepost.database_history (
   wal_position numeric NOT NULL,
   epoch integer NOT NULL,
   seen_at timestamp with time zone NOT NULL,
+  may_have_lost boolean NOT NULL DEFAULT false,
   CONSTRAINT database_history_pkey PRIMARY KEY (ordinal)
 ) WITH (fillfactor=50);
 
@@ -161,10 +162,13 @@ CREATE TABLE fencepost.lane (
   suspended boolean NOT NULL DEFAULT false,
   confirmed_total bigint NOT NULL DEFAULT 0,
   failed_total bigint NOT NULL DEFAULT 0,
+  reconciled_epoch integer NOT NULL DEFAULT 1,
+  suspended_by text COLLATE "C",
   CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
   CONSTRAINT lane_next_nonce CHECK ((next_nonce >= 0)),
   CONSTRAINT lane_signer CHECK (((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text))),
+  CONSTRAINT lane_suspended_by CHECK ((((suspended_by = ANY (ARRAY['OPERATOR'::text, 'HISTORY'::text])) AND suspended) OR (suspended_by IS NULL))),
   CONSTRAINT lane_token CHECK (((token >= 0) AND ((owner_instance IS NULL) OR (token > 0))))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 

@@ -2,7 +2,13 @@
 import type { Address, Fence, Hash, Hex, Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
-import type { Acquisition, Announcement, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
+import type {
+  Acquisition,
+  Announcement,
+  InstanceRegistration,
+  LeaseStore,
+  Registered,
+} from "../../ports/lease-store.ts";
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../ports/query-store.ts";
 import { commitWrites } from "./commit/commit.ts";
 import { CommitSlots } from "./commit-slots.ts";
@@ -97,8 +103,8 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   private readonly held: Leases;
   private readonly loads: Loads;
   private readonly queries: Queries;
-  /** The highest feed number this process has seen: a counter below it has lost commits. */
-  private seenSeq = 0;
+  /** The highest of the feed that this process has told anybody: a counter below it has lost commits. */
+  private seen = { epoch: 0, seq: 0 };
 
   constructor(parts: Parts) {
     this.parts = parts;
@@ -142,8 +148,8 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   }
 
   // LeaseStore
-  registerInstance(registration: InstanceRegistration): Promise<void> {
-    return registerInstance(this.parts.leasing, registration, this.seenSeq);
+  registerInstance(registration: InstanceRegistration): Promise<Registered> {
+    return registerInstance(this.parts.leasing, registration, this.seen);
   }
 
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {
@@ -214,13 +220,13 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
 
   async feed(): Promise<FeedPosition> {
     const position = await this.queries.feed();
-    this.seenSeq = Math.max(this.seenSeq, position.lastSeq);
+    this.note(position.epoch, position.lastSeq);
     return position;
   }
 
   async completions(after: number, limit: number): Promise<readonly CompletionRecord[]> {
     const records = await this.queries.completions(after, limit);
-    this.seenSeq = Math.max(this.seenSeq, records.at(-1)?.seq ?? 0);
+    this.note(this.seen.epoch, records.at(-1)?.seq ?? 0);
     return records;
   }
 
@@ -234,5 +240,9 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
 
   async ping(): Promise<void> {
     await this.parts.reading.read((run) => run(ping, []));
+  }
+
+  private note(epoch: number, seq: number): void {
+    this.seen = { epoch: Math.max(this.seen.epoch, epoch), seq: Math.max(this.seen.seq, seq) };
   }
 }

@@ -5,11 +5,11 @@
  * A crash between the two leaves nothing: the server rolls back when the connection ends, or when its timers run out.
  */
 import type { Clock } from "../../ports/clock.ts";
-import { StoreUnavailable } from "../../ports/lane-store.ts";
+import { HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { CommitSlots } from "./commit-slots.ts";
 import type { Connections, Run, Session } from "./connections.ts";
 import { asStoreError, provesAbort } from "./errors.ts";
-import type { KnownHistory, ObservedHistory } from "./known-history.ts";
+import type { Floor, KnownHistory, ObservedHistory } from "./known-history.ts";
 import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
 import { markCommit } from "./statements/mark-commit.ts";
@@ -44,7 +44,7 @@ export interface WriteTransaction<Found, Result> {
   /** Sends its statements before its first await. They run after the limits are set, in order. */
   find(run: Run): Promise<Found>;
   /** Throws where the history is not the one to write in. */
-  verify(opened: Opened, floor: bigint): void;
+  verify(opened: Opened, floor: Floor): void;
   decide(found: Found, opened: Opened): Decision<Result>;
 }
 
@@ -83,8 +83,13 @@ export async function writeTransaction<Found, Result>(
         giveUp(session, error),
       );
       const mark = { slot, marker: found.marker };
-      if (decision.rollback === true) await session.control("ROLLBACK");
-      else await commit(runtime, session, { commands: decision.commands, mark });
+      if (decision.rollback === true) {
+        await session.control("ROLLBACK");
+        return decision.result;
+      }
+      runtime.slots.sent(slot, mark.marker);
+      await commit(runtime, session, { commands: decision.commands, mark });
+      runtime.slots.acknowledged(slot, mark.marker, runtime.clock.monotonicMs());
       return decision.result;
     }, runtime.limits.transactionMs);
   } catch (error) {
@@ -156,9 +161,10 @@ async function decide<Found, Result>(
   return transaction.decide(found, opened);
 }
 
-/** The lanes are let go before the error travels on. */
+/** The lanes are let go before the error travels on. A server with another history may be the wrong one: ask anew. */
 async function giveUp(session: Session, error: unknown): Promise<never> {
   await session.control("ROLLBACK").catch(() => undefined);
+  if (error instanceof HistoryChanged) session.destroy();
   throw error;
 }
 
@@ -186,6 +192,12 @@ async function commit(
 function openedOf(row: OpenedRow): Opened {
   return {
     now: row.now,
-    history: { systemIdentifier: row.system_identifier, timeline: row.timeline, walPosition: row.wal_position },
+    history: {
+      systemIdentifier: row.system_identifier,
+      timeline: row.timeline,
+      walPosition: row.wal_position,
+      epoch: row.epoch,
+      synchronous: row.synchronous,
+    },
   };
 }

@@ -47,6 +47,14 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "nonce.allocated": { level: "debug", message: "nonces allocated" },
   "nonce.drift": { level: "warn", message: "the chain counts more transactions than were allocated here" },
   "rpc.request": { level: "trace", message: (event) => `${event.method} ${event.result}` },
+  "feed.epochBegun": {
+    level: "error",
+    message: ({ mayHaveLost }) => `the feed begins a new epoch${mayHaveLost ? ": commits may have been lost" : ""}`,
+  },
+  "lane.reconciled": {
+    level: ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),
+    message: "the lane was compared with the chain after the database's history changed",
+  },
   "store.historyChanged": { level: "error", message: "the database's history changed: commits may have been lost" },
   alert: { level: (event) => ALERT_LEVELS[event.severity], message: (event) => event.message },
 };

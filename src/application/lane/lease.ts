@@ -7,7 +7,8 @@
  *  - the deadline: measured on the monotonic clock from the moment a renewal *started*, less the skew allowance. It can
  *    only make a node stop sooner than the database would make it.
  *
- * An instance that missed its renewal is over for good. The process goes on as a new one and claims its lanes again.
+ * An instance that missed its renewal is over for good, and so is one whose database has another history now. The process
+ * goes on as a new one and claims its lanes again.
  */
 import type { Address } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -35,7 +36,6 @@ export interface LeaseEvents {
   onLost(): void;
   /** Some instance has ended, declared dead or by its own word: its lanes are free. */
   onFreed(): void;
-  onHistoryChanged(error: HistoryChanged): void;
 }
 
 const RETRY_MS = 250;
@@ -49,6 +49,9 @@ export class Lease {
   private current: string | null = null;
   private deadlineMs = Number.NEGATIVE_INFINITY;
   private loop: Promise<unknown> | null = null;
+  /** The database's history changed: nothing is renewed any more, a new instance is registered. */
+  private startingOver = false;
+  private hurry = new AbortController();
   /** Counters of other instances as last seen change, and when, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
   /** Instances whose end has been noticed. */
@@ -76,6 +79,21 @@ export class Lease {
     this.loop = Promise.all([this.renewing(), this.sweeping()]);
   }
 
+  /**
+   * Commits may have been lost, and others may be given the same tokens again. Everything stops at once; what this
+   * process can do next, it does as a new instance of the history that there is now.
+   */
+  historyChanged(error: HistoryChanged): void {
+    if (this.startingOver || this.stopping.signal.aborted) return;
+    this.startingOver = true;
+    this.deadlineMs = Number.NEGATIVE_INFINITY;
+    const detail = error.message;
+    this.ports.telemetry.emit({ type: "store.historyChanged", detail });
+    this.alert("DATABASE_HISTORY_CHANGED", detail);
+    this.events.onLost();
+    this.hurry.abort();
+  }
+
   /** Graceful end: lanes released and the instance retired, so that nobody has to wait for an expiry. */
   async stop(): Promise<void> {
     this.stopping.abort();
@@ -96,7 +114,7 @@ export class Lease {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
     const startedMs = this.ports.clock.monotonicMs();
-    await this.ports.store.registerInstance({
+    const { epoch, begun, mayHaveLost } = await this.ports.store.registerInstance({
       ...this.ports.serving(),
       instanceId,
       nodeId,
@@ -107,6 +125,8 @@ export class Lease {
     });
     this.current = instanceId;
     this.ports.telemetry.emit({ type: "instance.registered", instanceId, nodeId });
+    if (begun) this.ports.telemetry.emit({ type: "feed.epochBegun", epoch, mayHaveLost });
+    if (begun && mayHaveLost) this.alert("COMMITS_MAY_BE_LOST", `epoch ${epoch}: every signer waits for an operator`);
     return startedMs;
   }
 
@@ -117,9 +137,15 @@ export class Lease {
   private async renewing(): Promise<void> {
     const { renewIntervalMs } = this.settings.lease;
     let waitMs = renewIntervalMs;
-    while (await this.pause(waitMs)) {
-      waitMs = (await this.renew()) ? renewIntervalMs : Math.min(RETRY_MS, renewIntervalMs);
+    while (await this.pause(waitMs, this.hurry.signal)) {
+      if (this.hurry.signal.aborted) this.hurry = new AbortController();
+      waitMs = (await this.renew()) ? renewIntervalMs : Math.min(this.retryMs(), renewIntervalMs);
     }
+  }
+
+  /** Nodes that lost the database together do not come back to it in step. */
+  private retryMs(): number {
+    return RETRY_MS * (0.5 + this.ports.entropy.random() / 2);
   }
 
   /** Often enough that a dead node's lanes are free half a second after its lease has run out. */
@@ -129,16 +155,20 @@ export class Lease {
     }
   }
 
-  private async pause(ms: number): Promise<boolean> {
-    await this.ports.clock.sleep(ms, this.stopping.signal).catch(() => undefined);
-    return !this.stopping.signal.aborted;
+  private async pause(ms: number, hurry?: AbortSignal): Promise<boolean> {
+    const { signal } = this.stopping;
+    await this.ports.clock.sleep(ms, hurry === undefined ? signal : AbortSignal.any([signal, hurry])).catch(() => null);
+    return !signal.aborted;
   }
 
   /** False: the database did not answer; nothing is known, so only the deadline runs on. */
   private async renew(): Promise<boolean> {
     const startedMs = this.ports.clock.monotonicMs();
     try {
-      if (await this.ports.store.renewInstance(this.instanceId, this.settings.lease.durationMs)) {
+      if (
+        !this.startingOver &&
+        (await this.ports.store.renewInstance(this.instanceId, this.settings.lease.durationMs))
+      ) {
         this.extendFrom(startedMs);
         await this.ports.failpoint("lease.renewed");
         return true;
@@ -146,7 +176,7 @@ export class Lease {
       await this.replaceInstance();
       return true;
     } catch (error) {
-      if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
+      if (error instanceof HistoryChanged) this.historyChanged(error);
       return false;
     }
   }
@@ -155,9 +185,14 @@ export class Lease {
     this.deadlineMs = Number.NEGATIVE_INFINITY;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
     const startedMs = await this.register();
+    this.startingOver = false;
     // What was held under the instance before is dropped before anything may act again.
     this.events.onLost();
     this.extendFrom(startedMs);
+  }
+
+  private alert(code: string, message: string): void {
+    this.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code, message });
   }
 
   /** Declares others dead: past by the database's clock, or standing still for duration + skew on ours. */

@@ -1,7 +1,7 @@
 import { type Fence, type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Attempt, Receipt } from "../../domain/transaction.ts";
 import type { Status } from "../../domain/transitions.ts";
-import type { AllocatedRecord, LaneSnapshot, TrackedRecord } from "../../ports/lane-store.ts";
+import type { AllocatedRecord, LaneSnapshot, SuspendedBy, TrackedRecord } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
 
 /** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
@@ -51,7 +51,9 @@ export class OwnedLane {
   readonly lane: Lane;
   readonly key: LaneKey;
   cursor: number | null;
-  suspended: boolean;
+  suspendedBy: SuspendedBy | null;
+  /** False: the database's history changed, and the lane has not been compared with the chain since. */
+  reconciled: boolean;
   /** Set once: fenced, released or about to be read again. Work that finds it set ends without another effect. */
   stopped = false;
   /** Creates that were let in and have no fate yet. */
@@ -68,6 +70,7 @@ export class OwnedLane {
   readonly watched = new Map<Hash, number>();
   signing: Activity | null = null;
   broadcasting: Activity | null = null;
+  reconciling: Activity | null = null;
   private readonly index: HashIndex;
   private backlog: AllocatedRecord[] = [];
   private moreInDatabase: boolean;
@@ -79,11 +82,22 @@ export class OwnedLane {
     this.lane = fence.lane;
     this.key = laneKey(fence.lane);
     this.cursor = snapshot.cursor;
-    this.suspended = snapshot.suspended;
+    this.suspendedBy = snapshot.suspendedBy;
+    this.reconciled = snapshot.reconciled;
     this.index = index;
     this.moreInDatabase = snapshot.allocated > 0;
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
+  }
+
+  /** Nothing may be sent now. */
+  get suspended(): boolean {
+    return this.suspendedBy !== null || !this.reconciled;
+  }
+
+  /** No nonce may be given either: the database may have forgotten some that were. */
+  get held(): boolean {
+    return this.suspendedBy === "HISTORY" || !this.reconciled;
   }
 
   /** Nothing in flight, waiting or watched: the lane may be let go. */

@@ -1,3 +1,4 @@
+import { epochsContract } from "../../contracts/epochs.contract.ts";
 import { laneStoreContract } from "../../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../../contracts/query-store.contract.ts";
@@ -8,6 +9,7 @@ const unnamed = () => createPostgresSubject({ preparedStatements: false });
 leaseStoreContract("PostgreSQL", createPostgresSubject);
 laneStoreContract("PostgreSQL", createPostgresSubject);
 queryStoreContract("PostgreSQL", createPostgresSubject);
+epochsContract("PostgreSQL", createPostgresSubject);
 leaseStoreContract("PostgreSQL, unnamed statements", unnamed);
 laneStoreContract("PostgreSQL, unnamed statements", unnamed);
 queryStoreContract("PostgreSQL, unnamed statements", unnamed);

@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import { KnownHistory, type ObservedHistory } from "../../../src/adapters/postgres/known-history.ts";
 import { HistoryChanged } from "../../../src/ports/lane-store.ts";
 
-const HOME: ObservedHistory = { systemIdentifier: "7001", timeline: "00000001", walPosition: 100n };
+const HOME: ObservedHistory = {
+  systemIdentifier: "7001",
+  timeline: "00000001",
+  walPosition: 100n,
+  epoch: 1,
+  synchronous: false,
+};
 const at = (walPosition: bigint, other: Partial<ObservedHistory> = {}): ObservedHistory => ({
   ...HOME,
   walPosition,
@@ -20,7 +26,7 @@ describe("the known history", () => {
     const history = opened();
     history.verify(at(100n), history.floor);
     history.verify(at(250n), history.floor);
-    expect(history.floor).toBe(250n);
+    expect(history.floor.position).toBe(250n);
   });
 
   it("does not mind answers that overtake each other: only what was known when asking counts", () => {
@@ -28,38 +34,46 @@ describe("the known history", () => {
     const [slow, fast] = [history.floor, history.floor];
     history.verify(at(300n), fast);
     history.verify(at(200n), slow);
-    expect(history.floor).toBe(300n);
+    expect(history.floor.position).toBe(300n);
   });
 
   it.each([
     ["another system", at(500n, { systemIdentifier: "7002" })],
     ["another timeline", at(500n, { timeline: "00000002" })],
     ["a position behind the highest seen", at(99n)],
+    ["an epoch that somebody else has begun", at(500n, { epoch: 2 })],
   ])("stops at %s, and stays stopped until an instance registers", (_, observed) => {
     const history = opened();
-    history.pin("old", HOME, history.floor);
-    expect(() => history.verify(observed, history.floor, ["old"])).toThrow(HistoryChanged);
-    expect(() => history.verify(observed, history.floor, ["old"])).toThrow(HistoryChanged);
-    expect(() => history.verify(at(1_000n), history.floor)).toThrow(HistoryChanged);
-    history.pin("new", observed, history.floor);
-    history.verify(observed, history.floor, ["new"]);
-    expect(() => history.verify(observed, history.floor, ["old"])).toThrow(HistoryChanged);
-    expect(() => history.verify(observed, history.floor, ["new", "old"])).toThrow(HistoryChanged);
+    history.pin(HOME);
+    expect(() => history.verify(observed, history.floor)).toThrow(HistoryChanged);
+    expect(() => history.verify(at(1_000n), history.floor), "also where all looks well again").toThrow(HistoryChanged);
+    history.pin(observed);
+    history.verify(observed, history.floor);
   });
 
-  it("refuses instances of before where the registration is the first to notice", () => {
+  it("does not measure a new history by a position of the old one", () => {
     const history = opened();
-    history.pin("old", HOME, history.floor);
-    const moved = at(400n, { timeline: "00000002" });
-    history.pin("new", moved, history.floor);
-    history.verify(moved, history.floor, ["new"]);
-    expect(() => history.verify(moved, history.floor, ["old"])).toThrow(HistoryChanged);
+    history.verify(at(900n), history.floor);
+    const before = history.floor;
+    const restored = at(200n, { epoch: 2 });
+    history.pin(restored);
+    history.verify(restored, before);
+    expect(() => history.verify(at(199n, { epoch: 2 }), history.floor)).toThrow(HistoryChanged);
   });
 
-  it("lets several instances live in one history", () => {
+  it("remembers what it saw last before a change, and nothing where it never wrote", () => {
     const history = opened();
-    history.pin("one", at(110n), history.floor);
-    history.pin("two", at(120n), history.floor);
-    history.verify(at(130n), history.floor, ["one", "two", "of another store"]);
+    expect(history.memory).toBeNull();
+    history.verify(at(150n), history.floor);
+    history.verify(at(170n, { synchronous: true }), history.floor);
+    const promoted = at(160n, { timeline: "00000002" });
+    expect(() => history.verify(promoted, history.floor)).toThrow(HistoryChanged);
+    expect(history.memory).toEqual(at(170n, { synchronous: true }));
+  });
+
+  it("takes the epoch from the first look where no instance has registered", () => {
+    const history = opened();
+    history.verify(at(100n, { epoch: 3 }), history.floor);
+    expect(() => history.verify(at(100n, { epoch: 4 }), history.floor)).toThrow(HistoryChanged);
   });
 });

@@ -40,6 +40,10 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       for (const intent of intents) await insertIntake(client, intent);
       await client.query("COMMIT");
     },
+    // A server's own identity cannot be changed for a test; what the last registration saw of it can.
+    changeHistory: async () => {
+      await client.query("UPDATE fencepost.database_history SET system_identifier = 'another'");
+    },
     close: async () => {
       await client.end();
       await database.drop();

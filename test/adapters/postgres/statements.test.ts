@@ -94,9 +94,12 @@ describe("statements", () => {
 /** Statements that are meant to look at every lane, every instance or everything that is live: rare, and for people. */
 const SURVEYS = [
   "count-live-states",
+  "end-instances",
+  "end-terms",
   "list-instances",
   "list-lanes",
   "list-leases",
+  "lock-every-lane",
   "lock-lanes-of-instance",
   "page-intake",
   "page-live",

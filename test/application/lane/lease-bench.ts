@@ -42,7 +42,6 @@ export class LeaseBench {
         onInstances: async () => undefined,
         onLost: () => heard.push(`lost, may act: ${lease.mayAct()}`),
         onFreed: () => heard.push("freed"),
-        onHistoryChanged: (error) => heard.push(error.message),
       },
     );
     const made = { lease, store, telemetry, heard, passed };

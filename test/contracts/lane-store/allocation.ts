@@ -201,11 +201,11 @@ export function allocationContract(context: LaneStoreContext): void {
   it("suspends and resumes", async () => {
     const fence = await hold();
     await commitOne(context.store, { kind: "suspend", fence, suspended: true });
-    expect(await context.store.loadLane(fence)).toMatchObject({ suspended: true });
+    expect(await context.store.loadLane(fence)).toMatchObject({ suspendedBy: "OPERATOR" });
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], 0))).toEqual([0]);
-    expect(await context.store.loadLane(fence)).toMatchObject({ suspended: true, cursor: 1 });
+    expect(await context.store.loadLane(fence)).toMatchObject({ suspendedBy: "OPERATOR", cursor: 1 });
     await commitOne(context.store, { kind: "suspend", fence, suspended: false });
-    expect(await context.store.loadLane(fence)).toMatchObject({ suspended: false, cursor: 1 });
+    expect(await context.store.loadLane(fence)).toMatchObject({ suspendedBy: null, cursor: 1 });
   });
 
   it("applies several writes of one lane in order", async () => {

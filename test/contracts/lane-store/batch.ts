@@ -130,7 +130,7 @@ export function batchContract(context: LaneStoreContext): void {
       "confirmations",
       "done",
     ]);
-    expect(await context.store.loadLane(fence)).toMatchObject({ cursor: 2, suspended: true, allocated: 1 });
+    expect(await context.store.loadLane(fence)).toMatchObject({ cursor: 2, suspendedBy: "OPERATOR", allocated: 1 });
     expect(await commitOne(context.store, { kind: "align", fence, floor: 0 })).toEqual({
       status: "aligned",
       cursor: 2,

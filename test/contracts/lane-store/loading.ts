@@ -20,7 +20,8 @@ export function loadingContract(context: LaneStoreContext): void {
     const fence = await holdLane(context.store);
     expect(await context.store.loadLane(fence)).toEqual({
       cursor: null,
-      suspended: false,
+      suspendedBy: null,
+      reconciled: true,
       tracking: [],
       allocated: 0,
       watched: [],
@@ -51,7 +52,7 @@ export function loadingContract(context: LaneStoreContext): void {
     await apply(context.store, fence, [step(open.txId, AT.pending, "resubmit", { attempt: attempts[1] })]);
     const lane = await context.store.loadLane(fence);
     const visible = ({ rawTransaction, ...attempt }: (typeof attempts)[0]) => attempt;
-    expect(lane).toMatchObject({ cursor: 6, suspended: false, allocated: 2 });
+    expect(lane).toMatchObject({ cursor: 6, suspendedBy: null, allocated: 2 });
     expect(lane?.watched).toEqual([{ number: 9, hash: block.blockHash }]);
     expect(lane?.tracking).toEqual([
       {

@@ -8,7 +8,7 @@ import {
   type NewTransaction,
   type WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
-import type { Work } from "./commit.ts";
+import { isHeld, type Work } from "./commit.ts";
 import { refuseNul } from "./refusals.ts";
 import { type LaneRow, nonceKey, requestKey, type TransactionRow } from "./state.ts";
 
@@ -22,6 +22,7 @@ export function allocate(work: Work, lane: LaneRow, write: AllocateWrite): Write
         samePayload: twin.fingerprint === item.intent.fingerprint,
       };
     }
+    if (isHeld(work.state, lane)) return { fate: "held" };
     if (lane.cursor === null && write.floor === null) return { fate: "noCursor" };
     const nonce = Math.max(lane.cursor ?? 0, write.floor ?? 0);
     const row = create(work, { item, nonce, write });

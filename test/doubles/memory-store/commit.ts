@@ -44,8 +44,10 @@ function apply(work: Work, write: LaneWrite): WriteOutcome {
       return allocate(work, lane, write);
     case "align":
       return align(work, lane, write);
+    case "reconcile":
+      return reconcile(work, lane, write.floor);
     case "suspend":
-      work.log.assign(lane, { suspended: write.suspended });
+      work.log.assign(lane, { suspendedBy: write.suspended ? (lane.suspendedBy ?? "OPERATOR") : null });
       return { status: "done" };
     case "transition":
       return { status: "applied", items: write.items.map((item) => applyTransition(work, write.fence, item)) };
@@ -57,6 +59,20 @@ function apply(work: Work, write: LaneWrite): WriteOutcome {
       for (const fate of write.fates) settleIntake(work, write.fence, fate);
       return { status: "done" };
   }
+}
+
+/** The database's history changed, and the lane has not been reconciled since or waits for an operator. */
+export function isHeld({ feed }: DatabaseState, lane: LaneRow): boolean {
+  return lane.reconciledEpoch < feed.epoch || lane.suspendedBy === "HISTORY";
+}
+
+function reconcile({ state, log }: Work, lane: LaneRow, floor: number): WriteOutcome {
+  const isNews = lane.reconciledEpoch < state.feed.epoch;
+  const isLost = isNews && state.epochMayHaveLost && lane.cursor === null && floor > 0;
+  const cursor = Math.max(lane.cursor ?? floor, floor);
+  const suspendedBy = isLost ? "HISTORY" : lane.suspendedBy;
+  log.assign(lane, { cursor, suspendedBy, reconciledEpoch: state.feed.epoch });
+  return { status: "reconciled", cursor, suspendedBy };
 }
 
 function align({ log }: Work, lane: LaneRow, write: AlignWrite): WriteOutcome {

@@ -1,3 +1,4 @@
+import { epochStart } from "../../../src/domain/epochs.ts";
 import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   type Acquisition,
@@ -23,6 +24,19 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
     dead: false,
     draining: false,
   });
+}
+
+/** Every term ends with the history it was given in, and where commits may be lost, the lanes wait for an operator. */
+export function beginEpoch(state: DatabaseState, seenSeq: number): void {
+  const { epoch, lastSeq } = state.feed;
+  const start = epochStart([lastSeq, seenSeq], state.mayHaveLost);
+  Object.assign(state.feed, { epoch: epoch + 1, lastSeq: start, epochStartsAfter: start });
+  Object.assign(state, { epochHistory: state.history, epochMayHaveLost: state.mayHaveLost });
+  for (const row of state.instances.values()) row.dead = true;
+  for (const row of state.lanes.values()) {
+    row.owner = null;
+    if (state.mayHaveLost) row.suspendedBy = "HISTORY";
+  }
 }
 
 export function announce(state: DatabaseState, instanceId: string, announcement: Announcement): void {
@@ -134,7 +148,8 @@ function laneRow(state: DatabaseState, lane: Lane): LaneRow {
     token: 0,
     acquiredAt: null,
     cursor: null,
-    suspended: false,
+    suspendedBy: null,
+    reconciledEpoch: 1,
     confirmed: 0,
     failed: 0,
   };

@@ -32,7 +32,8 @@ export function loadLane(state: DatabaseState, fence: Fence, now: Date): LaneSna
   );
   return {
     cursor: row.cursor,
-    suspended: row.suspended,
+    suspendedBy: row.suspendedBy,
+    reconciled: row.reconciledEpoch >= state.feed.epoch,
     tracking: rows.filter((tx) => tx.state === "TRACKING" || tx.state === "STUCK").map(trackedRecord),
     allocated: rows.filter((tx) => tx.state === "ALLOCATED").length,
     watched: [...blocks]
@@ -149,7 +150,7 @@ function laneRecord(state: DatabaseState, row: LaneRow): LaneRecord {
   return {
     lane: row.lane,
     cursor: row.cursor,
-    suspended: row.suspended,
+    suspended: row.suspendedBy !== null,
     owner: ownerOf(state, row),
     token: row.token,
     acquiredAt: row.acquiredAt,

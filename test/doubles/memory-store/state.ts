@@ -1,6 +1,7 @@
 import type { Hash, Hex, Lane, LaneKey } from "../../../src/domain/lane.ts";
 import type { Intent, Payload, Receipt, SignedAttempt } from "../../../src/domain/transaction.ts";
 import type { State, SubState, TransitionEvent } from "../../../src/domain/transitions.ts";
+import type { SuspendedBy } from "../../../src/ports/lane-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord } from "../../../src/ports/query-store.ts";
 
@@ -20,7 +21,8 @@ export interface LaneRow {
   token: number;
   acquiredAt: Date | null;
   cursor: number | null;
-  suspended: boolean;
+  suspendedBy: SuspendedBy | null;
+  reconciledEpoch: number;
   confirmed: number;
   failed: number;
 }
@@ -81,8 +83,11 @@ export interface DatabaseState {
   lastIntakeId: number;
   /** Which history this is; a restore or a failover gives another. */
   history: number;
-  /** The history that the feed's epoch belongs to. */
+  /** Whether that one is known to have everything that the one before had. */
+  mayHaveLost: boolean;
+  /** The history that the feed's epoch belongs to, and whether it began because commits may have been lost. */
   epochHistory: number;
+  epochMayHaveLost: boolean;
 }
 
 export function emptyState(): DatabaseState {
@@ -100,7 +105,9 @@ export function emptyState(): DatabaseState {
     feed: { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 },
     lastIntakeId: 0,
     history: 1,
+    mayHaveLost: false,
     epochHistory: 1,
+    epochMayHaveLost: false,
   };
 }
 

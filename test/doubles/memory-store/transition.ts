@@ -1,13 +1,15 @@
 import { type Fence, laneKey } from "../../../src/domain/lane.ts";
 import { isSettled, TRANSITIONS, type TransitionRule } from "../../../src/domain/transitions.ts";
 import { BatchRefused, type NewCompletion, type TransitionItem } from "../../../src/ports/lane-store.ts";
-import type { Work } from "./commit.ts";
+import { isHeld, type Work } from "./commit.ts";
 import { refuseIllegal, refuseNul } from "./refusals.ts";
 import { hashKey, type LaneRow, type StoredAttempt, sameLane, type TransactionRow } from "./state.ts";
 
 export function applyTransition(work: Work, fence: Fence, item: TransitionItem): "applied" | "conflict" {
   const row = work.state.transactions.get(item.txId);
   if (row === undefined || !row.live || !sameLane(row.lane, fence.lane) || !fits(row, item)) return "conflict";
+  const lane = work.state.lanes.get(laneKey(fence.lane)) as LaneRow;
+  if (item.claim !== undefined && isHeld(work.state, lane)) return "conflict";
   refuseIllegal(item);
   refuseNul(item.reason, item.lastError);
   const settles = isSettled(item.to);

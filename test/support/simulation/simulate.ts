@@ -98,7 +98,7 @@ function act({ world, callers, crew }: Simulation, dice: Dice): void {
     [1, () => crew.crashNow()],
     [2, () => crew.crashSoon()],
     [1, () => crew.close()],
-    [0.2, () => changeHistory(world, crew)],
+    [0.3, () => changeHistory(world, crew, dice.chance(0.3))],
     [3, () => crew.alive < MOST_NODES && crew.start()],
   ]);
   deed();
@@ -111,14 +111,24 @@ function reorganise(world: World, crew: Crew, dice: Dice): void {
   crew.count("reorg");
 }
 
-/** A restore: whoever knew the history before has stopped, and an operator starts the nodes again. */
-function changeHistory(world: World, crew: Crew): void {
-  world.database.changeHistory();
-  world.clock.after(1_000, () => {
+/**
+ * A failover. Where nothing can have been lost, the nodes go on by themselves; where commits may be, an operator looks at
+ * it for a while, resumes the lanes, and starts the nodes again.
+ */
+function changeHistory(world: World, crew: Crew, mayHaveLost: boolean): void {
+  world.database.changeHistory(mayHaveLost);
+  crew.count(mayHaveLost ? "history in doubt" : "history changed");
+  if (mayHaveLost) resumeLater(world, crew);
+}
+
+function resumeLater(world: World, crew: Crew): void {
+  world.clock.after(4_000, () => {
+    const { state } = world.database;
+    if (state.epochHistory !== state.history) return resumeLater(world, crew);
+    for (const row of state.lanes.values()) row.suspendedBy = null;
     crew.crashAll();
     crew.start();
   });
-  crew.count("history changed");
 }
 
 /** What is not at rest yet; empty when everything is. */

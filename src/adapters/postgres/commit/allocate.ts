@@ -32,6 +32,7 @@ function fateOf(
   if (existing !== undefined) {
     return { fate: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
   }
+  if (plan.isHeld(lane)) return { fate: "held" };
   if (lane.cursor === null && floor === null) return { fate: "noCursor" };
   const nonce = Math.max(lane.cursor ?? 0, floor ?? 0);
   const intake = item.intakeId === undefined ? null : consume(plan, item.intakeId, intent.txId);

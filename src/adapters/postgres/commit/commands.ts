@@ -41,12 +41,13 @@ export function commandsOf(plan: Plan): readonly Command[] {
 function lanes(plan: Plan): readonly Command[] {
   const changed = [...plan.lanes.values()].filter((lane) => lane.changed);
   if (changed.length === 0) return [];
-  const records = changed.map(({ row, cursor, suspended, confirmed, failed }) => ({
+  const records = changed.map(({ row, cursor, suspendedBy, reconciledEpoch, confirmed, failed }) => ({
     chain_id: row.chain_id,
     signer: row.signer,
     token: row.token,
     next_nonce: cursor,
-    suspended,
+    suspended_by: suspendedBy,
+    reconciled_epoch: reconciledEpoch,
     confirmed,
     failed,
   }));

@@ -15,6 +15,7 @@ import { planConfirmations } from "./confirmations.ts";
 import { planIntakeFate } from "./intake.ts";
 import { lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { type LanePlan, Plan } from "./plan.ts";
+import { planReconciliation, planSuspension } from "./reconcile.ts";
 import { planTransition } from "./transitions.ts";
 
 export async function commitWrites(
@@ -35,12 +36,11 @@ interface Committed {
 }
 
 function commitOnce(runtime: DurableRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
-  const instances = new Set(writes.map(({ fence }) => fence.instanceId));
   return durably(runtime, {
     ...lookupFor(writes),
-    verify: ({ history }, floor) => runtime.history.verify(history, floor, instances),
+    verify: ({ history }, floor) => runtime.history.verify(history, floor),
     decide: (found, opened) => {
-      const plan = new Plan(found);
+      const plan = new Plan(found, opened.history.epoch);
       const result = writes.map((write) => planWrite(plan, write, opened));
       const unfinished = writes.filter((write) => hasMore(plan, write));
       const rollback = result.every(({ status }) => status === "fenced");
@@ -69,10 +69,10 @@ function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWr
       return planAllocation(plan, lane, { write, now: opened.now });
     case "align":
       return planAlignment(lane, write.floor);
+    case "reconcile":
+      return planReconciliation(plan, lane, write.floor);
     case "suspend":
-      lane.changed ||= lane.suspended !== write.suspended;
-      lane.suspended = write.suspended;
-      return { status: "done" };
+      return planSuspension(lane, write.suspended);
     case "transition":
       return { status: "applied", items: write.items.map((item) => planTransition(plan, write.fence, item)) };
     case "unwatch":

@@ -7,6 +7,7 @@ import { findUnwatchable, type UnwatchableRow } from "../statements/find-unwatch
 import { lockChains } from "../statements/lock-chains.ts";
 import { type LockedLaneRow, lockLanes } from "../statements/lock-lanes.ts";
 import { type BlockRow, readConfirmations } from "../statements/read-confirmations.ts";
+import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/read-database-history.ts";
 import { readIntake, type WaitingIntakeRow } from "../statements/read-intake.ts";
 import { type CurrentRow, readTransactions } from "../statements/read-transactions.ts";
 
@@ -16,6 +17,8 @@ export interface Found {
   readonly transactions: readonly CurrentRow[];
   readonly intake: readonly WaitingIntakeRow[];
   readonly unwatchable: readonly UnwatchableRow[];
+  /** Only where a lane is reconciled. */
+  readonly history: readonly DatabaseHistoryRow[];
   readonly blocks: ReadonlyMap<number, readonly BlockRow[]>;
 }
 
@@ -40,7 +43,10 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const heights = lowestHeights(writes);
   const chains = [...heights.keys()].sort((a, b) => a - b);
   const unwatched = unwatchedOf(writes);
-  const lookups = [requests, transactions, intake, unwatched, chains].filter((keys) => keys.length > 0).length;
+  const reconciled = writes.filter(({ kind }) => kind === "reconcile");
+  const lookups = [requests, transactions, intake, unwatched, reconciled, chains].filter(
+    (keys) => keys.length > 0,
+  ).length;
   const records = terms.map(({ lane, instanceId, token }) => ({
     chain_id: lane.chainId,
     signer: lane.signer,
@@ -53,21 +59,24 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
     find: async (run) => {
       const when = <Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>) =>
         keys.length === 0 ? Promise.resolve([]) : read();
-      const [locked, requestRows, transactionRows, intakeRows, unwatchable, , ...blockRows] = await Promise.all([
-        run(lockLanes, [JSON.stringify(records), chainIds(lanes), signers(lanes)]),
-        when(requests, () => run(findRequests, [requests, signers(lanes)])),
-        when(transactions, () => run(readTransactions, [transactions])),
-        when(intake, () => run(readIntake, [intake])),
-        when(unwatched, () => run(findUnwatchable, [JSON.stringify(unwatched), UNWATCH_PAGE])),
-        when(chains, () => run(lockChains, [chains])),
-        ...chains.map((chainId) => run(readConfirmations, [chainId, heights.get(chainId), EVERY])),
-      ]);
+      const [locked, requestRows, transactionRows, intakeRows, unwatchable, history, , ...blockRows] =
+        await Promise.all([
+          run(lockLanes, [JSON.stringify(records), chainIds(lanes), signers(lanes)]),
+          when(requests, () => run(findRequests, [requests, signers(lanes)])),
+          when(transactions, () => run(readTransactions, [transactions])),
+          when(intake, () => run(readIntake, [intake])),
+          when(unwatched, () => run(findUnwatchable, [JSON.stringify(unwatched), UNWATCH_PAGE])),
+          when(reconciled, () => run(readDatabaseHistory, [])),
+          when(chains, () => run(lockChains, [chains])),
+          ...chains.map((chainId) => run(readConfirmations, [chainId, heights.get(chainId), EVERY])),
+        ]);
       return {
         lanes: locked,
         requests: requestRows,
         transactions: transactionRows,
         intake: intakeRows.filter((row) => row.alias_of === null),
         unwatchable,
+        history,
         blocks: new Map(chains.map((chainId, index) => [chainId, blockRows[index] ?? []])),
       };
     },

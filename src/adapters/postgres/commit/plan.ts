@@ -3,7 +3,7 @@ import type { Confirmation } from "../../../domain/confirmations.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { PreparedIntent, Receipt, SignedAttempt } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { ExistingTransaction, IntakeFate, NewCompletion } from "../../../ports/lane-store.ts";
+import type { ExistingTransaction, IntakeFate, NewCompletion, SuspendedBy } from "../../../ports/lane-store.ts";
 import { laneOf, prefixed } from "../columns.ts";
 import type { ExistingRow } from "../statements/find-requests.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
@@ -15,7 +15,8 @@ import type { Found } from "./lookup.ts";
 export interface LanePlan {
   readonly row: LockedLaneRow;
   cursor: number | null;
-  suspended: boolean;
+  suspendedBy: SuspendedBy | null;
+  reconciledEpoch: number;
   confirmed: number;
   failed: number;
   changed: boolean;
@@ -99,14 +100,25 @@ export class Plan {
   readonly unwatchable: ReadonlyMap<LaneKey, readonly string[]>;
   readonly unwatched = new Set<string>();
   readonly completions: PlannedCompletion[] = [];
+  /** Of the feed, as the transaction found it. */
+  readonly epoch: number;
+  /** It began because commits may have been lost. Read only where a lane is reconciled. */
+  readonly mayHaveLost: boolean;
 
-  constructor(found: Found) {
+  constructor(found: Found, epoch: number) {
+    this.epoch = epoch;
+    this.mayHaveLost = found.history[0]?.may_have_lost ?? false;
     this.lanes = new Map(found.lanes.map((row) => [laneKey(laneOf(row)), lanePlan(row)]));
     this.moves = new Map(found.transactions.map((row) => [row.tx_id, standing(row)]));
     this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
     this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
     this.unwatchable = idsByLane(found.unwatchable);
     this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
+  }
+
+  /** The database's history changed, and the lane has not been reconciled since or waits for an operator. */
+  isHeld(lane: LanePlan): boolean {
+    return lane.reconciledEpoch < this.epoch || lane.suspendedBy === "HISTORY";
   }
 
   /** The locked lane of this term; null where the term is over. */
@@ -144,7 +156,8 @@ function idsByLane(rows: Found["unwatchable"]): ReadonlyMap<LaneKey, readonly st
 }
 
 function lanePlan(row: LockedLaneRow): LanePlan {
-  return { row, cursor: row.next_nonce, suspended: row.suspended, confirmed: 0, failed: 0, changed: false };
+  const { next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch } = row;
+  return { row, cursor, suspendedBy, reconciledEpoch, confirmed: 0, failed: 0, changed: false };
 }
 
 function standing(row: CurrentRow): Move {

@@ -11,6 +11,7 @@ export function planTransition(plan: Plan, fence: Fence, item: TransitionItem): 
   const lane = plan.held(fence);
   const move = plan.moves.get(item.txId);
   if (lane === null || move === undefined || !belongs(move, lane) || !fits(move, item)) return "conflict";
+  if (item.claim !== undefined && plan.isHeld(lane)) return "conflict";
   recordStep(move, lane, item);
   countSettled(move, lane, item);
   addAttempt(move, item);

@@ -1,3 +1,4 @@
+import type { SuspendedBy } from "../../../ports/lane-store.ts";
 import { statement } from "./statement.ts";
 
 /**
@@ -10,7 +11,8 @@ import { statement } from "./statement.ts";
  */
 export const lockLanes = statement<LockedLaneRow>(
   "lock-lanes",
-  `SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended, n.node_id
+  `SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
+     n.node_id
    FROM fencepost.lane AS l
    JOIN json_to_recordset($1::json) AS f(chain_id bigint, signer text, instance_id uuid, token bigint)
      ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
@@ -27,6 +29,7 @@ export interface LockedLaneRow {
   readonly owner_instance: string;
   readonly token: number;
   readonly next_nonce: number | null;
-  readonly suspended: boolean;
+  readonly suspended_by: SuspendedBy | null;
+  readonly reconciled_epoch: number;
   readonly node_id: string;
 }

@@ -14,6 +14,9 @@ import { statement } from "./statement.ts";
  *
  * DateStyle, because a host application may have given its role another, which the driver cannot read.
  *
+ * The epoch tells a node that looks late what the position no longer shows: after a restore it soon grows past what was
+ * seen before.
+ *
  * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
  */
 export const openTransaction = statement<OpenedRow>(
@@ -32,6 +35,9 @@ export const openTransaction = statement<OpenedRow>(
      (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
      substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
      (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS wal_position,
+     (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS epoch,
+     current_setting('synchronous_standby_names') <> ''
+       AND current_setting('synchronous_commit') IN ('on', 'remote_apply') AS synchronous,
      now() AS now`,
 );
 
@@ -39,5 +45,9 @@ export interface OpenedRow {
   readonly system_identifier: string;
   readonly timeline: string;
   readonly wal_position: bigint;
+  /** Of the feed: whoever noticed another history has begun a new one. */
+  readonly epoch: number;
+  /** What is acknowledged here is on a standby's disk too. */
+  readonly synchronous: boolean;
   readonly now: Date;
 }

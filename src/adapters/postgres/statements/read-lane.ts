@@ -1,9 +1,11 @@
+import type { SuspendedBy } from "../../../ports/lane-store.ts";
 import { statement } from "./statement.ts";
 
 /** The lane of a term that still holds; nothing where it does not. Read, not locked: writes prove it again. */
 export const readLane = statement<LaneStateRow>(
   "read-lane",
-  `SELECT l.next_nonce, l.suspended,
+  `SELECT l.next_nonce, l.suspended_by,
+     l.reconciled_epoch >= (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS reconciled,
      (
        SELECT count(*) FROM fencepost.transaction AS t
        WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state = 'ALLOCATED'
@@ -17,6 +19,7 @@ export const readLane = statement<LaneStateRow>(
 
 export interface LaneStateRow {
   readonly next_nonce: number | null;
-  readonly suspended: boolean;
+  readonly suspended_by: SuspendedBy | null;
+  readonly reconciled: boolean;
   readonly allocated: number;
 }

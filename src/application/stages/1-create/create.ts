@@ -239,6 +239,9 @@ async function allocateOrReroute(
   });
 }
 
+const HELD =
+  "the database's history changed; this signer waits to be compared with the chain, or for an operator to resume it; nothing was accepted";
+
 function answer(fate: AllocateFate, intent: Intent): Fate {
   const { txId, lane, requestId } = intent;
   switch (fate.fate) {
@@ -251,6 +254,8 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
       return answerWith(fate.existing, fate.samePayload);
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
+    case "held":
+      return unavailable(HELD);
     case "refused":
       return new FencepostError("INVALID_REQUEST", `the database cannot store this request: ${fate.detail}`);
   }

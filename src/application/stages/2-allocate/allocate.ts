@@ -36,7 +36,8 @@ export async function allocate(
   batch: { readonly lane: OwnedLane; readonly items: readonly NewTransaction[] },
 ): Promise<readonly AllocateFate[] | "fenced"> {
   const { lane, items } = batch;
-  const floor = await nonceFloor(ports, context, lane);
+  // A held lane gives no nonce; whether a request exists already, its database can still say.
+  const floor = lane.held ? null : await nonceFloor(ports, context, lane);
   if (lane.stopped) return "fenced";
   const outcome = await write(ports, lane, { kind: "allocate", fence: lane.fence, floor, items });
   if (outcome.status !== "allocated") return "fenced";

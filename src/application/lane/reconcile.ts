@@ -1,0 +1,80 @@
+/**
+ * A lane after the database's history changed. What the database says of its nonces may be older than what the network
+ * knows, so the lane gives none and sends nothing until its cursor has been compared with the chain: mined and pending.
+ *
+ * Reads: the chain's two counts, again a poll interval later where one is above the cursor. Writes: the cursor, and that
+ * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
+ */
+import { ChainUnavailable } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "./owned-lane.ts";
+
+export interface ReconcilePorts {
+  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+interface Counts {
+  readonly latest: number;
+  readonly pending: number;
+}
+
+/** Returns without a word where the chain cannot tell yet, or the database is away: it is called again. */
+export async function reconcileLane(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  if (lane.reconciled || lane.stopped) return;
+  const floor = await provenFloor(ports.clock, context, lane).catch(passUnreachable);
+  if (floor === null || lane.stopped) return;
+  const from = lane.cursor;
+  const outcome = await ports.writer.write({ kind: "reconcile", fence: lane.fence, floor });
+  if (outcome.status !== "reconciled" || lane.stopped) return;
+  const { cursor, suspendedBy } = outcome;
+  Object.assign(lane, { cursor, suspendedBy, reconciled: true });
+  const { token } = lane.fence;
+  ports.telemetry.emit({ type: "lane.reconciled", lane: lane.lane, token, from, cursor, suspendedBy });
+  if (suspendedBy === "HISTORY") alertWaiting(ports.telemetry, lane);
+  lane.signing?.kick();
+  lane.broadcasting?.kick();
+}
+
+function passUnreachable(error: unknown): null {
+  if (error instanceof ChainUnavailable) return null;
+  throw error;
+}
+
+/** Null: a count above the cursor is not agreed on yet. */
+async function provenFloor(clock: Clock, context: ChainContext, lane: OwnedLane): Promise<number | null> {
+  const { chain, settings, follower } = context;
+  const { signer } = lane.lane;
+  const first = await countsOf(context, lane);
+  if (Math.max(first.latest, first.pending) <= (lane.cursor ?? 0)) return lane.cursor ?? 0;
+  await clock.sleep(settings.pollIntervalMs);
+  const again = await countsOf(context, lane);
+  if (again.latest < first.latest) return null;
+  const elsewhere = await chain.transactionCountElsewhere(signer, follower.head?.number ?? 0);
+  if (elsewhere !== null && elsewhere < first.latest) return null;
+  // A pending count may fall: what was pending was dropped. What stands in both readings is there.
+  return Math.max(first.latest, Math.min(first.pending, again.pending));
+}
+
+async function countsOf({ chain }: ChainContext, lane: OwnedLane): Promise<Counts> {
+  const { signer } = lane.lane;
+  const [latest, pending] = await Promise.all([
+    chain.transactionCount(signer, "latest"),
+    chain.transactionCount(signer, "pending"),
+  ]);
+  return { latest, pending };
+}
+
+function alertWaiting(telemetry: Telemetry, { lane }: OwnedLane): void {
+  telemetry.emit({
+    type: "alert",
+    severity: "CRITICAL",
+    code: "LANE_AWAITS_OPERATOR",
+    message: `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`,
+    lane,
+  });
+}

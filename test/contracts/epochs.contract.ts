@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Fence } from "../../src/domain/lane.ts";
+import { HistoryChanged, type LaneWrite } from "../../src/ports/lane-store.ts";
+import {
+  AT,
+  aLane,
+  allocate,
+  anAttempt,
+  anInstance,
+  anIntent,
+  apply,
+  aReceipt,
+  commitOne,
+  confirm,
+  holdLane,
+  nonces,
+  step,
+} from "../support/lane-samples.ts";
+import type { Store, StoreSubject } from "./store-subject.ts";
+
+/** What a changed history of the database means to those who write: run by the double and by the real store. */
+export function epochsContract(name: string, create: () => Promise<StoreSubject>): void {
+  describe(`epochs: ${name}`, () => {
+    let subject: StoreSubject;
+    let store: Store;
+    let other: Store;
+
+    beforeEach(async () => {
+      subject = await create();
+      [store, other] = await Promise.all([subject.connect(), subject.connect()]);
+    });
+    afterEach(async () => {
+      await Promise.all([store.close(), other.close()]);
+      await subject.close();
+    });
+
+    /** The same lane under a term of the new epoch. */
+    async function heirOf({ lane }: Fence): Promise<Fence> {
+      await subject.changeHistory();
+      return holdLane(store, lane);
+    }
+    const reconcile = (fence: Fence, floor: number): Promise<unknown> =>
+      commitOne(store, { kind: "reconcile", fence, floor });
+    const suspend = (fence: Fence, suspended: boolean): Promise<unknown> =>
+      commitOne(store, { kind: "suspend", fence, suspended });
+
+    it("are one for each change, whoever registers first; the others find it begun", async () => {
+      await holdLane(store);
+      await holdLane(other);
+      const { epoch } = await store.feed();
+      await subject.changeHistory();
+      const registered = [];
+      for (const each of [store, other, store]) registered.push(await each.registerInstance(anInstance()));
+      expect(registered).toEqual([true, false, false].map((begun) => ({ epoch: epoch + 1, begun, mayHaveLost: true })));
+      expect(await other.feed()).toMatchObject({ epoch: epoch + 1 });
+    });
+
+    it("are one also where two register at once", async () => {
+      await Promise.all([holdLane(store), holdLane(other)]);
+      await subject.changeHistory();
+      const registered = await Promise.all([store, other].map((each) => each.registerInstance(anInstance())));
+      expect(registered.filter(({ begun }) => begun)).toHaveLength(1);
+      expect(new Set(registered.map(({ epoch }) => epoch)).size).toBe(1);
+    });
+
+    it("begin above every number that was seen; what the database still has is there", async () => {
+      const fence = await holdLane(store);
+      await confirm(store, fence);
+      const { lastSeq } = await store.feed();
+      const heir = await heirOf(fence);
+      const feed = await store.feed();
+      expect(feed.epochStartsAfter).toBeGreaterThanOrEqual(lastSeq);
+      expect(feed.lastSeq).toBe(feed.epochStartsAfter);
+      await reconcile(heir, 1);
+      await suspend(heir, false);
+      await confirm(store, heir);
+      expect((await store.completions(0, 10)).map(({ seq }) => seq)).toEqual([lastSeq, feed.lastSeq + 1]);
+    });
+
+    it("end every term and every instance of before: nobody who has not noticed writes", async () => {
+      const fence = await holdLane(other);
+      await subject.changeHistory();
+      const heir = anInstance();
+      await store.registerInstance(heir);
+      const writes: readonly LaneWrite[] = [{ kind: "align", fence, floor: 9 }];
+      await expect(other.commit(writes)).rejects.toBeInstanceOf(HistoryChanged);
+      await expect(other.renewInstance(fence.instanceId, 60_000)).rejects.toBeInstanceOf(HistoryChanged);
+      await expect(other.acquireLane(fence.lane, fence.instanceId)).rejects.toBeInstanceOf(HistoryChanged);
+      await expect(other.declareDead(heir.instanceId, 1, "stood-still")).rejects.toBeInstanceOf(HistoryChanged);
+      expect((await store.instances()).filter(({ dead }) => !dead)).toHaveLength(1);
+      expect(await store.acquireLane(fence.lane, heir.instanceId)).toEqual({
+        result: "takenOver",
+        fence: { lane: fence.lane, instanceId: heir.instanceId, token: fence.token + 1 },
+      });
+    });
+
+    it("fence what was planned before, also after the same process has registered again", async () => {
+      const fence = await holdLane(store);
+      await allocate(store, fence, [anIntent(fence.lane)]);
+      await subject.changeHistory();
+      await store.registerInstance(anInstance());
+      expect(await commitOne(store, { kind: "align", fence, floor: 9 })).toEqual({ status: "fenced" });
+      expect(await store.renewInstance(fence.instanceId, 60_000)).toBe(false);
+    });
+
+    it("hold a lane up: no nonce is given, no send is claimed; repeats are still known, receipts still kept", async () => {
+      const fence = await holdLane(store);
+      const known = anIntent(fence.lane, { requestId: "known" });
+      const signed = anIntent(fence.lane);
+      await allocate(store, fence, [known, signed]);
+      const attempt = anAttempt();
+      await apply(store, fence, [step(signed.txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
+      const heir = await heirOf(fence);
+      const repeated = { ...anIntent(fence.lane, { requestId: "known" }), fingerprint: known.fingerprint };
+      expect(await allocate(store, heir, [anIntent(fence.lane), repeated], 7)).toMatchObject([
+        { fate: "held" },
+        { fate: "duplicate", existing: { txId: known.txId }, samePayload: true },
+      ]);
+      const claims = [
+        step(known.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } }),
+        step(signed.txId, AT.pending, "resubmit", { claim: { ordinal: 1 } }),
+      ];
+      expect(await apply(store, heir, claims)).toEqual(["conflict", "conflict"]);
+      const receipt = aReceipt(attempt.txHash);
+      expect(await apply(store, heir, [step(signed.txId, AT.pending, "mine", { receipt })])).toEqual(["applied"]);
+      expect(await store.loadLane(heir)).toMatchObject({ cursor: 2, reconciled: false, suspendedBy: "HISTORY" });
+    });
+
+    it("let a lane go on once it is reconciled and an operator has resumed it, in whichever order", async () => {
+      const fence = await holdLane(store);
+      await allocate(store, fence, [anIntent(fence.lane)]);
+      const heir = await heirOf(fence);
+      expect(await reconcile(heir, 4)).toEqual({ status: "reconciled", cursor: 4, suspendedBy: "HISTORY" });
+      expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ fate: "held" }]);
+      await suspend(heir, false);
+      expect(nonces(await allocate(store, heir, [anIntent(fence.lane)]))).toEqual([4]);
+
+      const again = await heirOf(heir);
+      await suspend(again, false);
+      expect(await allocate(store, again, [anIntent(fence.lane)])).toEqual([{ fate: "held" }]);
+      expect(await reconcile(again, 4)).toEqual({ status: "reconciled", cursor: 5, suspendedBy: null });
+      expect(nonces(await allocate(store, again, [anIntent(fence.lane)]))).toEqual([5]);
+    });
+
+    it("do not let an operator's stop pass for theirs, nor hide theirs behind it", async () => {
+      const fence = await holdLane(store);
+      await suspend(fence, true);
+      expect(await store.loadLane(fence)).toMatchObject({ suspendedBy: "OPERATOR", reconciled: true });
+      expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([0]);
+      const heir = await heirOf(fence);
+      await reconcile(heir, 0);
+      await suspend(heir, true);
+      expect(await store.loadLane(heir)).toMatchObject({ suspendedBy: "HISTORY", reconciled: true });
+      expect(await store.lanes(fence.lane.signer)).toMatchObject([{ suspended: true }]);
+      expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ fate: "held" }]);
+    });
+
+    it("hold up lanes that the database has not heard of: they may be the ones that were lost", async () => {
+      await holdLane(store);
+      await subject.changeHistory();
+      const [unused, used] = [await holdLane(store, aLane()), await holdLane(store, aLane())];
+      expect(await allocate(store, unused, [anIntent(unused.lane)])).toEqual([{ fate: "held" }]);
+      expect(await reconcile(unused, 0)).toEqual({ status: "reconciled", cursor: 0, suspendedBy: null });
+      expect(await reconcile(used, 3)).toEqual({ status: "reconciled", cursor: 3, suspendedBy: "HISTORY" });
+      await suspend(used, false);
+      expect(await reconcile(used, 3), "known by now").toEqual({ status: "reconciled", cursor: 3, suspendedBy: null });
+    });
+
+    it("are not begun by a registration that finds what was there before", async () => {
+      const before = await store.registerInstance(anInstance());
+      expect(await other.registerInstance(anInstance())).toEqual({ ...before, begun: false });
+      expect(await store.registerInstance(anInstance())).toEqual({ ...before, begun: false });
+    });
+  });
+}
