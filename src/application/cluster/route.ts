@@ -196,9 +196,15 @@ class Journey {
 
   conclude(isOutOfReach: boolean): readonly Fate[] {
     const open = new Set(this.open);
-    return this.errand.creates.map(({ txId }, index) =>
-      open.has(index) ? this.unresolved(txId, isOutOfReach) : (this.fates[index] as Fate),
-    );
+    return this.errand.creates.map(({ txId }, index) => {
+      const fate = this.fates[index] as Fate;
+      return open.has(index) || this.isInDoubt(fate) ? this.unresolved(txId, isOutOfReach) : fate;
+    });
+  }
+
+  /** A node that accepted nothing speaks for itself: not for the one that was asked before and did not answer. */
+  private isInDoubt(fate: Fate): boolean {
+    return this.repeated && fate instanceof FencepostError && fate.code === "UNAVAILABLE";
   }
 
   private unresolved(txId: string, isOutOfReach: boolean): FencepostError {
