@@ -125,11 +125,17 @@ export class FencepostNode {
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
     this.createPorts = {
       ...this.stagePorts(),
-      intents: { codec, entropy, chainIds: [...this.chains.keys()] },
+      intents: {
+        codec,
+        entropy,
+        chainIds: [...this.chains.keys()],
+        isServedElsewhere: (chainId) => this.cluster.membership.servesChain(chainId),
+      },
       requestIds: new RequestIds(store),
       lanes: this.lanes,
       chains: this.chains,
       router: settings.mode === "worker-queue" ? this.cluster.router : null,
+      outbox: this.cluster.outbox,
       admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
     };
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
@@ -265,6 +271,8 @@ export class FencepostNode {
   }
 
   private async leaveToOthers(deadlineMs: number): Promise<void> {
+    // What others still send here in good faith must not bring a lane back that is on its way to them.
+    this.lanes.close(DRAINING);
     const handOvers = this.lanes.all().map((lane) => this.lanes.handOver(lane, DRAINING));
     await this.bounded(
       Promise.all(handOvers).then(() => undefined),

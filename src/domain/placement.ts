@@ -18,6 +18,11 @@ export function serves(member: Member, lane: Lane): boolean {
   return !member.draining && member.chains.has(lane.chainId) && member.signers.has(lane.signer);
 }
 
+/** The key is there, whatever the member reaches right now. */
+export function holdsKey(member: Member, lane: Lane): boolean {
+  return member.signers.has(lane.signer);
+}
+
 export function isReachable(member: Member): boolean {
   return member.url !== "";
 }

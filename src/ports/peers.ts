@@ -18,16 +18,24 @@ export interface ForwardedAnswer {
   readonly state: State;
 }
 
+/** How creates are told to another node. */
+export interface Telling {
+  /** The same creates may have been told before, without an answer: whoever hears them looks for their ids first. */
+  readonly repeat: boolean;
+  /** No answer within this time is silence. */
+  readonly withinMs: number;
+}
+
 /** Another node of the same database. */
 export interface Peers {
   /**
-   * Hands creates of one lane to a node, which answers or refuses but never forwards: one hop at most. Throws
-   * `PeerUnreachable` where there is no answer.
+   * Hands creates to a node, which answers or refuses but never forwards: one hop at most. Throws `PeerUnreachable`
+   * where there is no answer.
    */
   create(
     url: string,
     creates: readonly ForwardedCreate[],
-    repeat: boolean,
+    telling: Telling,
   ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
   close(): Promise<void>;
 }

@@ -1,6 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FencepostError } from "../../src/domain/errors.ts";
-import { type ForwardedAnswer, type ForwardedCreate, type Peers, PeerUnreachable } from "../../src/ports/peers.ts";
+import {
+  type ForwardedAnswer,
+  type ForwardedCreate,
+  type Peers,
+  PeerUnreachable,
+  type Telling,
+} from "../../src/ports/peers.ts";
+
+export const ONCE: Telling = { repeat: false, withinMs: 5_000 };
+export const AGAIN: Telling = { repeat: true, withinMs: 5_000 };
 
 export type Receive = (
   creates: readonly ForwardedCreate[],
@@ -71,8 +80,8 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
         payload: { to: null, args: [1, "2", { deep: [true, null] }], value: "0x10" },
       };
       const creates = [aForwarded(1, request), aForwarded(2, { metadata: { empty: {} } })];
-      await subject.peers.create(url, creates, false);
-      await subject.peers.create(url, creates, true);
+      await subject.peers.create(url, creates, ONCE);
+      await subject.peers.create(url, creates, AGAIN);
       expect(heard).toEqual([
         { creates, repeat: false },
         { creates, repeat: true },
@@ -81,7 +90,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
 
     it("writes a bigint as its digits", async () => {
       const { url } = await subject.startNode(answering);
-      await subject.peers.create(url, [aForwarded(1, { payload: { value: 2n ** 200n, args: [[-1n]] } })], false);
+      await subject.peers.create(url, [aForwarded(1, { payload: { value: 2n ** 200n, args: [[-1n]] } })], ONCE);
       expect(heard[0]?.creates[0]?.request).toEqual({ payload: { value: (2n ** 200n).toString(), args: [["-1"]] } });
     });
 
@@ -103,7 +112,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       const answers = await subject.peers.create(
         url,
         fates.map((_, index) => aForwarded(index)),
-        false,
+        ONCE,
       );
       expect(answers.map(plain)).toEqual(fates.map(plain));
       for (const [index, fate] of fates.entries()) {
@@ -114,7 +123,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
     it("keeps answers of concurrent calls apart", async () => {
       const { url } = await subject.startNode(answering);
       const answers = await Promise.all(
-        Array.from({ length: 100 }, (_, n) => subject.peers.create(url, [aForwarded(n)], false)),
+        Array.from({ length: 100 }, (_, n) => subject.peers.create(url, [aForwarded(n)], ONCE)),
       );
       expect(answers.map(([first]) => (first as ForwardedAnswer).txId)).toEqual(
         Array.from({ length: 100 }, (_, n) => aForwarded(n).txId),
@@ -123,22 +132,28 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
 
     it("never sends to a node that has gone", async () => {
       const node = await subject.startNode(answering);
-      await subject.peers.create(node.url, [aForwarded(1)], false);
+      await subject.peers.create(node.url, [aForwarded(1)], ONCE);
       await node.stop();
-      expect((await unreachable(subject.peers.create(node.url, [aForwarded(2)], false))).neverSent).toBe(true);
+      expect((await unreachable(subject.peers.create(node.url, [aForwarded(2)], ONCE))).neverSent).toBe(true);
       expect(heard).toHaveLength(1);
     });
 
     it("never sends to a node that has no URL", async () => {
-      expect((await unreachable(subject.peers.create("", [aForwarded(1)], false))).neverSent).toBe(true);
+      expect((await unreachable(subject.peers.create("", [aForwarded(1)], ONCE))).neverSent).toBe(true);
+    });
+
+    it("waits as long as it was told, and then claims nothing about what was done", async () => {
+      const { url } = await subject.startNode(() => new Promise(() => undefined));
+      const call = subject.peers.create(url, [aForwarded(1)], { repeat: false, withinMs: 30 });
+      expect((await unreachable(call)).neverSent).toBe(false);
     });
 
     it("does not claim that nothing was done where a reply is lost, and goes on", async () => {
       const node = await subject.startNode(answering);
       node.loseNextReply();
-      expect((await unreachable(subject.peers.create(node.url, [aForwarded(1)], false))).neverSent).toBe(false);
+      expect((await unreachable(subject.peers.create(node.url, [aForwarded(1)], ONCE))).neverSent).toBe(false);
       expect(heard).toHaveLength(1);
-      expect(await subject.peers.create(node.url, [aForwarded(1)], true)).toHaveLength(1);
+      expect(await subject.peers.create(node.url, [aForwarded(1)], AGAIN)).toHaveLength(1);
     });
   });
 }

@@ -1,8 +1,9 @@
+import { systemClock } from "../../src/adapters/system/clock.ts";
 import { peersContract } from "../contracts/peers.contract.ts";
 import { MemoryNetwork } from "./memory-peers.ts";
 
 peersContract("memory", async () => {
-  const network = new MemoryNetwork();
+  const network = new MemoryNetwork(systemClock);
   let nodes = 0;
   return {
     peers: network.connect(),

@@ -86,7 +86,7 @@ export class World {
   readonly clock = createManualClock();
   readonly database = new MemoryDatabase(this.clock);
   readonly chain: SimulatedChain;
-  readonly network = new MemoryNetwork();
+  readonly network = new MemoryNetwork(this.clock);
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
   private readonly options: WorldOptions;

@@ -2,10 +2,17 @@
  * The Peers port over HTTP. What matters here is to tell apart two kinds of silence: a request that certainly never
  * reached the other node's handler may be taken elsewhere; after any other silence the node may have acted.
  */
+import { BATCH_ITEMS_LIMIT } from "../../contract/batch.ts";
 import { PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peers.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type ForwardedAnswer, type ForwardedCreate, type Peers, PeerUnreachable } from "../../ports/peers.ts";
+import {
+  type ForwardedAnswer,
+  type ForwardedCreate,
+  type Peers,
+  PeerUnreachable,
+  type Telling,
+} from "../../ports/peers.ts";
 import { Pools } from "./pools.ts";
 import { decodeResults, encodeCreates, readProblem } from "./wire.ts";
 
@@ -13,13 +20,10 @@ export interface HttpPeersOptions {
   /** Asked for once, at the first use, and again where that failed. */
   readonly secret: () => Promise<string>;
   readonly clock: Clock;
-  /** From sending to the last byte of the answer. Below what a client of ours waits. */
-  readonly timeoutMs?: number;
 }
 
 type Results = readonly (ForwardedAnswer | FencepostError)[];
 
-const DEFAULT_TIMEOUT_MS = 3_000;
 const HUNG_UP = "this node has hung up";
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 /** No such route, or not for us: the handler did not run. */
@@ -34,22 +38,24 @@ export function createHttpPeers(options: HttpPeersOptions): Peers {
 }
 
 class HttpPeers implements Peers {
-  private readonly options: Required<HttpPeersOptions>;
+  private readonly options: HttpPeersOptions;
   private readonly pools = new Pools(MAX_RESPONSE_BYTES);
   private readonly underWay = new Set<AbortController>();
   private secret: string | null = null;
   private closed = false;
 
   constructor(options: HttpPeersOptions) {
-    this.options = { timeoutMs: DEFAULT_TIMEOUT_MS, ...options };
+    this.options = options;
   }
 
-  async create(url: string, creates: readonly ForwardedCreate[], repeat: boolean): Promise<Results> {
+  async create(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
     const target = targetOf(url);
-    const body = bodyOf(creates, repeat);
-    if (Buffer.byteLength(body) > PEER_BODY_LIMIT_BYTES) return creates.map(tooLarge);
+    const body = bodyOf(creates, telling.repeat);
+    if (creates.length > BATCH_ITEMS_LIMIT || Buffer.byteLength(body) > PEER_BODY_LIMIT_BYTES) {
+      return creates.length === 1 ? [tooLarge()] : this.inHalves(url, creates, telling);
+    }
     const authorization = `${PEER_SCHEME} ${await this.knowSecret()}`;
-    const { status, text } = await this.exchange(target, authorization, body);
+    const { status, text } = await this.exchange(target, { authorization, body, withinMs: telling.withinMs });
     if (status !== 200) return refusedTogether(creates, judge(target.origin, status, text));
     try {
       return decodeResults(text, creates.length);
@@ -64,6 +70,21 @@ class HttpPeers implements Peers {
     await this.pools.close();
   }
 
+  /** More than the other side takes at once. One after the other, because creates of one lane have an order. */
+  private async inHalves(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
+    const { clock } = this.options;
+    const startedMs = clock.monotonicMs();
+    const middle = Math.ceil(creates.length / 2);
+    const first = await this.create(url, creates.slice(0, middle), telling);
+    const leftMs = telling.withinMs - (clock.monotonicMs() - startedMs);
+    try {
+      return [...first, ...(await this.create(url, creates.slice(middle), { ...telling, withinMs: leftMs }))];
+    } catch (cause) {
+      if (!(cause instanceof PeerUnreachable)) throw cause;
+      throw new PeerUnreachable(`${cause.message}, after a part was answered`, false, { cause });
+    }
+  }
+
   private async knowSecret(): Promise<string> {
     try {
       this.secret ??= await this.options.secret();
@@ -73,11 +94,11 @@ class HttpPeers implements Peers {
     }
   }
 
-  private async exchange({ origin, path }: Target, authorization: string, body: string) {
+  private async exchange({ origin, path }: Target, { authorization, body, withinMs }: Letter) {
     if (this.closed) throw new PeerUnreachable(HUNG_UP, true);
     const deadline = new AbortController();
     this.underWay.add(deadline);
-    const cancelTimer = this.options.clock.after(this.options.timeoutMs, () => deadline.abort());
+    const cancelTimer = this.options.clock.after(Math.max(0, withinMs), () => deadline.abort());
     const headers = { authorization, "content-type": "application/json", accept: "application/json" };
     try {
       return await this.pools.use(origin, async (pool) => {
@@ -86,13 +107,19 @@ class HttpPeers implements Peers {
       });
     } catch (cause) {
       if (!deadline.signal.aborted) throw silence(origin, cause);
-      const why = this.closed ? HUNG_UP : `nothing within ${this.options.timeoutMs} ms`;
+      const why = this.closed ? HUNG_UP : `nothing within ${Math.round(withinMs)} ms`;
       throw new PeerUnreachable(`no answer from ${origin} (${why})`, false, { cause });
     } finally {
       cancelTimer();
       this.underWay.delete(deadline);
     }
   }
+}
+
+interface Letter {
+  readonly authorization: string;
+  readonly body: string;
+  readonly withinMs: number;
 }
 
 interface Target {
@@ -121,7 +148,7 @@ function bodyOf(creates: readonly ForwardedCreate[], repeat: boolean): string {
 
 function tooLarge(): FencepostError {
   const limitMiB = PEER_BODY_LIMIT_BYTES / 1024 / 1024;
-  return new FencepostError("PAYLOAD_TOO_LARGE", `forwarded together these are more than ${limitMiB} MiB`);
+  return new FencepostError("PAYLOAD_TOO_LARGE", `forwarded, this is more than ${limitMiB} MiB`);
 }
 
 /**

@@ -12,11 +12,12 @@ import type { Peers } from "../../ports/peers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import { Membership } from "./membership.ts";
+import { Outbox } from "./outbox.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
 export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
   readonly store: LeaseStore;
-  readonly peers: Peers;
+  readonly peers: Pick<Peers, "create">;
   readonly lease: { instanceId(): string };
   readonly lanes: () => Lanes;
   readonly signers: readonly Address[];
@@ -33,6 +34,7 @@ const MOVE_PART = 4;
 export class Cluster {
   readonly membership: Membership;
   readonly router: Router;
+  readonly outbox: Outbox;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -43,13 +45,13 @@ export class Cluster {
     this.ports = ports;
     this.signers = new Set(ports.signers);
     this.membership = new Membership(ports.store);
+    this.outbox = new Outbox(ports);
     this.router = new Router({
       ...ports,
       membership: this.membership,
       selfId: () => ports.lease.instanceId(),
       holds: (lane) => ports.lanes().holds(lane),
       canServe: (lane) => this.canServe(lane),
-      hasKey: (lane) => this.hasKey(lane),
     });
   }
 
@@ -106,7 +108,7 @@ export class Cluster {
   refusal(lane: Lane): FencepostError {
     const favourite = this.membership.favourite(lane);
     if (favourite === null || favourite.instanceId === this.ports.lease.instanceId()) {
-      return this.hasKey(lane) ? betweenOwners() : unknownSigner(lane);
+      return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
     }
     if (!isReachable(favourite)) return outOfReach();
     const detail = `the node at ${favourite.url} acts for this signer`;

@@ -6,7 +6,7 @@
  */
 import type { Address, Lane } from "../../domain/lane.ts";
 import { laneKey } from "../../domain/lane.ts";
-import { type Member, place, rank, servedLanes } from "../../domain/placement.ts";
+import { holdsKey, type Member, place, rank, servedLanes } from "../../domain/placement.ts";
 import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 
 export class Membership {
@@ -47,11 +47,20 @@ export class Membership {
     return this.placement.get(laneKey(lane)) ?? null;
   }
 
-  /** All that can serve it, favourite first. */
+  /** All that can serve it, favourite first; where nobody reaches the chain, those that at least have the key. */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);
-    if (favourite === null) return [];
+    if (favourite === null) return this.live.filter((member) => holdsKey(member, lane) && !member.draining);
     return [favourite, ...rank(lane, this.live).filter((member) => member !== favourite)];
+  }
+
+  /** Somebody who is live holds the key, even where nobody can use it right now. */
+  isKnown(lane: Lane): boolean {
+    return this.live.some((member) => holdsKey(member, lane));
+  }
+
+  servesChain(chainId: number): boolean {
+    return this.live.some((member) => member.chains.has(chainId));
   }
 
   find(url: string): Member | null {

@@ -1,25 +1,25 @@
 /**
- * Takes creates of one lane to whoever owns it. The guess costs nothing: this node where it holds the lane, else the
+ * Takes errands of one lane to whoever owns it. The guess costs nothing: this node where it holds the lane, else the
  * owner it last heard of, else the member that placement favours. A wrong guess is answered with the owner's name and
  * costs one more stop; a node that was forwarded to never forwards again. While a lane changes hands nobody leads it for
  * some milliseconds: the errand then waits and starts over, for as long as its patience lasts.
  *
- * Reads: membership. Writes: nothing. Invariants: I10 (any node may be asked), I5 (the id is given here, so a create whose
- * answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat finds it.
+ * Reads: membership. Writes: nothing. Invariants: I10 (any node may be asked), I5 (a create has its id from here, so one
+ * whose answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat
+ * finds it.
  */
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { FencepostError } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable, type Member } from "../../domain/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type ForwardedCreate, type Peers, PeerUnreachable } from "../../ports/peers.ts";
+import { PeerUnreachable } from "../../ports/peers.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Created } from "../api.ts";
+import { BetweenOwners } from "../lane/between-owners.ts";
+import type { Errand, Fate } from "./errand.ts";
+import { Journey, nobodyActs } from "./journey.ts";
 import type { Membership } from "./membership.ts";
 
-export type Fate = Created | FencepostError;
-
 export interface RoutePorts {
-  readonly peers: Pick<Peers, "create">;
   readonly membership: Membership;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
@@ -28,20 +28,12 @@ export interface RoutePorts {
   readonly holds: (lane: Lane) => boolean;
   /** True where this node may acquire the lane itself. */
   readonly canServe: (lane: Lane) => boolean;
-  /** True where the signer is known here, even while this node takes no lane. */
-  readonly hasKey: (lane: Lane) => boolean;
 }
 
-/** Creates of one lane, and how this node would do them itself. */
-export interface Errand {
-  readonly lane: Lane;
-  readonly creates: readonly ForwardedCreate[];
-  readonly locally: (which: readonly number[], repeat: boolean) => Promise<readonly Fate[]>;
-}
-
-/** Below what a client waits for; a lane changes hands in a fraction of it. */
+/** Below what a client waits for, every asking and waiting included; a lane changes hands in a fraction of it. */
 const PATIENCE_MS = 4_000;
-const START_OVER_MS = 25;
+/** How long an errand waits before it starts over: soon at first, then less often. */
+const START_OVER_MS = { first: 25, most: 100 };
 
 export class Router {
   private readonly ports: RoutePorts;
@@ -52,23 +44,25 @@ export class Router {
     this.ports = ports;
   }
 
-  async run(errand: Errand): Promise<readonly Fate[]> {
+  async run<T>(errand: Errand<T>): Promise<readonly Fate<T>[]> {
     const { clock } = this.ports;
-    const deadlineMs = clock.monotonicMs() + PATIENCE_MS;
-    const journey = new Journey(errand, this.firstStop(errand.lane));
-    if (journey.stop === null) return errand.creates.map(() => this.nobody(errand.lane));
-    while (journey.open.length > 0 && clock.monotonicMs() < deadlineMs) {
+    const { lane } = errand;
+    const journey = new Journey(errand, this.firstStop(lane), clock.monotonicMs() + PATIENCE_MS);
+    if (journey.stop === null) return Array.from({ length: errand.items }, () => this.nobody(lane));
+    let pauseMs = START_OVER_MS.first;
+    while (journey.goesOn(clock.monotonicMs())) {
       if (journey.stop !== null) {
         await this.visit(journey, journey.stop);
-      } else if (this.isOutOfReach(errand.lane)) {
+      } else if (this.isOutOfReach(lane) || (journey.isWaitingForItself() && !this.hasOthers())) {
         break;
       } else {
-        await clock.sleep(START_OVER_MS);
-        journey.startOver(this.firstStop(errand.lane));
+        await clock.sleep(pauseMs);
+        pauseMs = Math.min(2 * pauseMs, START_OVER_MS.most);
+        journey.startOver(this.firstStop(lane));
       }
     }
     this.report(journey);
-    return journey.conclude(this.isOutOfReach(errand.lane));
+    return journey.conclude(this.isOutOfReach(lane) ? outOfReach : nobodyActs);
   }
 
   private firstStop(lane: Lane): string | null {
@@ -76,8 +70,8 @@ export class Router {
     if (holds(lane)) return selfUrl;
     const known = this.owners.get(laneKey(lane));
     if (known !== undefined && membership.find(known) !== null) return known;
-    const favourite = membership.favourite(lane);
-    const guess = favourite === null ? null : this.stopAt(favourite);
+    const [favourite] = membership.candidates(lane);
+    const guess = favourite === undefined ? null : this.stopAt(favourite);
     return guess ?? (canServe(lane) ? selfUrl : null);
   }
 
@@ -93,12 +87,17 @@ export class Router {
     return favourite !== null && this.stopAt(favourite) === null;
   }
 
-  private nobody(lane: Lane): FencepostError {
-    if (this.isOutOfReach(lane)) return outOfReach();
-    return this.ports.hasKey(lane) ? betweenOwners() : unknownSigner(lane);
+  private hasOthers(): boolean {
+    const { membership, selfId } = this.ports;
+    return membership.members.some((member) => member.instanceId !== selfId() && isReachable(member));
   }
 
-  private async visit(journey: Journey, stop: string): Promise<void> {
+  private nobody(lane: Lane): FencepostError {
+    if (this.isOutOfReach(lane)) return outOfReach();
+    return this.ports.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
+  }
+
+  private async visit<T>(journey: Journey<T>, stop: string): Promise<void> {
     journey.stops++;
     const { errand, open, repeated } = journey;
     if (stop === this.ports.selfUrl) {
@@ -106,24 +105,25 @@ export class Router {
       return;
     }
     try {
-      const creates = open.map((index) => errand.creates[index] as ForwardedCreate);
-      this.settle(journey, await this.ports.peers.create(stop, creates, repeated));
+      const telling = { repeat: repeated, withinMs: journey.withinMs(this.ports.clock.monotonicMs()) };
+      this.settle(journey, await errand.remotely(stop, open, telling));
     } catch (error) {
       if (!(error instanceof PeerUnreachable)) throw error;
       this.owners.delete(laneKey(errand.lane));
-      journey.unanswered(error, () => this.otherStop(journey));
+      const isLive = this.ports.membership.find(stop) !== null;
+      journey.unanswered(error, { isLive, other: () => this.otherStop(journey) });
     }
   }
 
   /** Somebody who can serve the lane and was not asked yet. */
-  private otherStop({ errand, visited }: Journey): string | null {
+  private otherStop<T>({ errand, visited }: Journey<T>): string | null {
     const { membership, canServe, selfUrl } = this.ports;
     const others = membership.candidates(errand.lane).flatMap((member) => this.stopAt(member) ?? []);
     const all = canServe(errand.lane) ? [...others, selfUrl] : others;
     return all.find((url) => !visited.has(url)) ?? null;
   }
 
-  private settle(journey: Journey, fates: readonly Fate[]): void {
+  private settle<T>(journey: Journey<T>, fates: readonly Fate<T>[]): void {
     const key = laneKey(journey.errand.lane);
     const stop = journey.stop as string;
     const owner = journey.note(fates);
@@ -135,7 +135,7 @@ export class Router {
     journey.goTo(owner ?? this.otherStop(journey));
   }
 
-  private report(journey: Journey): void {
+  private report<T>(journey: Journey<T>): void {
     const { stops, open, errand } = journey;
     if (stops === 1 && journey.stop === this.ports.selfUrl) return;
     const result = open.length > 0 ? "failed" : stops === 1 ? "hit" : "miss";
@@ -143,82 +143,9 @@ export class Router {
   }
 }
 
-/** One errand under way: where it goes next, and what is still open. */
-class Journey {
-  readonly errand: Errand;
-  private readonly fates: (Fate | undefined)[];
-  readonly visited = new Set<string>();
-  open: readonly number[];
-  stop: string | null;
-  stops = 0;
-  /** A node may have acted without our hearing of it: whoever is asked next must look for the ids first. */
-  repeated = false;
-
-  constructor(errand: Errand, stop: string | null) {
-    this.errand = errand;
-    this.fates = new Array<Fate | undefined>(errand.creates.length);
-    this.open = errand.creates.map((_, index) => index);
-    this.stop = stop;
-  }
-
-  /** Keeps fates; what was refused because another node leads stays open. Returns that node, where it was named. */
-  note(fates: readonly Fate[]): string | null {
-    let owner: string | null = null;
-    this.visited.add(this.stop as string);
-    this.open = this.open.filter((index, at) => {
-      const fate = fates[at] as Fate;
-      this.fates[index] = fate;
-      if (!(fate instanceof FencepostError && fate.code === "NOT_LEADER")) return false;
-      owner = fate.extras.ownerUrl || owner;
-      return true;
-    });
-    return owner;
-  }
-
-  /** Null where that node was asked already: then there is nothing left but to wait. */
-  goTo(stop: string | null): void {
-    this.stop = stop !== null && this.visited.has(stop) ? null : stop;
-  }
-
-  startOver(stop: string | null): void {
-    this.visited.clear();
-    this.stop = stop;
-  }
-
-  /** Silence from a node that may have acted: it is asked once more before anybody else, because the answer is there. */
-  unanswered(error: PeerUnreachable, other: () => string | null): void {
-    const again = !error.neverSent && !this.repeated;
-    this.repeated ||= !error.neverSent;
-    if (again) return;
-    this.visited.add(this.stop as string);
-    this.stop = other();
-  }
-
-  conclude(isOutOfReach: boolean): readonly Fate[] {
-    const open = new Set(this.open);
-    return this.errand.creates.map(({ txId }, index) => {
-      const fate = this.fates[index] as Fate;
-      return open.has(index) || this.isInDoubt(fate) ? this.unresolved(txId, isOutOfReach) : fate;
-    });
-  }
-
-  /** A node that accepted nothing speaks for itself: not for the one that was asked before and did not answer. */
-  private isInDoubt(fate: Fate): boolean {
-    return this.repeated && fate instanceof FencepostError && fate.code === "UNAVAILABLE";
-  }
-
-  private unresolved(txId: string, isOutOfReach: boolean): FencepostError {
-    if (!this.repeated && isOutOfReach) return outOfReach();
-    if (!this.repeated) return unavailable("no node can act for this signer right now; nothing was accepted");
-    const detail =
-      "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
-    return new FencepostError("UNAVAILABLE", detail, { txId, outcome: "unknown", retryAfterSeconds: 1 });
-  }
-}
-
 /** The signer is known, and right now nobody may act for it: the node that could is leaving, or takes it up in a moment. */
 export function betweenOwners(): FencepostError {
-  return unavailable("this signer is between two owners; nothing was accepted");
+  return new BetweenOwners("this signer is between two owners");
 }
 
 export function unknownSigner(lane: Lane): FencepostError {

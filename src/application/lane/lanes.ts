@@ -7,10 +7,11 @@ import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../.
 import type { Clock } from "../../ports/clock.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import { type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
-import type { Acquisition, LeaseStore } from "../../ports/lease-store.ts";
+import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { BetweenOwners } from "./between-owners.ts";
 import { OwnedLane } from "./owned-lane.ts";
 
 export interface LanesPorts {
@@ -37,6 +38,7 @@ type Held = Extract<Acquisition, { fence: Fence }>;
 const RESUME_AT_ONCE = 8;
 const BUSY_TRIES = 5;
 const BUSY_PAUSE_MS = 50;
+const STARTING_OVER = "this node was taken for dead and starts over";
 
 export class Lanes {
   private readonly ports: LanesPorts;
@@ -77,9 +79,9 @@ export class Lanes {
     const key = laneKey(lane);
     const owned = this.held.get(key);
     if (owned !== undefined && this.ports.lease.mayAct()) return owned;
-    if (this.closedBecause !== null) throw unavailable(this.closedBecause);
+    if (this.closedBecause !== null) throw new BetweenOwners(this.closedBecause);
     if (this.leaving.has(key) || !this.serves(lane)) throw this.ports.placement.refusal(lane);
-    if (!this.ports.lease.mayAct()) throw unavailable("this node's lease is not renewed; nothing was accepted");
+    if (!this.ports.lease.mayAct()) throw new BetweenOwners("this node's lease is not renewed");
     return this.acquire(lane, () => this.ports.store.acquireLane(lane, this.ports.lease.instanceId));
   }
 
@@ -204,6 +206,7 @@ export class Lanes {
       return await this.load(acquisition);
     } catch (error) {
       if (error instanceof FencepostError) throw error;
+      if (error instanceof InstanceOver) throw new BetweenOwners(STARTING_OVER);
       throw unavailable("the database does not answer; nothing was accepted", error);
     }
   }
@@ -223,8 +226,12 @@ export class Lanes {
   private async load({ fence }: Held): Promise<OwnedLane> {
     const snapshot = await this.patiently(() => this.ports.store.loadLane(fence));
     if (snapshot === null) throw notLeader(null);
-    if (this.closedBecause !== null) throw unavailable(this.closedBecause);
-    if (fence.instanceId !== this.ports.lease.instanceId) throw unavailable("the instance ended meanwhile");
+    if (this.closedBecause !== null) {
+      // Ours by now in the database, and never to be worked on: nobody should have to wait for the lease.
+      await this.ports.store.releaseLane(fence).catch(() => false);
+      throw new BetweenOwners(this.closedBecause);
+    }
+    if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ChainContext;
     const lane = new OwnedLane(fence, snapshot, context.hashes);
     this.held.set(lane.key, lane);

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createHttpPeers, type HttpPeersOptions } from "../../../src/adapters/peers/http-peers.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
-import type { Peers } from "../../../src/ports/peers.ts";
-import { aForwarded, anAnswer, type Receive, unreachable } from "../../contracts/peers.contract.ts";
+import type { ForwardedAnswer, Peers } from "../../../src/ports/peers.ts";
+import { aForwarded, anAnswer, ONCE, type Receive, unreachable } from "../../contracts/peers.contract.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { type FaultyPeer, startFaultyPeer } from "../../support/faulty-peer.ts";
 import { CLUSTER_SECRET, startPeerServer } from "../../support/peer-server.ts";
@@ -35,7 +35,7 @@ afterEach(async () => {
 /** What `create` makes of one answer to one create. */
 async function answering(status: number, body: unknown, headers: Record<string, string> = {}) {
   peer.behave({ kind: "answer", status, body, headers });
-  return connect().create(peer.url, ONE, false);
+  return connect().create(peer.url, ONE, ONCE);
 }
 
 describe("what is sent", () => {
@@ -62,14 +62,14 @@ describe("what is sent", () => {
     ["/?x=1#y", "/internal/v1/creates"],
   ])("goes below the advertised URL: %s", async (suffix, path) => {
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
-    await connect().create(`${peer.url}${suffix}`, ONE, false);
+    await connect().create(`${peer.url}${suffix}`, ONE, ONCE);
     expect(peer.requests.map(({ url }) => url)).toEqual([path]);
   });
 
   it("goes over connections that are kept", async () => {
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
     const peers = connect();
-    for (let n = 0; n < 20; n++) await peers.create(peer.url, ONE, false);
+    for (let n = 0; n < 20; n++) await peers.create(peer.url, ONE, ONCE);
     // Two, because the first may be about to be free when the second request comes.
     expect(peer.connections()).toBeLessThanOrEqual(2);
   });
@@ -77,24 +77,54 @@ describe("what is sent", () => {
   it("is nothing where it cannot be JSON", async () => {
     const circle: Record<string, unknown> = {};
     circle.itself = circle;
-    expect((await unreachable(connect().create(peer.url, [aForwarded(1, circle)], false))).neverSent).toBe(true);
+    expect((await unreachable(connect().create(peer.url, [aForwarded(1, circle)], ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
   });
 
-  it("is nothing where it is more than the other side takes: every create is told so", async () => {
-    const big = [aForwarded(1, { metadata: "x".repeat(16 * 1024 * 1024) }), aForwarded(2)];
-    const fates = await connect().create(peer.url, big, false);
-    expect(fates.map((fate) => fate instanceof FencepostError && fate.code)).toEqual([
+  it("is all but the one create that is more than the other side takes", async () => {
+    const heard: string[] = [];
+    const node = await startPeerServer(async (creates) => {
+      heard.push(...creates.map(({ txId }) => txId));
+      return creates.map((each) => anAnswer(each));
+    });
+    closers.push(() => node.stop());
+    const big = [aForwarded(1), aForwarded(2, { metadata: "x".repeat(16 * 1024 * 1024) }), aForwarded(3)];
+    const fates = await connect().create(node.url, big, ONCE);
+    expect(fates.map((fate) => (fate instanceof FencepostError ? fate.code : fate.txId))).toEqual([
+      aForwarded(1).txId,
       "PAYLOAD_TOO_LARGE",
-      "PAYLOAD_TOO_LARGE",
+      aForwarded(3).txId,
     ]);
-    expect(peer.requests).toEqual([]);
+    expect(heard).toEqual([aForwarded(1).txId, aForwarded(3).txId]);
+  });
+
+  it("goes in parts, in order, where there are more than one request may hold", async () => {
+    const heard: string[][] = [];
+    const node = await startPeerServer(async (creates) => {
+      heard.push(creates.map(({ txId }) => txId));
+      return creates.map((each) => anAnswer(each));
+    });
+    closers.push(() => node.stop());
+    const many = Array.from({ length: 2_500 }, (_, n) => aForwarded(n));
+    const fates = await connect().create(node.url, many, ONCE);
+    expect(fates.map((fate) => (fate as ForwardedAnswer).txId)).toEqual(many.map(({ txId }) => txId));
+    expect(heard.flat()).toEqual(many.map(({ txId }) => txId));
+    expect(Math.max(...heard.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
+  });
+
+  it("may have been acted on where a later part finds nobody any more", async () => {
+    const node = await startPeerServer(async (creates) => {
+      queueMicrotask(() => void node.stop());
+      return creates.map((each) => anAnswer(each));
+    });
+    const many = Array.from({ length: 1_001 }, (_, n) => aForwarded(n));
+    expect((await unreachable(connect().create(node.url, many, ONCE))).neverSent).toBe(false);
   });
 
   it.each([["embedded:"], ["node-a:3000"], ["ftp://node-a"], ["//node-a"]])(
     "is nothing where the URL is %s",
     async (url) => {
-      expect((await unreachable(connect().create(url, ONE, false))).neverSent).toBe(true);
+      expect((await unreachable(connect().create(url, ONE, ONCE))).neverSent).toBe(true);
     },
   );
 });
@@ -104,7 +134,7 @@ describe("the secret", () => {
     const secret = vi.fn(async () => CLUSTER_SECRET);
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
     const peers = connect({ secret });
-    for (let n = 0; n < 3; n++) await peers.create(peer.url, ONE, false);
+    for (let n = 0; n < 3; n++) await peers.create(peer.url, ONE, ONCE);
     expect(secret).toHaveBeenCalledTimes(1);
   });
 
@@ -113,9 +143,9 @@ describe("the secret", () => {
     secret.mockResolvedValue(CLUSTER_SECRET);
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
     const peers = connect({ secret });
-    expect((await unreachable(peers.create(peer.url, ONE, false))).neverSent).toBe(true);
+    expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
-    expect(await peers.create(peer.url, ONE, false)).toHaveLength(1);
+    expect(await peers.create(peer.url, ONE, ONCE)).toHaveLength(1);
   });
 
   it("that is wrong is refused by the other node before it has read anything", async () => {
@@ -123,13 +153,13 @@ describe("the secret", () => {
     const node = await startPeerServer(receive);
     closers.push(() => node.stop());
     const peers = connect({ secret: async () => "s".repeat(96) });
-    expect((await unreachable(peers.create(node.url, ONE, false))).neverSent).toBe(true);
+    expect((await unreachable(peers.create(node.url, ONE, ONCE))).neverSent).toBe(true);
     expect(receive).not.toHaveBeenCalled();
   });
 
   it("is in no error", async () => {
     peer.behave({ kind: "reset" });
-    const error = await unreachable(connect().create(peer.url, ONE, false));
+    const error = await unreachable(connect().create(peer.url, ONE, ONCE));
     expect(`${error.message} ${error.stack} ${JSON.stringify(error)}`).not.toContain(CLUSTER_SECRET);
   });
 });
@@ -150,18 +180,18 @@ describe("an answer that certainly did nothing", () => {
     [413, "PAYLOAD_TOO_LARGE"],
   ])("%i %s is every create's answer", async (status, code) => {
     peer.behave({ kind: "answer", status, body: problem(code, { path: "creates.0.txId" }) });
-    const fates = await connect().create(peer.url, TWO, false);
+    const fates = await connect().create(peer.url, TWO, ONCE);
     expect(fates.map((fate) => fate instanceof FencepostError && fate.code)).toEqual([code, code]);
     expect((fates[0] as FencepostError).extras).toEqual({ path: "creates.0.txId" });
   });
 
   it("a refused connection", async () => {
     await peer.close();
-    expect((await unreachable(connect().create(peer.url, ONE, false))).neverSent).toBe(true);
+    expect((await unreachable(connect().create(peer.url, ONE, ONCE))).neverSent).toBe(true);
   });
 
   it("a name that nobody has", async () => {
-    expect((await unreachable(connect().create("http://nobody.invalid:3000", ONE, false))).neverSent).toBe(true);
+    expect((await unreachable(connect().create("http://nobody.invalid:3000", ONE, ONCE))).neverSent).toBe(true);
   });
 
   it("a connection that does not come about in time", async () => {
@@ -171,7 +201,7 @@ describe("an answer that certainly did nothing", () => {
     closers.unshift(async () => void silent.close());
     const { port } = silent.address() as AddressInfo;
     // Nobody ever says hello, so TLS is never there to write a request into.
-    const call = connect({ clock: systemClock }).create(`https://127.0.0.1:${port}`, ONE, false);
+    const call = connect({ clock: systemClock }).create(`https://127.0.0.1:${port}`, ONE, ONCE);
     expect((await unreachable(call)).neverSent).toBe(true);
   });
 });
@@ -221,30 +251,30 @@ describe("an answer after which anything may have happened", () => {
 
   it.each([["reset"], ["truncate"]] as const)("a connection that breaks: %s", async (kind) => {
     peer.behave({ kind });
-    expect((await unreachable(connect().create(peer.url, ONE, false))).neverSent).toBe(false);
+    expect((await unreachable(connect().create(peer.url, ONE, ONCE))).neverSent).toBe(false);
   });
 
-  it("silence, after three seconds and not before", async () => {
+  it("silence, after the time that was given and not before", async () => {
     const clock = createManualClock();
     const arrived = peer.nextRequest();
-    const call = connect({ clock }).create(peer.url, ONE, false);
+    const call = connect({ clock }).create(peer.url, ONE, { repeat: false, withinMs: 1_700 });
     const settled = vi.fn();
     call.then(settled, settled);
     await arrived;
-    await clock.advance(2_999);
+    await clock.advance(1_699);
     expect(settled).not.toHaveBeenCalled();
     await clock.advance(1);
-    expect(await unreachable(call)).toMatchObject({ neverSent: false, message: expect.stringContaining("3000 ms") });
+    expect(await unreachable(call)).toMatchObject({ neverSent: false, message: expect.stringContaining("1700 ms") });
   });
 
   it("hanging up ourselves; after that nothing leaves any more", async () => {
     const peers = connect();
     const arrived = peer.nextRequest();
-    const call = unreachable(peers.create(peer.url, ONE, false));
+    const call = unreachable(peers.create(peer.url, ONE, ONCE));
     await arrived;
     await peers.close();
     expect((await call).neverSent).toBe(false);
-    expect((await unreachable(peers.create(peer.url, ONE, false))).neverSent).toBe(true);
+    expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toHaveLength(1);
   });
 });

@@ -20,7 +20,9 @@ import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
 import type { Created, CreateRequest } from "../../api.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
+import { BetweenOwners } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import { type NormalisePorts, normalise } from "./normalise.ts";
@@ -36,6 +38,7 @@ export interface CreatePorts extends AllocatePorts {
   readonly admission: Admission;
   /** Takes creates to the lane's owner; null: what this node cannot do itself is refused with the owner's name. */
   readonly router: Pick<Router, "run"> | null;
+  readonly outbox: Pick<Outbox, "send">;
 }
 
 /** Bounded queues: how many creates may be under way on one lane, and on the node. */
@@ -94,20 +97,31 @@ export async function createForwarded(
     else push(groups, laneKey(intent.lane), { index, intent });
   });
   await Promise.all([...groups.values()].map((items) => createOnLane(ports, { items, fates, repeat })));
-  return fates;
+  return fates.map((fate) => (fate instanceof BetweenOwners ? fate.toPeer() : fate));
 }
 
 async function routeOrCreate(ports: CreatePorts, items: readonly Heard[], fates: Fate[]): Promise<void> {
   if (ports.router === null) return createOnLane(ports, { items, fates });
-  const routed = await ports.router.run({
-    lane: (items[0] as Heard).intent.lane,
-    creates: items.map(({ intent, request }) => ({ txId: intent.txId, request: { ...request } })),
+  const heard = (at: number): Heard => items[at] as Heard;
+  const routed = await ports.router.run<Created>({
+    lane: heard(0).intent.lane,
+    items: items.length,
+    repeatable: true,
     locally: async (which, repeat) => {
       const local = new Array<Fate>(which.length);
-      const chosen = which.map((at, index) => ({ index, intent: (items[at] as Heard).intent }));
+      const chosen = which.map((at, index) => ({ index, intent: heard(at).intent }));
       await createOnLane(ports, { items: chosen, fates: local, repeat });
       return local;
     },
+    remotely: (url, which, telling) => {
+      const creates = which.map((at) => {
+        const { intent, request } = heard(at);
+        // What is the only chain here may be one of several there.
+        return { txId: intent.txId, request: { ...request, chainId: intent.lane.chainId } };
+      });
+      return ports.outbox.send(url, creates, telling);
+    },
+    unknown: (at) => unanswered(heard(at).intent),
   });
   items.forEach(({ index }, at) => {
     fates[index] = routed[at] as Fate;
@@ -279,6 +293,12 @@ function failure(error: unknown, intent: Intent): FencepostError {
     );
   }
   return unavailable("the database does not answer; nothing was accepted", error);
+}
+
+/** The owner may have created it: whoever asks for the transaction, or repeats the request id, finds it. */
+function unanswered({ txId }: Intent): FencepostError {
+  const detail = "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
+  return new FencepostError("UNAVAILABLE", detail, { txId, outcome: "unknown", retryAfterSeconds: 1 });
 }
 
 function attempt<T>(work: () => T): T | FencepostError {

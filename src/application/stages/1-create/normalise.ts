@@ -18,6 +18,8 @@ export interface NormalisePorts {
   readonly entropy: Entropy;
   /** Configured chains; the only one is the default. */
   readonly chainIds: readonly number[];
+  /** Another live node reaches this chain: not ours, but not unknown either. */
+  readonly isServedElsewhere?: (chainId: number) => boolean;
 }
 
 const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
@@ -31,7 +33,7 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, txId = 
   const requestId = parseRequestId(body.requestId);
   const payload = normalisePayload(ports.codec, body.payload);
   const metadata = parseMetadata(body.metadata);
-  const chainId = parseChainId(ports.chainIds, body.chainId);
+  const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   return {
     txId,
     lane: { chainId, signer },
@@ -52,7 +54,11 @@ export function parseSigner(codec: Codec, value: unknown, path: string): Address
   }
 }
 
-export function parseChainId(chainIds: readonly number[], value: unknown): number {
+export function parseChainId(
+  chainIds: readonly number[],
+  value: unknown,
+  isServedElsewhere: (chainId: number) => boolean = () => false,
+): number {
   if (value === undefined) {
     const [only, ...others] = chainIds;
     if (only === undefined || others.length > 0)
@@ -64,7 +70,7 @@ export function parseChainId(chainIds: readonly number[], value: unknown): numbe
   if (typeof chainId !== "number" || !Number.isSafeInteger(chainId) || chainId < 1) {
     throw invalid("chainId", "must be a positive integer");
   }
-  if (!chainIds.includes(chainId)) {
+  if (!chainIds.includes(chainId) && !isServedElsewhere(chainId)) {
     throw new FencepostError(
       "UNKNOWN_CHAIN",
       `chain ${chainId} is not configured here (configured: ${chainIds.join(", ")})`,

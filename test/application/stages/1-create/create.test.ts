@@ -33,6 +33,7 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     requestIds: new RequestIds(stage.ports.store),
     lanes: { own },
     router: null,
+    outbox: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
   };
   return Object.assign(made, { createPorts });

@@ -138,6 +138,12 @@ describe("a chain id", () => {
     expect(() => intentOf(request(), [])).toThrow("chainId");
   });
 
+  it("of a chain that only another node serves is taken, and goes there", () => {
+    const elsewhere = (chainId: number) => chainId === 7;
+    expect(parseChainId([1, 5], 7, elsewhere)).toBe(7);
+    expect(() => parseChainId([1, 5], 8, elsewhere)).toThrow(expect.objectContaining({ code: "UNKNOWN_CHAIN" }));
+  });
+
   it("of a chain that is not configured is another mistake, and names those that are", () => {
     const failure = (): Intent => intentOf(request({ chainId: 7 }), [1, 5]);
     expect(failure).toThrow("configured: 1, 5");

@@ -1,0 +1,101 @@
+import { FencepostError, unavailable } from "../../domain/errors.ts";
+import type { PeerUnreachable } from "../../ports/peers.ts";
+import { BetweenOwners } from "../lane/between-owners.ts";
+import type { Errand, Fate } from "./errand.ts";
+
+/** One errand under way: where it goes next, and what is still open. */
+export class Journey<T> {
+  readonly errand: Errand<T>;
+  readonly visited = new Set<string>();
+  open: readonly number[];
+  stop: string | null;
+  stops = 0;
+  /** A node may have acted without our hearing of it: whoever is asked next must look for it first. */
+  repeated = false;
+  /** Nothing more may be tried. */
+  over = false;
+  private readonly fates: (Fate<T> | undefined)[];
+  private readonly deadlineMs: number;
+
+  constructor(errand: Errand<T>, stop: string | null, deadlineMs: number) {
+    this.errand = errand;
+    this.fates = Array.from({ length: errand.items }, () => undefined);
+    this.open = Array.from({ length: errand.items }, (_, index) => index);
+    this.stop = stop;
+    this.deadlineMs = deadlineMs;
+  }
+
+  goesOn(nowMs: number): boolean {
+    return this.open.length > 0 && !this.over && nowMs < this.deadlineMs;
+  }
+
+  /** What one asking may take. Half of what is left, so that after silence there is as much again for the repeat. */
+  withinMs(nowMs: number): number {
+    const leftMs = this.deadlineMs - nowMs;
+    return this.repeated ? leftMs : leftMs / 2;
+  }
+
+  /** Keeps fates; what was refused because another node leads stays open. Returns that node, where it was named. */
+  note(fates: readonly Fate<T>[]): string | null {
+    let owner: string | null = null;
+    this.visited.add(this.stop as string);
+    this.open = this.open.filter((index, at) => {
+      const fate = fates[at] as Fate<T>;
+      this.fates[index] = fate;
+      if (!isElsewhere(fate)) return false;
+      owner = fate.extras.ownerUrl || owner;
+      return true;
+    });
+    return owner;
+  }
+
+  /** Null where that node was asked already: then there is nothing left but to wait. */
+  goTo(stop: string | null): void {
+    this.stop = stop !== null && this.visited.has(stop) ? null : stop;
+  }
+
+  startOver(stop: string | null): void {
+    this.visited.clear();
+    this.stop = stop;
+  }
+
+  /**
+   * Silence. A node that may have acted and is live is asked once more before anybody else, because the answer is there;
+   * one that was never reached is passed over.
+   */
+  unanswered({ neverSent }: PeerUnreachable, next: { readonly isLive: boolean; readonly other: () => string | null }) {
+    const again = !neverSent && !this.repeated && next.isLive;
+    this.repeated ||= !neverSent;
+    this.over = !neverSent && !this.errand.repeatable;
+    if (again) return;
+    this.visited.add(this.stop as string);
+    this.stop = next.other();
+  }
+
+  /** This node itself is between owners: where there is no other, waiting leads nowhere. */
+  isWaitingForItself(): boolean {
+    return this.open.some((index) => this.fates[index] instanceof BetweenOwners);
+  }
+
+  /** A node that accepted nothing speaks for itself: not for the one that was asked before and did not answer. */
+  private isInDoubt(fate: unknown): boolean {
+    return this.repeated && fate instanceof FencepostError && fate.code === "UNAVAILABLE";
+  }
+
+  conclude(nobodyActs: () => FencepostError): readonly Fate<T>[] {
+    const open = new Set(this.open);
+    return this.fates.map((fate, index) => {
+      if (!open.has(index) && !this.isInDoubt(fate)) return fate as Fate<T>;
+      if (this.repeated) return this.errand.unknown(index);
+      return fate instanceof BetweenOwners ? fate : nobodyActs();
+    });
+  }
+}
+
+function isElsewhere(fate: unknown): fate is FencepostError {
+  return fate instanceof BetweenOwners || (fate instanceof FencepostError && fate.code === "NOT_LEADER");
+}
+
+export function nobodyActs(): FencepostError {
+  return unavailable("no node can act for this signer right now; nothing was accepted");
+}

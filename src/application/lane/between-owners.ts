@@ -1,0 +1,16 @@
+import { FencepostError } from "../../domain/errors.ts";
+
+/**
+ * Nobody may act for the lane through this node right now, nothing was accepted, and that is a matter of moments: it is
+ * leaving, or its lease has lapsed. A caller hears 503; the router asks elsewhere, or once more, before it comes to that.
+ */
+export class BetweenOwners extends FencepostError {
+  constructor(detail: string) {
+    super("UNAVAILABLE", `${detail}; nothing was accepted`, { retryAfterSeconds: 1 });
+  }
+
+  /** As another node is told: it knows by the code that it may ask elsewhere. */
+  toPeer(): FencepostError {
+    return new FencepostError("NOT_LEADER", this.message, { ownerUrl: null, retryAfterSeconds: 1 });
+  }
+}
