@@ -23,6 +23,9 @@ const it = base.extend<{ readonly postgres: OwnPostgres; readonly database: Data
   },
 });
 
+/** SPEC section 15: after a server that was restarted is back. */
+const ACCEPTING_WITHIN_MS = 2_000;
+
 const post = (url: string, body: unknown) =>
   fetch(`${url}/api/v1/tx`, {
     method: "POST",
@@ -54,7 +57,7 @@ describe("a database that is down", () => {
       const answer = await post(url, pricedTransfer(1));
       return answer.status === 202 || answer.status === 200 ? answer : null;
     }, "creates are accepted again");
-    expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(5_000);
+    expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(ACCEPTING_WITHIN_MS);
     expect(await accepted.json()).toMatchObject({ nonce: 1 });
     await untilSettled(database, 2);
     await audit({ database, rpcUrl: simulated.url });
@@ -104,7 +107,7 @@ describe("a database that crashes under load", () => {
       const backMs = systemClock.monotonicMs();
       const answered = load.accepted.length;
       await waitUntil(() => load.accepted.length > answered, "accepting again");
-      expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(5_000);
+      expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(ACCEPTING_WITHIN_MS);
     }
     await load.stop();
     const codes = new Set(caller.refusals.map(({ status, code }) => `${status} ${code}`));
