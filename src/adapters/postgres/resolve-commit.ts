@@ -9,14 +9,16 @@ import { readCommitMarker } from "./statements/read-commit-marker.ts";
 import { type CommitUnanswered, open } from "./write-transaction.ts";
 
 const PAUSE_MS = 50;
+const NOT_COMMITTED = "the connection ended before COMMIT";
 
-/** Returns where it was committed; throws `StoreUnavailable` where it was not, `OutcomeUnknown` where nobody can say. */
+/** Returns where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where nobody can say. */
 export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnanswered): Promise<void> {
   const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
   for (;;) {
     const committed = await lookUp(runtime, failure).catch(passUnknown);
     if (committed === true) return;
-    if (committed === false) throw new StoreUnavailable("the connection ended before COMMIT", { cause: failure });
+    // It answers, and nothing was kept: the same again may well succeed.
+    if (committed === false) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
     if (runtime.clock.monotonicMs() >= deadlineMs) throw new OutcomeUnknown(failure.message, { cause: failure });
     await runtime.clock.sleep(PAUSE_MS);
   }

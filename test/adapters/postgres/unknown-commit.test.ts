@@ -52,11 +52,13 @@ describe("a commit without an answer", () => {
     expect(await direct.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
   });
 
-  it("was not carried out: unavailable, nothing consumed, and the same again succeeds", async () => {
+  it("was not carried out: unavailable, worth another try, nothing consumed, and the same again succeeds", async () => {
     const intent = anIntent(fence.lane, { requestId: "lost" });
     const hit = proxy.atNextCommit("cut-before");
-    await expect(allocate(store, fence, [intent])).rejects.toBeInstanceOf(StoreUnavailable);
+    const failure = await allocate(store, fence, [intent]).catch((error: unknown) => error);
     await hit;
+    expect(failure).toBeInstanceOf(StoreUnavailable);
+    expect(failure).toMatchObject({ busy: true });
     expect(await direct.transaction(intent.txId)).toBeNull();
     expect(await direct.loadLane(fence)).toMatchObject({ cursor: null });
     expect(await allocate(store, fence, [intent])).toMatchObject([{ fate: "created", nonce: 0 }]);
