@@ -29,7 +29,7 @@ export interface NodeOptions {
   readonly strike?: Stroke;
 }
 
-/** Node id by signer, of what the database calls owned by somebody alive. */
+/** Node id by signer, of what somebody owns whose lease has not run out. */
 export type Owners = ReadonlyMap<string, string>;
 
 const KEYS: readonly Hex[] = Array.from(
@@ -104,7 +104,8 @@ export class Cluster {
   async owners(): Promise<Owners> {
     const rows = await this.database.query<{ signer: string; node_id: string }>(
       `SELECT l.signer, n.node_id FROM fencepost.lane l
-       JOIN fencepost.node_instance n ON n.instance_id = l.owner_instance AND NOT n.dead ORDER BY l.signer`,
+       JOIN fencepost.node_instance n ON n.instance_id = l.owner_instance
+       WHERE NOT n.dead AND n.expires_at > clock_timestamp() ORDER BY l.signer`,
     );
     return new Map(rows.map(({ signer, node_id }) => [signer, node_id]));
   }
@@ -150,9 +151,12 @@ export async function instancesOf({ database }: Cluster, { nodeId }: ClusterNode
 }
 
 export const it = integration.extend<{ readonly cluster: Cluster }>({
-  cluster: async ({ database, simulated }, use) => {
+  cluster: async ({ database, simulated, onTestFailed }, use) => {
     await layTripwires(database);
     const cluster = new Cluster(database, simulated);
+    onTestFailed(() => {
+      for (const node of cluster.nodes) process.stderr.write(`${node.nodeId}:\n${node.stderr()}\n`);
+    });
     await use(cluster);
     await cluster.close();
   },

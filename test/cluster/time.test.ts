@@ -1,0 +1,107 @@
+/** Time that passes without a heartbeat, and clocks that are wrong. */
+import { fileURLToPath } from "node:url";
+import { describe, expect } from "vitest";
+import { migrate } from "../../src/adapters/postgres/migrate.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import { auditCluster } from "../support/cluster/auditor.ts";
+import {
+  it as base,
+  type ClusterNode,
+  countByNode,
+  instancesOf,
+  LEASE_MS,
+  metric,
+  SIGNERS,
+} from "../support/cluster/cluster.ts";
+import { createAnywhere, createOn } from "../support/cluster/creates.ts";
+import { terms } from "../support/cluster/tripwires.ts";
+import { connect, type Database } from "../support/integration.ts";
+import { startLoad } from "../support/load.ts";
+import { type OwnPostgres, startOwnPostgres } from "../support/own-postgres.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import { range } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const it = base.extend<{ readonly postgres: OwnPostgres; readonly database: Database }>({
+  postgres: async ({ task: _ }, use) => {
+    const postgres = await startOwnPostgres();
+    await migrate({ databaseUrl: postgres.url });
+    await use(postgres);
+    await postgres.remove();
+  },
+  database: async ({ postgres }, use) => {
+    const database = connect(postgres.url);
+    await use(database);
+    await database.end();
+  },
+});
+
+function inTurn(nodes: readonly ClusterNode[]): PersistentCaller {
+  let turn = 0;
+  return new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
+}
+
+describe("all leases run out at once, because the database was down for longer", () => {
+  it("lanes are spread evenly again, each taken once, and nobody waits for anybody's lock", async ({
+    cluster,
+    postgres,
+  }) => {
+    const nodes = await cluster.startAll(3);
+    await cluster.untilSpread(nodes);
+    const caller = inTurn(nodes);
+    const accepted = [...(await caller.sendBatch(range(60).map(createAnywhere)))];
+    const before = await terms(cluster.database);
+    await postgres.stop();
+    const downMs = systemClock.monotonicMs();
+    await waitUntil(() => systemClock.monotonicMs() - downMs > LEASE_MS, "every lease has run out");
+    await postgres.start();
+    const owners = await cluster.untilSpread(nodes);
+    expect([...countByNode(owners).values()].sort()).toEqual([6, 7, 7]);
+    accepted.push(...(await caller.sendBatch(range(60).map(createOn(SIGNERS, "after")))));
+    for (const node of nodes) expect(await instancesOf(cluster, node)).toBe(2);
+    const taken = (await terms(cluster.database)).slice(before.length);
+    // One that is up before the others takes all there is, and gives their share away when they come.
+    expect(taken.length, "no lane went to and fro").toBeLessThanOrEqual(2 * SIGNERS.length);
+    expect(await deadlocks(cluster.database)).toBe(0);
+    await auditCluster(cluster, accepted);
+  });
+});
+
+async function deadlocks(database: Database): Promise<number> {
+  const sql = "SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()";
+  return (await database.query<{ deadlocks: number }>(sql))[0]?.deadlocks ?? Number.NaN;
+}
+
+const HOUR_MS = 3_600_000;
+const preload = fileURLToPath(new URL("../support/cluster/shifting-clock.mjs", import.meta.url));
+const jumping = (ms: number) => ({
+  variables: { NODE_OPTIONS: `--import ${preload}`, CLOCK_JUMP_MS: String(ms) },
+});
+
+/** How far a node's wall clock is off, by its own word; null: it has not jumped yet. */
+function offByMs(node: ClusterNode): number | null {
+  const said = /the clock says (\S+)/.exec(node.stdout())?.[1];
+  return said === undefined ? null : Date.parse(said) - Date.now();
+}
+
+describe("clocks that jump", () => {
+  it("by an hour, forth on one node and back on another, under load: nothing changes", async ({ cluster }) => {
+    const nodes = await Promise.all([cluster.start(jumping(HOUR_MS)), cluster.start(jumping(-HOUR_MS))]);
+    const before = await cluster.untilSpread(nodes);
+    const termsBefore = await terms(cluster.database);
+    const load = startLoad({ caller: inTurn(nodes), request: createAnywhere, workers: 4, batch: 10 });
+    await waitUntil(() => load.accepted.length > 50, "the load is in full swing");
+    for (const node of nodes) node.signal("SIGUSR2");
+    await waitUntil(() => nodes.every((node) => Math.abs(offByMs(node) ?? 0) > HOUR_MS / 2), "both clocks have jumped");
+    const jumpedMs = systemClock.monotonicMs();
+    await waitUntil(() => systemClock.monotonicMs() - jumpedMs > 1.5 * LEASE_MS, "a lease and a half have passed");
+    await load.stop();
+    expect(await cluster.owners()).toEqual(before);
+    expect(await terms(cluster.database)).toEqual(termsBefore);
+    for (const node of nodes) {
+      expect(await instancesOf(cluster, node)).toBe(1);
+      expect(await metric(node, "fencepost_lease_fenced_total")).toBe(0);
+    }
+    await auditCluster(cluster, load.accepted);
+  });
+});
