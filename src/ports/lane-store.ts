@@ -68,6 +68,8 @@ export interface TransitionItem {
   readonly to: State;
   readonly subState: SubState | null;
   readonly reason?: string;
+  /** Set where somebody decided this: kept in the history, and never merged with a repeat. */
+  readonly decision?: Decision;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
   /** Permission to send this attempt's bytes under this term: counts a submission and its time. */
@@ -79,6 +81,14 @@ export interface TransitionItem {
   /** Null clears; absent leaves as it is. */
   readonly lastError?: string | null;
   readonly completion?: NewCompletion;
+}
+
+/** Who or what decided a step, for the audit. */
+export interface Decision {
+  /** `operator:<key name>`, `hook`, `policy`. */
+  readonly actor: string;
+  /** Whatever the decider wants to be found again: action, ticket, severity. */
+  readonly audit: Readonly<Record<string, unknown>> | null;
 }
 
 export interface NewCompletion {

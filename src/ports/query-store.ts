@@ -2,6 +2,7 @@ import type { Fees } from "../domain/fees.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { AttemptKind, Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { Decision } from "./lane-store.ts";
 import type { LaneOwner } from "./lease-store.ts";
 
 export interface TransactionRecord {
@@ -47,6 +48,8 @@ export interface HistoryRecord {
   readonly nodeId: string | null;
   readonly token: number | null;
   readonly reason: string | null;
+  /** Where somebody decided this step. */
+  readonly decision?: Decision;
   readonly count: number;
   readonly firstAt: Date;
   readonly lastAt: Date;

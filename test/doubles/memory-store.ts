@@ -196,8 +196,9 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     await this.reach();
     return keys.map(({ txId, ordinal }): Hex => {
       const attempt = this.state.transactions.get(txId)?.attempts[ordinal - 1];
-      if (attempt === undefined) throw new Error(`transaction ${txId} has no attempt ${ordinal}`);
-      return attempt.rawTransaction;
+      const bytes = attempt?.rawTransaction ?? null;
+      if (bytes === null) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+      return bytes;
     });
   }
 

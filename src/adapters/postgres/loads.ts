@@ -70,7 +70,7 @@ export class Loads {
     const bytes = new Map(rows.map((row) => [`${row.tx_id}:${row.ordinal}`, row.raw_transaction]));
     return keys.map(({ txId, ordinal }) => {
       const found = bytes.get(`${txId}:${ordinal}`);
-      if (found === undefined) throw new Error(`transaction ${txId} has no attempt ${ordinal}`);
+      if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
       return prefixed(found);
     });
   }
@@ -118,6 +118,7 @@ export function attemptOf(row: AttemptRow): Attempt {
     txHash: row.tx_hash as Hash,
     gas: BigInt(row.gas),
     fees: feesOf(row),
+    ...(row.is_foreign ? { foreign: true as const } : {}),
   };
 }
 

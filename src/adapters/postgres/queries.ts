@@ -172,6 +172,7 @@ function historyRecord(row: HistoryRow): HistoryRecord {
     nodeId: row.node_id,
     token: row.token,
     reason: row.reason,
+    ...(row.actor === null ? {} : { decision: { actor: row.actor, audit: row.audit } }),
     count: row.count,
     firstAt: row.first_at,
     lastAt: row.last_at,

@@ -11,10 +11,12 @@ CREATE TABLE fencepost.attempt (
   gas_price numeric(78,0),
   max_fee_per_gas numeric(78,0),
   max_priority_fee_per_gas numeric(78,0),
-  raw_transaction bytea NOT NULL,
+  raw_transaction bytea,
   created_at timestamp with time zone NOT NULL,
   first_sent_at timestamp with time zone,
+  is_foreign boolean NOT NULL DEFAULT false,
   CONSTRAINT attempt_pkey PRIMARY KEY (tx_id, ordinal),
+  CONSTRAINT attempt_bytes CHECK (((raw_transaction IS NOT NULL) OR (kind = 'external'::text))),
   CONSTRAINT attempt_fees CHECK (
 CASE fee_type
     WHEN 'eip1559'::text THEN ((gas_price IS NULL) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric) AND (max_fee_per_gas IS NOT NULL) AND (max_priority_fee_per_gas IS NOT NULL))
@@ -22,6 +24,7 @@ CASE fee_type
     WHEN 'eip2930'::text THEN ((gas_price IS NOT NULL) AND (gas_price >= (0)::numeric) AND (max_fee_per_gas IS NULL) AND (max_priority_fee_per_gas IS NULL))
     ELSE false
 END),
+  CONSTRAINT attempt_foreign CHECK (((NOT is_foreign) OR ((kind = 'external'::text) AND (first_sent_at IS NULL)))),
   CONSTRAINT attempt_gas CHECK ((gas >= 0)),
   CONSTRAINT attempt_kind CHECK ((kind = ANY (ARRAY['initial'::text, 'reprice'::text, 'cancel'::text, 'replace'::text, 'placeholder'::text, 'external'::text]))),
   CONSTRAINT attempt_ordinal CHECK ((ordinal >= 1)),
@@ -108,9 +111,11 @@ CREATE TABLE fencepost.history (
   count integer NOT NULL DEFAULT 1,
   first_at timestamp with time zone NOT NULL,
   last_at timestamp with time zone NOT NULL,
+  actor text,
+  audit jsonb,
   CONSTRAINT history_pkey PRIMARY KEY (tx_id, ordinal),
   CONSTRAINT history_ordinal CHECK (((ordinal >= 1) AND (count >= 1))),
-  CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
+  CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'stale TRACKING TRACKING/STALE'::text, 'reprice TRACKING TRACKING/PENDING'::text, 'reprice STUCK TRACKING/PENDING'::text, 'cancel TRACKING TRACKING/PENDING'::text, 'cancel STUCK TRACKING/PENDING'::text, 'replace TRACKING TRACKING/PENDING'::text, 'replace STUCK TRACKING/PENDING'::text, 'placeholder TRACKING TRACKING/PENDING'::text, 'placeholder STUCK TRACKING/PENDING'::text, 'amend ALLOCATED ALLOCATED/-'::text, 'decide ALLOCATED ALLOCATED/-'::text, 'decide TRACKING TRACKING/PENDING'::text, 'decide TRACKING TRACKING/BROADCAST'::text, 'decide TRACKING TRACKING/STALE'::text, 'decide TRACKING TRACKING/MINED'::text, 'decide TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'decide STUCK STUCK/-'::text, 'stick TRACKING STUCK/-'::text, 'unstick STUCK TRACKING/PENDING'::text, 'shiftDown ALLOCATED ALLOCATED/-'::text, 'giveUp ALLOCATED FAILED_FINAL/REJECTED'::text, 'loseSight TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'adopt TRACKING TRACKING/BROADCAST'::text, 'sendAnew TRACKING TRACKING/PENDING'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'confirmReplacement TRACKING CONFIRMED/REPLACED'::text, 'confirmCancel TRACKING FAILED_FINAL/CANCELLED'::text, 'loseNonce TRACKING FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'requeue TRACKING ALLOCATED/-'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
 ) WITH (fillfactor=90);
 
 CREATE TABLE fencepost.intake (

@@ -25,7 +25,7 @@ export async function claimAgain(
   if (unclaimed.length === 0) return true;
   await fetchBytes(ports, unclaimed);
   if (lane.stopped) return false;
-  const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.sendOrdinal } }));
+  const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.sendOrdinal as number } }));
   if (!(await commitPlanned(ports, lane, planned))) return false;
   for (const tx of unclaimed) {
     tx.claimed = true;
@@ -38,7 +38,7 @@ export async function claimAgain(
 async function fetchBytes(ports: ResubmitPorts, transactions: readonly Tracked[]): Promise<void> {
   const missing = transactions.filter((tx) => tx.rawTransaction === null);
   if (missing.length === 0) return;
-  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.sendOrdinal }));
+  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.sendOrdinal as number }));
   const found = await ports.store.loadRawTransactions(keys);
   missing.forEach((tx, index) => {
     tx.rawTransaction = found[index] ?? null;

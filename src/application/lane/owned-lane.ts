@@ -1,3 +1,4 @@
+import { attemptToSend } from "../../domain/attempts.ts";
 import { type Fence, type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Attempt, Receipt } from "../../domain/transaction.ts";
 import type { Status } from "../../domain/transitions.ts";
@@ -15,8 +16,8 @@ export interface Tracked {
   receipt: Receipt | null;
   submitAttempts: number;
   lastError: string | null;
-  /** Which attempt is to be sent next, and its bytes where they are at hand. */
-  sendOrdinal: number;
+  /** Which attempt is to be sent next, and its bytes where they are at hand. Null: none of it is ours to send. */
+  sendOrdinal: number | null;
   rawTransaction: Hex | null;
   /** Sending `sendOrdinal` is claimed under this term and has not been tried yet. */
   claimed: boolean;
@@ -119,6 +120,11 @@ export class OwnedLane {
 
   track(tx: Tracked): void {
     (tx.receipt === null ? this.unmined : this.mined).set(tx.nonce, tx);
+    this.follow(tx);
+  }
+
+  /** Every attempt is found by its hash from here on. */
+  follow(tx: Tracked): void {
     for (const attempt of tx.attempts) this.index.set(attempt.txHash, { lane: this, tx });
   }
 
@@ -185,7 +191,7 @@ export class OwnedLane {
     const due: Tracked[] = [];
     for (const tx of this.unmined.values()) {
       const isDue = tx.nextSendAtMs !== null && tx.nextSendAtMs <= nowMs && !tx.sending;
-      if (isDue && tx.receiptCheckedAtMs !== RECEIPT_OWED) due.push(tx);
+      if (isDue && tx.sendOrdinal !== null && tx.receiptCheckedAtMs !== RECEIPT_OWED) due.push(tx);
     }
     return due.sort((a, b) => a.nonce - b.nonce).slice(0, limit);
   }
@@ -219,7 +225,7 @@ export function resumed(record: TrackedRecord): Tracked {
     receipt: record.receipt,
     submitAttempts: record.submitAttempts,
     lastError: null,
-    sendOrdinal: record.attempts.at(-1)?.ordinal ?? 1,
+    sendOrdinal: attemptToSend(record.attempts)?.ordinal ?? null,
     rawTransaction: null,
     claimed: false,
     nextSendAtMs: record.receipt === null ? 0 : null,

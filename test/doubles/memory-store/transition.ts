@@ -1,5 +1,5 @@
 import { type Fence, laneKey } from "../../../src/domain/lane.ts";
-import { isSettled, TRANSITIONS, type TransitionRule } from "../../../src/domain/transitions.ts";
+import { isSettled, leavesFrom, TRANSITIONS, type TransitionRule } from "../../../src/domain/transitions.ts";
 import { BatchRefused, type NewCompletion, type TransitionItem } from "../../../src/ports/lane-store.ts";
 import type { Work } from "./commit.ts";
 import { refuseIllegal, refuseNul } from "./refusals.ts";
@@ -33,7 +33,7 @@ function fits(row: TransactionRow, item: TransitionItem): boolean {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (row.state !== item.from) return false;
   if (rule.to === "same" && row.subState !== item.subState) return false;
-  return rule.fromSubStates === undefined || (row.subState !== null && rule.fromSubStates.includes(row.subState));
+  return leavesFrom(rule, row.subState);
 }
 
 function attempts({ state, log, now }: Work, row: TransactionRow, item: TransitionItem): Partial<TransactionRow> {
@@ -77,9 +77,11 @@ function history(
 ): TransactionRow["history"] {
   const last = row.history.at(-1);
   const nodeId = state.instances.get(fence.instanceId)?.nodeId ?? null;
-  const seen = { nodeId, token: fence.token, reason: item.reason ?? null, lastAt: now };
+  const decision = item.decision === undefined ? {} : { decision: item.decision };
+  const seen = { nodeId, token: fence.token, reason: item.reason ?? null, ...decision, lastAt: now };
   const repeats =
     last !== undefined &&
+    item.decision === undefined &&
     last.event === item.event &&
     item.from === item.to &&
     last.state === item.to &&

@@ -83,7 +83,15 @@ function allocationRow({ intent, nonce, lane, intake }: Allocation) {
 /** What came through the intake table was accepted before it was allocated. */
 function acceptedStep({ intent, intake }: Allocation): readonly HistoryStep[] {
   if (intake === null) return [];
-  const nobody = { from_state: null, sub_state: null, node_id: null, token: null, reason: null };
+  const nobody = {
+    from_state: null,
+    sub_state: null,
+    node_id: null,
+    token: null,
+    reason: null,
+    actor: null,
+    audit: null,
+  };
   const step = { tx_id: intent.txId, ordinal: 1, chain_id: intake.chain_id, event: "accept", state: "CREATED" };
   return [{ ...step, ...nobody, count: 1, at: intake.accepted_at }];
 }
@@ -139,7 +147,8 @@ function attemptRows({ row, attempts }: Move) {
     tx_hash: attempt.txHash,
     kind: attempt.kind,
     gas: attempt.gas.toString(),
-    raw_transaction: bare(attempt.rawTransaction),
+    is_foreign: attempt.foreign === true,
+    raw_transaction: attempt.rawTransaction === null ? null : bare(attempt.rawTransaction),
     claimed,
     ...feeValues(attempt.fees),
   }));

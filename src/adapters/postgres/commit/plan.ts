@@ -59,6 +59,8 @@ export interface HistoryStep {
   readonly node_id: string | null;
   readonly token: number | null;
   readonly reason: string | null;
+  readonly actor: string | null;
+  readonly audit: Readonly<Record<string, unknown>> | null;
   readonly count: number;
   /** Absent: the time of the transaction. */
   readonly at?: string;

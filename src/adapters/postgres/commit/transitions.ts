@@ -3,7 +3,7 @@
  * applied in order and written once, with every step in the history.
  */
 import type { Fence } from "../../../domain/lane.ts";
-import { TRANSITIONS, type TransitionRule } from "../../../domain/transitions.ts";
+import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../../domain/transitions.ts";
 import { BatchRefused, type TransitionItem } from "../../../ports/lane-store.ts";
 import type { LanePlan, Move, Plan } from "./plan.ts";
 
@@ -37,13 +37,17 @@ function fits(move: Move, item: TransitionItem): boolean {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (move.state !== item.from) return false;
   if (rule.to === "same" && move.subState !== item.subState) return false;
-  return rule.fromSubStates === undefined || rule.fromSubStates.some((subState) => subState === move.subState);
+  return leavesFrom(rule, move.subState);
 }
 
 /** An event that changes nothing but repeats the last one is counted on the last one's row. */
 function recordStep(move: Move, lane: LanePlan, item: TransitionItem): void {
   const repeats =
-    move.lastEvent === item.event && item.from === item.to && move.state === item.to && move.subState === item.subState;
+    item.decision === undefined &&
+    move.lastEvent === item.event &&
+    item.from === item.to &&
+    move.state === item.to &&
+    move.subState === item.subState;
   if (!repeats) move.historyCount++;
   move.steps.set(move.historyCount, {
     tx_id: item.txId,
@@ -56,6 +60,8 @@ function recordStep(move: Move, lane: LanePlan, item: TransitionItem): void {
     node_id: lane.row.node_id,
     token: lane.row.token,
     reason: item.reason ?? null,
+    actor: item.decision?.actor ?? null,
+    audit: item.decision?.audit ?? null,
     count: (move.steps.get(move.historyCount)?.count ?? 0) + 1,
   });
 }

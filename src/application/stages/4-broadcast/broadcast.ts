@@ -98,7 +98,7 @@ function planTaken(tx: Tracked): readonly Planned[] {
   const known = tx.status.subState === "BROADCAST" && tx.lastError === null;
   if (known || tx.status.state !== "TRACKING") return [];
   tx.lastError = null;
-  return [plan(tx, "broadcast", { accepted: { ordinal: tx.sendOrdinal }, lastError: null })];
+  return [plan(tx, "broadcast", { accepted: { ordinal: tx.sendOrdinal as number }, lastError: null })];
 }
 
 /** The same words again, but for the numbers in them, are not written again: an outage must not fill the history. */
