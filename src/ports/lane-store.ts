@@ -70,6 +70,8 @@ export interface TransitionItem {
   readonly reason?: string;
   /** Set where somebody decided this: kept in the history, and never merged with a repeat. */
   readonly decision?: Decision;
+  /** With `amend`: what is signed instead of the caller's payload, which stays as it was. */
+  readonly change?: QueuedChange;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
   /** Permission to send this attempt's bytes under this term: counts a submission and its time. */
@@ -81,6 +83,13 @@ export interface TransitionItem {
   /** Null clears; absent leaves as it is. */
   readonly lastError?: string | null;
   readonly completion?: NewCompletion;
+}
+
+/** Another payload for a transaction that is not signed yet, and the kind of attempt that it becomes. */
+export interface QueuedChange {
+  readonly kind: "cancel" | "replace" | "placeholder";
+  readonly payload: Payload;
+  readonly gas: bigint;
 }
 
 /** Who or what decided a step, for the audit. */
@@ -181,6 +190,12 @@ export interface TrackedRecord extends LaneTransaction {
   readonly receipt: Receipt | null;
   readonly submitAttempts: number;
   readonly createdAt: Date;
+  /** When sending its first payload was claimed; null: never. */
+  readonly firstSentAt: Date | null;
+  readonly lastSubmittedAt: Date | null;
+  /** The highest attempt that a node took; null: none that we know of. */
+  readonly acceptedOrdinal: number | null;
+  readonly lastError: string | null;
   /** Of a settled row that is watched too: what the feed last said. */
   readonly requestId: string | null;
 }
@@ -189,9 +204,12 @@ export interface AllocatedRecord {
   readonly txId: string;
   readonly nonce: number;
   readonly requestId: string | null;
+  /** What is to be signed: the caller's, or what was put in its place. */
   readonly payload: Payload;
   readonly gas: bigint;
   readonly createdAt: Date;
+  /** Set where the payload is not the caller's. */
+  readonly changedTo?: QueuedChange["kind"];
 }
 
 export interface LaneStore {

@@ -4,6 +4,7 @@ import { batchContract } from "./lane-store/batch.ts";
 import { chainContract } from "./lane-store/chain.ts";
 import { intakeContract } from "./lane-store/intake.ts";
 import { loadingContract } from "./lane-store/loading.ts";
+import { queuedChangesContract } from "./lane-store/queued-changes.ts";
 import { transitionContract } from "./lane-store/transition.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
@@ -27,6 +28,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     });
     describe("allocating", () => allocationContract(context));
     describe("moving", () => transitionContract(context));
+    describe("changing what is queued", () => queuedChangesContract(context));
     describe("following the chain", () => chainContract(context));
     describe("intake", () => intakeContract(context));
     describe("loading", () => loadingContract(context));

@@ -7,6 +7,7 @@ import type {
   ExistingTransaction,
   IntakeRow,
   LaneSnapshot,
+  QueuedChange,
   TrackedRecord,
 } from "../../ports/lane-store.ts";
 import { feesOf, laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
@@ -21,6 +22,7 @@ import { type AllocatedRow, readAllocated } from "./statements/read-allocated.ts
 import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
 import type { BlockRow } from "./statements/read-confirmations.ts";
 import { readLane } from "./statements/read-lane.ts";
+import { type QueuedChangeRow, readQueuedChanges } from "./statements/read-queued-changes.ts";
 import { readRawTransactions } from "./statements/read-raw-transactions.ts";
 import { type ReceiptRow, readReceipts } from "./statements/read-receipts.ts";
 import { readTracked, type TrackedRow } from "./statements/read-tracked.ts";
@@ -60,7 +62,10 @@ export class Loads {
     const rows = await this.connections.read((run) =>
       run(readAllocated, [lane.chainId, lane.signer, fromNonce, limit]),
     );
-    return rows.map(allocatedRecord);
+    if (rows.length === 0) return [];
+    const changes = await this.connections.read((run) => run(readQueuedChanges, [rows.map((row) => row.tx_id)]));
+    const changeOf = new Map(changes.map((row) => [row.tx_id, row]));
+    return rows.map((row) => allocatedRecord(row, changeOf.get(row.tx_id)));
   }
 
   async rawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
@@ -155,18 +160,24 @@ function trackedRecords(
     receipt: receiptsOf.get(row.tx_id) ?? null,
     submitAttempts: row.submit_attempts,
     createdAt: row.created_at,
+    firstSentAt: attemptsOf.get(row.tx_id)?.[0]?.first_sent_at ?? null,
+    lastSubmittedAt: row.last_submitted_at,
+    acceptedOrdinal: row.accepted_ordinal,
+    lastError: row.last_error,
     requestId: row.request_id,
   }));
 }
 
-function allocatedRecord(row: AllocatedRow): AllocatedRecord {
+function allocatedRecord(row: AllocatedRow, change: QueuedChangeRow | undefined): AllocatedRecord {
+  const signed = change ?? row;
   return {
     txId: row.tx_id,
     nonce: row.nonce,
     requestId: row.request_id,
-    payload: payloadOf(row),
-    gas: BigInt(row.gas_limit),
+    payload: payloadOf(signed),
+    gas: BigInt(signed.gas_limit),
     createdAt: row.created_at,
+    ...(change === undefined ? {} : { changedTo: change.kind as QueuedChange["kind"] }),
   };
 }
 

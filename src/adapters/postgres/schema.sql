@@ -223,6 +223,30 @@ CREATE TABLE fencepost.payload (
   CONSTRAINT payload_value CHECK ((value >= (0)::numeric))
 );
 
+CREATE TABLE fencepost.queued_change (
+  tx_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  to_address text COLLATE "C",
+  data bytea NOT NULL,
+  value numeric(78,0) NOT NULL,
+  gas bigint,
+  gas_limit bigint NOT NULL,
+  fee_type text COLLATE "C",
+  gas_price numeric(78,0),
+  max_fee_per_gas numeric(78,0),
+  max_priority_fee_per_gas numeric(78,0),
+  access_list jsonb,
+  CONSTRAINT queued_change_pkey PRIMARY KEY (tx_id),
+  CONSTRAINT queued_change_data CHECK ((octet_length(data) <= 131072)),
+  CONSTRAINT queued_change_fee_type CHECK ((fee_type = ANY (ARRAY['legacy'::text, 'eip2930'::text, 'eip1559'::text]))),
+  CONSTRAINT queued_change_fees CHECK (((gas_price >= (0)::numeric) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric))),
+  CONSTRAINT queued_change_gas CHECK (((gas >= 0) AND (gas_limit >= 0))),
+  CONSTRAINT queued_change_kind CHECK ((kind = ANY (ARRAY['cancel'::text, 'replace'::text, 'placeholder'::text]))),
+  CONSTRAINT queued_change_to_address CHECK (((octet_length(to_address) = 42) AND (to_address ~ '^0x[0-9a-f]*$'::text))),
+  CONSTRAINT queued_change_value CHECK ((value >= (0)::numeric))
+);
+
 CREATE TABLE fencepost.receipt (
   tx_id uuid NOT NULL,
   chain_id bigint NOT NULL,

@@ -49,13 +49,14 @@ export function loadAllocated(
   return liveRows(state, lane)
     .filter((row) => row.state === "ALLOCATED" && (row.nonce ?? -1) >= page.fromNonce)
     .slice(0, page.limit)
-    .map(({ txId, nonce, requestId, payload, gas, createdAt }) => ({
+    .map(({ txId, nonce, requestId, payload, gas, createdAt, change }) => ({
       txId,
       nonce: nonce as number,
       requestId,
-      payload,
-      gas: gas as bigint,
+      payload: change?.payload ?? payload,
+      gas: change?.gas ?? (gas as bigint),
       createdAt,
+      ...(change === undefined ? {} : { changedTo: change.kind }),
     }));
 }
 
@@ -171,8 +172,11 @@ function liveRows(state: DatabaseState, lane: Lane): readonly TransactionRow[] {
 
 function trackedRecord(row: TransactionRow): TrackedRecord {
   const { txId, state, subState, receipt, submitAttempts, createdAt, requestId } = row;
-  const attempts = row.attempts.map(({ ordinal, kind, txHash, gas, fees }) => ({ ordinal, kind, txHash, gas, fees }));
-  return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, submitAttempts, createdAt, requestId };
+  const { lastSubmittedAt, acceptedOrdinal, lastError } = row;
+  const attempts = row.attempts.map(({ rawTransaction: _, createdAt: __, firstSentAt: ___, ...attempt }) => attempt);
+  const firstSentAt = row.attempts[0]?.firstSentAt ?? null;
+  const sent = { submitAttempts, firstSentAt, lastSubmittedAt, acceptedOrdinal, lastError };
+  return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, createdAt, requestId, ...sent };
 }
 
 function transactionRecord(row: TransactionRow): TransactionRecord {

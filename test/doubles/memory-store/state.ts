@@ -1,6 +1,7 @@
 import type { Hash, Hex, Lane, LaneKey } from "../../../src/domain/lane.ts";
 import type { Intent, Payload, Receipt, SignedAttempt } from "../../../src/domain/transaction.ts";
 import type { State, SubState, TransitionEvent } from "../../../src/domain/transitions.ts";
+import type { QueuedChange } from "../../../src/ports/lane-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord } from "../../../src/ports/query-store.ts";
 
@@ -48,6 +49,8 @@ export interface TransactionRow {
   attempts: readonly StoredAttempt[];
   receipt: Receipt | null;
   history: readonly HistoryRecord[];
+  /** What is signed instead of the payload. */
+  change?: QueuedChange;
   claim: { readonly token: number; readonly ordinal: number } | null;
   acceptedOrdinal: number | null;
   submitAttempts: number;

@@ -20,6 +20,7 @@ export function applyTransition(work: Work, fence: Fence, item: TransitionItem):
     lastEvent: item.event,
     updatedAt: work.now,
     confirmedAt: item.to === "CONFIRMED" ? work.now : settles ? row.confirmedAt : null,
+    ...(item.change === undefined ? {} : { change: item.change }),
     ...(item.receipt === undefined ? {} : { receipt: item.receipt }),
     ...(item.lastError === undefined ? {} : { lastError: item.lastError }),
   });

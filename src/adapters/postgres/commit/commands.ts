@@ -15,6 +15,7 @@ import { unwatchTransactions } from "../statements/unwatch-transactions.ts";
 import { updateLanes } from "../statements/update-lanes.ts";
 import { updateTransactions } from "../statements/update-transactions.ts";
 import { writeHistory } from "../statements/write-history.ts";
+import { writeQueuedChanges } from "../statements/write-queued-changes.ts";
 import { writeReceipts } from "../statements/write-receipts.ts";
 import { subStateOf } from "./intake.ts";
 import { chainIds, signers } from "./lookup.ts";
@@ -29,6 +30,7 @@ export function commandsOf(plan: Plan): readonly Command[] {
     ...intake(plan),
     ...transactions(moved),
     ...rows(writeHistory, history),
+    ...rows(writeQueuedChanges, moved.flatMap(changeRows)),
     ...rows(insertAttempts, moved.flatMap(attemptRows)),
     ...sentAttempts(moved),
     ...receipts(moved),
@@ -137,6 +139,13 @@ function moveRow(move: Move) {
     sets_error: move.lastError !== undefined,
     last_error: move.lastError,
   };
+}
+
+function changeRows({ row, change }: Move) {
+  if (change === null) return [];
+  const { kind, payload, gas } = change;
+  const key = { tx_id: row.tx_id, chain_id: row.chain_id };
+  return [{ ...key, kind, gas_limit: gas.toString(), ...payloadValues(payload) }];
 }
 
 function attemptRows({ row, attempts }: Move) {

@@ -3,7 +3,7 @@ import type { Confirmation } from "../../../domain/confirmations.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { PreparedIntent, Receipt, SignedAttempt } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { ExistingTransaction, IntakeFate, NewCompletion } from "../../../ports/lane-store.ts";
+import type { ExistingTransaction, IntakeFate, NewCompletion, QueuedChange } from "../../../ports/lane-store.ts";
 import { laneOf, prefixed } from "../columns.ts";
 import type { ExistingRow } from "../statements/find-requests.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
@@ -46,6 +46,7 @@ export interface Move {
   readonly attempts: { readonly attempt: SignedAttempt; claimed: boolean }[];
   readonly sent: Set<number>;
   receipt: Receipt | null | undefined;
+  change: QueuedChange | null;
 }
 
 export interface HistoryStep {
@@ -166,6 +167,7 @@ function standing(row: CurrentRow): Move {
     attempts: [],
     sent: new Set(),
     receipt: undefined,
+    change: null,
   };
 }
 

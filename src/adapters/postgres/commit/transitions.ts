@@ -15,6 +15,7 @@ export function planTransition(plan: Plan, fence: Fence, item: TransitionItem): 
   countSettled(move, lane, item);
   addAttempt(move, item);
   claim(move, fence, item);
+  if (item.change !== undefined) move.change = item.change;
   if (item.receipt !== undefined) move.receipt = item.receipt;
   if (item.lastError !== undefined) move.lastError = item.lastError;
   if (item.completion !== undefined) {

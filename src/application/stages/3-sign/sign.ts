@@ -95,7 +95,7 @@ function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): Unsig
 function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, signed: SignedTransaction): Planned {
   const attempt: SignedAttempt = {
     ordinal: 1,
-    kind: "initial",
+    kind: record.changedTo ?? "initial",
     txHash: signed.txHash,
     gas: unsigned.gas,
     fees: unsigned.fees,
