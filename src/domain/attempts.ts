@@ -6,6 +6,15 @@ function supersedes({ kind }: Attempt): boolean {
   return kind === "cancel" || kind === "replace" || kind === "placeholder";
 }
 
+/**
+ * The kind of the same payload signed at another price. What superseded the caller's stays what it is: a cancel that is
+ * paid better and mined is still a cancel.
+ */
+export function repricedKind(attempts: readonly Attempt[]): "reprice" | "cancel" | "replace" | "placeholder" {
+  const kind = attempts.findLast(supersedes)?.kind;
+  return kind === "cancel" || kind === "replace" || kind === "placeholder" ? kind : "reprice";
+}
+
 /** Bytes of it are ours to send. */
 function isSendable({ kind, foreign }: Attempt): boolean {
   return kind !== "external" && foreign !== true;

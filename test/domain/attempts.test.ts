@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { attemptToSend, sendableAttempts } from "../../src/domain/attempts.ts";
+import { attemptToSend, repricedKind, sendableAttempts } from "../../src/domain/attempts.ts";
 import type { Hash } from "../../src/domain/lane.ts";
 import type { Attempt, AttemptKind } from "../../src/domain/transaction.ts";
 
@@ -53,5 +53,19 @@ describe("the attempt to send", () => {
   ])("of %j, with the receipt of %j withdrawn, is %j", (kinds, withdrawn, expected) => {
     const gone = withdrawn === null ? null : hash(withdrawn);
     expect(attemptToSend(attempts(...kinds), gone)?.ordinal ?? null).toBe(expected);
+  });
+});
+
+describe("the kind of the same payload at another price", () => {
+  it.each<[readonly (AttemptKind | "foreign")[], string]>([
+    [["initial"], "reprice"],
+    [["initial", "reprice"], "reprice"],
+    [["initial", "cancel"], "cancel"],
+    [["initial", "cancel", "cancel"], "cancel"],
+    [["initial", "cancel", "replace"], "replace"],
+    [["placeholder", "foreign"], "placeholder"],
+    [["cancel"], "cancel"],
+  ])("after %j is %s", (kinds, expected) => {
+    expect(repricedKind(attempts(...kinds))).toBe(expected);
   });
 });
