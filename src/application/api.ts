@@ -1,4 +1,5 @@
 import type { FencepostError } from "../domain/errors.ts";
+import type { Explanation } from "../domain/explain/situation.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
@@ -16,6 +17,8 @@ export interface FencepostApi {
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
   transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
+  /** Why it is not final yet, and what would help. */
+  explain(txId: string): Promise<Explanation>;
   completions(query: CompletionsQuery): Promise<CompletionsPage>;
   signers(): Promise<readonly SignerView[]>;
   /** One item per chain the signer has a lane on. UNKNOWN_SIGNER where nobody holds it. */

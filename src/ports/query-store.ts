@@ -1,5 +1,7 @@
 import type { Fees } from "../domain/fees.ts";
+import type { Hole } from "../domain/holes.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
+import type { Reservation } from "../domain/reservations.ts";
 import type { AttemptKind, Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
 import type { Decision } from "./lane-store.ts";
@@ -33,6 +35,8 @@ export interface AttemptRecord {
   readonly txHash: Hash;
   readonly gas: bigint;
   readonly fees: Fees;
+  /** Somebody else's transaction at this nonce. */
+  readonly foreign?: true;
   readonly createdAt: Date;
   /** When sending was first claimed: from here on the network may know it. */
   readonly firstSentAt: Date | null;
@@ -101,6 +105,10 @@ export interface LaneRecord {
   readonly confirmed: number;
   readonly failed: number;
   readonly stuck: number;
+  /** Open reservations. */
+  readonly reserved: number;
+  /** Ascending by nonce. */
+  readonly holes: readonly Hole[];
   readonly oldestPendingAt: Date | null;
   readonly headOfLine: {
     readonly txId: string;
@@ -114,8 +122,11 @@ export interface LaneRecord {
 export interface QueryStore {
   transaction(txId: string): Promise<TransactionRecord | null>;
   transactionByRequest(lane: Lane, requestId: string): Promise<TransactionRecord | null>;
+  /** What holds this nonce of the lane, final or not. */
+  transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null>;
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;
   history(txId: string): Promise<readonly HistoryRecord[]>;
+  reservation(reservationId: string): Promise<Reservation | null>;
   /** Stored canonical blocks above the receipt's, ascending, at most `limit`. */
   confirmations(
     chainId: number,

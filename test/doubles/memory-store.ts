@@ -15,7 +15,7 @@ import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../
 import { commitWrites } from "./memory-store/commit.ts";
 import * as leases from "./memory-store/leases.ts";
 import * as queries from "./memory-store/queries.ts";
-import { type DatabaseState, emptyState, requestKey, waitingIntake } from "./memory-store/state.ts";
+import { type DatabaseState, emptyState, requestKey, sameLane, waitingIntake } from "./memory-store/state.ts";
 
 /** What goes wrong with the next commit: nothing was committed, or nobody can say, though it was, or was not. */
 export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
@@ -220,6 +220,12 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
   async transaction(txId: string) {
     await this.reach();
     return queries.findTransaction(this.state, txId);
+  }
+
+  async transactionAt(lane: Lane, nonce: number) {
+    await this.reach();
+    const found = [...this.state.transactions.values()].find((row) => row.nonce === nonce && sameLane(row.lane, lane));
+    return found === undefined ? null : queries.findTransaction(this.state, found.txId);
   }
 
   async transactionByRequest(lane: Lane, requestId: string) {

@@ -10,6 +10,7 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     create: unscripted("create"),
     createBatch: unscripted("createBatch"),
     transaction: unscripted("transaction"),
+    explain: unscripted("explain"),
     transactionByRequest: unscripted("transactionByRequest"),
     transactions: unscripted("transactions"),
     completions: unscripted("completions"),

@@ -200,12 +200,20 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return existing === undefined ? null : this.queries.transaction(existing.txId);
   }
 
+  transactionAt(lane: Lane, nonce: number) {
+    return this.queries.transactionAt(lane, nonce);
+  }
+
   transactions(filter: ListFilter) {
     return this.queries.transactions(filter);
   }
 
   history(txId: string) {
     return this.queries.history(txId);
+  }
+
+  reservation(reservationId: string) {
+    return this.queries.reservation(reservationId);
   }
 
   confirmations(chainId: number, aboveBlock: number, limit: number) {
