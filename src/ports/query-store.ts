@@ -4,7 +4,7 @@ import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { AttemptKind, Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
-import type { Decision } from "./lane-store.ts";
+import type { Decision, LaneDecision } from "./lane-store.ts";
 import type { LaneOwner } from "./lease-store.ts";
 
 export interface TransactionRecord {
@@ -118,6 +118,12 @@ export interface LaneRecord {
   } | null;
 }
 
+export interface LaneDecisionRecord extends LaneDecision {
+  readonly nodeId: string | null;
+  readonly token: number;
+  readonly at: Date;
+}
+
 /** Reads for callers and operators; any node answers them. */
 export interface QueryStore {
   transaction(txId: string): Promise<TransactionRecord | null>;
@@ -137,6 +143,8 @@ export interface QueryStore {
   completions(after: number, limit: number): Promise<readonly CompletionRecord[]>;
   /** Known lanes, of one signer where given. */
   lanes(signer?: Address): Promise<readonly LaneRecord[]>;
+  /** What people decided about a lane, newest first, at most `limit`. */
+  laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
   /** Live transactions by state, for the gauge. */
   liveStates(): Promise<ReadonlyMap<State, number>>;
   /** Resolves when the database answers a trivial read. */

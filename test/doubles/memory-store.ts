@@ -1,4 +1,4 @@
-import type { Address, Fence, Hash, Hex, Lane } from "../../src/domain/lane.ts";
+import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -14,6 +14,7 @@ import type { Announcement, InstanceRegistration, LeaseStore } from "../../src/p
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import * as leases from "./memory-store/leases.ts";
+import { seen } from "./memory-store/nonces.ts";
 import * as queries from "./memory-store/queries.ts";
 import { type DatabaseState, emptyState, requestKey, sameLane, waitingIntake } from "./memory-store/state.ts";
 
@@ -249,6 +250,12 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return queries.historyOf(this.state, txId);
   }
 
+  async reservation(reservationId: string) {
+    await this.reach();
+    const found = this.state.reservations.get(reservationId);
+    return found === undefined ? null : seen(found, this.now());
+  }
+
   async confirmations(chainId: number, aboveBlock: number, limit: number) {
     await this.reach();
     return [...(this.state.confirmations.get(chainId) ?? [])]
@@ -268,9 +275,14 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return this.state.completions.filter(({ seq }) => seq > after).slice(0, limit);
   }
 
+  async laneDecisions(lane: Lane, limit: number) {
+    await this.reach();
+    return (this.state.lanes.get(laneKey(lane))?.decisions ?? []).slice(0, limit);
+  }
+
   async lanes(signer?: Address) {
     await this.reach();
-    return queries.listLanes(this.state, signer);
+    return queries.listLanes(this.state, signer, this.now());
   }
 
   async liveStates(): Promise<ReadonlyMap<State, number>> {

@@ -7,13 +7,16 @@ import type {
   ExistingTransaction,
   IntakeRow,
   LaneSnapshot,
+  OpenReservation,
   QueuedChange,
   TrackedRecord,
 } from "../../ports/lane-store.ts";
 import { feesOf, laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
+import { holeOf } from "./commit/holes.ts";
 import { chainIds, signers } from "./commit/lookup.ts";
 import { existingOf } from "./commit/plan.ts";
 import type { Connections } from "./connections.ts";
+import { findOpenReservations, type OpenReservationRow } from "./statements/find-open-reservations.ts";
 import { findRequests } from "./statements/find-requests.ts";
 import { findWaitingRequests } from "./statements/find-waiting-requests.ts";
 import { findWatched } from "./statements/find-watched.ts";
@@ -21,6 +24,7 @@ import { type IntakeIntentRow, loadIntake } from "./statements/load-intake.ts";
 import { type AllocatedRow, readAllocated } from "./statements/read-allocated.ts";
 import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
 import type { BlockRow } from "./statements/read-confirmations.ts";
+import { readHoles } from "./statements/read-holes.ts";
 import { readLane } from "./statements/read-lane.ts";
 import { type QueuedChangeRow, readQueuedChanges } from "./statements/read-queued-changes.ts";
 import { readRawTransactions } from "./statements/read-raw-transactions.ts";
@@ -39,13 +43,15 @@ export class Loads {
 
   async lane({ lane, instanceId, token }: Fence): Promise<LaneSnapshot | null> {
     const key = [lane.chainId, lane.signer];
-    const [[state], tracked, attempts, receipts, watched] = await this.connections.read((run) =>
+    const [[state], tracked, attempts, receipts, watched, holes, reservations] = await this.connections.read((run) =>
       Promise.all([
         run(readLane, [...key, instanceId, token]),
         run(readTracked, key),
         run(readTrackedAttempts, key),
         run(readTrackedReceipts, key),
         run(readWatchedBlocks, key),
+        run(readHoles, [[lane.signer], [lane.chainId]]),
+        run(findOpenReservations, [[lane.signer], [lane.chainId]]),
       ]),
     );
     if (state === undefined) return null;
@@ -55,6 +61,8 @@ export class Loads {
       tracking: trackedRecords(tracked, attempts, receipts),
       allocated: state.allocated,
       watched: watched.map(blockOf),
+      holes: holes.map(holeOf),
+      reservations: reservations.map(openReservation),
     };
   }
 
@@ -179,6 +187,10 @@ function allocatedRecord(row: AllocatedRow, change: QueuedChangeRow | undefined)
     createdAt: row.created_at,
     ...(change === undefined ? {} : { changedTo: change.kind as QueuedChange["kind"] }),
   };
+}
+
+function openReservation(row: OpenReservationRow): OpenReservation {
+  return { reservationId: row.reservation_id, nonce: row.nonce, leftMs: row.left_ms };
 }
 
 function intakeRow(row: IntakeIntentRow): IntakeRow {

@@ -7,6 +7,7 @@ import type {
   CompletionRecord,
   FeedPosition,
   HistoryRecord,
+  LaneDecisionRecord,
   LaneRecord,
   ListFilter,
   TransactionRecord,
@@ -27,8 +28,8 @@ import { type CompletionRow, readCompletions } from "./statements/read-completio
 import { readConfirmations } from "./statements/read-confirmations.ts";
 import { readFeed } from "./statements/read-feed.ts";
 import { type HistoryRow, readHistory } from "./statements/read-history.ts";
-import { type IntakeRecordRow, readIntakeRecords } from "./statements/read-intake-records.ts";
 import type { HoleRow } from "./statements/read-holes.ts";
+import { type IntakeRecordRow, readIntakeRecords } from "./statements/read-intake-records.ts";
 import { readReceipts } from "./statements/read-receipts.ts";
 import { type RecordRow, readRecords } from "./statements/read-records.ts";
 import { readReservation } from "./statements/read-reservation.ts";
@@ -91,6 +92,11 @@ export class Queries {
   async completions(after: number, limit: number): Promise<readonly CompletionRecord[]> {
     const rows = await this.connections.read((run) => run(readCompletions, [after, limit]));
     return rows.map(completionRecord);
+  }
+
+  async laneDecisions({ chainId, signer }: Lane, limit: number): Promise<readonly LaneDecisionRecord[]> {
+    const rows = await this.connections.read((run) => run(readLaneDecisions, [signer, chainId, limit]));
+    return rows.map(({ node_id: nodeId, ...decision }) => ({ ...decision, nodeId }));
   }
 
   async lanes(signer?: Address): Promise<readonly LaneRecord[]> {

@@ -118,6 +118,20 @@ CREATE TABLE fencepost.history (
   CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'stale TRACKING TRACKING/STALE'::text, 'reprice TRACKING TRACKING/PENDING'::text, 'reprice STUCK TRACKING/PENDING'::text, 'cancel TRACKING TRACKING/PENDING'::text, 'cancel STUCK TRACKING/PENDING'::text, 'replace TRACKING TRACKING/PENDING'::text, 'replace STUCK TRACKING/PENDING'::text, 'placeholder TRACKING TRACKING/PENDING'::text, 'placeholder STUCK TRACKING/PENDING'::text, 'amend ALLOCATED ALLOCATED/-'::text, 'decide ALLOCATED ALLOCATED/-'::text, 'decide TRACKING TRACKING/PENDING'::text, 'decide TRACKING TRACKING/BROADCAST'::text, 'decide TRACKING TRACKING/STALE'::text, 'decide TRACKING TRACKING/MINED'::text, 'decide TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'decide STUCK STUCK/-'::text, 'stick TRACKING STUCK/-'::text, 'unstick STUCK TRACKING/PENDING'::text, 'shiftDown ALLOCATED ALLOCATED/-'::text, 'giveUp ALLOCATED FAILED_FINAL/REJECTED'::text, 'loseSight TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'adopt TRACKING TRACKING/BROADCAST'::text, 'sendAnew TRACKING TRACKING/PENDING'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'confirmReplacement TRACKING CONFIRMED/REPLACED'::text, 'confirmCancel TRACKING FAILED_FINAL/CANCELLED'::text, 'loseNonce TRACKING FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'requeue TRACKING ALLOCATED/-'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
 ) WITH (fillfactor=90);
 
+CREATE TABLE fencepost.hole (
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  nonce bigint NOT NULL,
+  why text COLLATE "C" NOT NULL,
+  detail text NOT NULL,
+  reservation_id uuid,
+  since timestamp with time zone NOT NULL,
+  CONSTRAINT hole_pkey PRIMARY KEY (signer, chain_id, nonce),
+  CONSTRAINT hole_nonce CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
+  CONSTRAINT hole_reservation CHECK (((why <> ALL (ARRAY['released'::text, 'expired'::text])) OR (reservation_id IS NOT NULL))),
+  CONSTRAINT hole_why CHECK ((why = ANY (ARRAY['released'::text, 'givenUp'::text, 'shiftedDown'::text, 'expired'::text])))
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
+
 CREATE TABLE fencepost.intake (
   intake_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   tx_id uuid NOT NULL,
@@ -172,6 +186,21 @@ CREATE TABLE fencepost.lane (
   CONSTRAINT lane_signer CHECK (((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT lane_token CHECK (((token >= 0) AND ((owner_instance IS NULL) OR (token > 0))))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
+
+CREATE TABLE fencepost.lane_decision (
+  decision_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  action text COLLATE "C" NOT NULL,
+  actor text NOT NULL,
+  reason text NOT NULL,
+  node_id text,
+  token bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT lane_decision_pkey PRIMARY KEY (decision_id)
+);
+
+CREATE INDEX lane_decision_by_lane ON fencepost.lane_decision USING btree (signer, chain_id, decision_id);
 
 CREATE TABLE fencepost.migration (
   name text NOT NULL,
@@ -264,6 +293,35 @@ CREATE TABLE fencepost.receipt (
   CONSTRAINT receipt_status CHECK ((status = ANY (ARRAY['success'::text, 'reverted'::text]))),
   CONSTRAINT receipt_tx_hash CHECK (((octet_length(tx_hash) = 66) AND (tx_hash ~ '^0x[0-9a-f]*$'::text)))
 );
+
+CREATE TABLE fencepost.reservation (
+  reservation_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  nonce bigint NOT NULL,
+  request_id text COLLATE "C",
+  state text COLLATE "C" NOT NULL DEFAULT 'RESERVED'::text,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  tx_id uuid,
+  CONSTRAINT reservation_pkey PRIMARY KEY (reservation_id),
+  CONSTRAINT reservation_nonce CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
+  CONSTRAINT reservation_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
+  CONSTRAINT reservation_state CHECK (
+CASE state
+    WHEN 'RESERVED'::text THEN (tx_id IS NULL)
+    WHEN 'RELEASED'::text THEN (tx_id IS NULL)
+    WHEN 'SUBMITTED'::text THEN (tx_id IS NOT NULL)
+    WHEN 'USED'::text THEN (tx_id IS NOT NULL)
+    ELSE (state = 'EXPIRED'::text)
+END)
+) WITH (fillfactor=70);
+
+CREATE UNIQUE INDEX reservation_nonce_once ON fencepost.reservation USING btree (chain_id, signer, nonce) WHERE (state <> 'RELEASED'::text);
+
+CREATE INDEX reservation_open ON fencepost.reservation USING btree (signer, chain_id) WHERE (state = 'RESERVED'::text);
+
+CREATE UNIQUE INDEX reservation_request_once ON fencepost.reservation USING btree (request_id, signer, chain_id) WHERE (request_id IS NOT NULL);
 
 CREATE TABLE fencepost.transaction (
   tx_id uuid NOT NULL,

@@ -232,6 +232,10 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return records;
   }
 
+  laneDecisions(lane: Lane, limit: number) {
+    return this.queries.laneDecisions(lane, limit);
+  }
+
   lanes(signer?: Address) {
     return this.queries.lanes(signer);
   }

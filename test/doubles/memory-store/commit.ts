@@ -9,6 +9,7 @@ import type {
   WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
 import { allocate } from "./allocate.ts";
+import { applyNonceWrite } from "./nonces.ts";
 import { settleIntake } from "./settle-intake.ts";
 import { type DatabaseState, isAlive, type LaneRow } from "./state.ts";
 import { applyTransition } from "./transition.ts";
@@ -39,6 +40,7 @@ export function holds(state: DatabaseState, fence: Fence, now: Date): boolean {
 
 function apply(work: Work, write: LaneWrite): WriteOutcome {
   const lane = work.state.lanes.get(laneKey(write.fence.lane)) as LaneRow;
+  keepDecision(work, lane, write);
   switch (write.kind) {
     case "allocate":
       return allocate(work, lane, write);
@@ -56,7 +58,16 @@ function apply(work: Work, write: LaneWrite): WriteOutcome {
     case "settleIntake":
       for (const fate of write.fates) settleIntake(work, write.fence, fate);
       return { status: "done" };
+    default:
+      return applyNonceWrite(work, lane, write);
   }
+}
+
+function keepDecision({ state, log, now }: Work, lane: LaneRow, write: LaneWrite): void {
+  if ((write.kind !== "suspend" && write.kind !== "realign") || write.decision === undefined) return;
+  const { instanceId, token } = write.fence;
+  const nodeId = state.instances.get(instanceId)?.nodeId ?? null;
+  log.assign(lane, { decisions: [{ ...write.decision, nodeId, token, at: now }, ...lane.decisions] });
 }
 
 function align({ log }: Work, lane: LaneRow, write: AlignWrite): WriteOutcome {

@@ -135,6 +135,7 @@ function laneRow(state: DatabaseState, lane: Lane): LaneRow {
     acquiredAt: null,
     cursor: null,
     suspended: false,
+    decisions: [],
     confirmed: 0,
     failed: 0,
   };

@@ -1,9 +1,11 @@
+import type { Hole } from "../../../src/domain/holes.ts";
 import type { Hash, Hex, Lane, LaneKey } from "../../../src/domain/lane.ts";
+import type { Reservation } from "../../../src/domain/reservations.ts";
 import type { Intent, Payload, Receipt, SignedAttempt } from "../../../src/domain/transaction.ts";
 import type { State, SubState, TransitionEvent } from "../../../src/domain/transitions.ts";
 import type { QueuedChange } from "../../../src/ports/lane-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
-import type { CompletionRecord, HistoryRecord } from "../../../src/ports/query-store.ts";
+import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 
 export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains"> {
   startedAt: Date;
@@ -17,6 +19,8 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
 
 export interface LaneRow {
   readonly lane: Lane;
+  /** Newest first. */
+  decisions: readonly LaneDecisionRecord[];
   owner: string | null;
   token: number;
   acquiredAt: Date | null;
@@ -36,7 +40,7 @@ export interface TransactionRow {
   readonly lane: Lane;
   readonly requestId: string | null;
   readonly ownsRequest: boolean;
-  readonly nonce: number | null;
+  nonce: number | null;
   readonly payload: Payload;
   readonly gas: bigint | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
@@ -77,6 +81,9 @@ export interface DatabaseState {
   readonly requests: Map<string, TransactionRow>;
   readonly nonces: Map<string, TransactionRow>;
   readonly hashes: Map<string, TransactionRow>;
+  /** By lane and nonce. */
+  readonly holes: Map<string, { readonly lane: Lane; readonly hole: Hole }>;
+  readonly reservations: Map<string, Reservation>;
   readonly intake: Map<number, IntakeEntry>;
   readonly confirmations: Map<number, Map<number, Hash>>;
   readonly completions: CompletionRecord[];
@@ -97,6 +104,8 @@ export function emptyState(): DatabaseState {
     requests: new Map(),
     nonces: new Map(),
     hashes: new Map(),
+    holes: new Map(),
+    reservations: new Map(),
     intake: new Map(),
     confirmations: new Map(),
     completions: [],

@@ -2,6 +2,7 @@ import { type Fence, laneKey } from "../../../src/domain/lane.ts";
 import { isSettled, leavesFrom, TRANSITIONS, type TransitionRule } from "../../../src/domain/transitions.ts";
 import { BatchRefused, type NewCompletion, type TransitionItem } from "../../../src/ports/lane-store.ts";
 import type { Work } from "./commit.ts";
+import { changedNonce } from "./nonces.ts";
 import { refuseIllegal, refuseNul } from "./refusals.ts";
 import { hashKey, type LaneRow, type StoredAttempt, sameLane, type TransactionRow } from "./state.ts";
 
@@ -11,8 +12,11 @@ export function applyTransition(work: Work, fence: Fence, item: TransitionItem):
   refuseIllegal(item);
   refuseNul(item.reason, item.lastError);
   const settles = isSettled(item.to);
+  const nonce = changedNonce(work, row, item);
+  if (nonce === null) return "conflict";
   countSettled(work, row, item);
   work.log.assign(row, {
+    ...nonce,
     ...attempts(work, row, item),
     history: history(work, { row, item, fence }),
     state: item.to,

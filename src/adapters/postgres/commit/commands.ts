@@ -7,6 +7,7 @@ import { deleteIntake } from "../statements/delete-intake.ts";
 import { deleteReceipts } from "../statements/delete-receipts.ts";
 import { insertAttempts } from "../statements/insert-attempts.ts";
 import { insertConfirmations } from "../statements/insert-confirmations.ts";
+import { insertLaneDecisions } from "../statements/insert-lane-decisions.ts";
 import { insertTransactions } from "../statements/insert-transactions.ts";
 import { markAttemptsSent } from "../statements/mark-attempts-sent.ts";
 import { refuseIntake } from "../statements/refuse-intake.ts";
@@ -14,6 +15,7 @@ import type { Command, Statement } from "../statements/statement.ts";
 import { unwatchTransactions } from "../statements/unwatch-transactions.ts";
 import { updateLanes } from "../statements/update-lanes.ts";
 import { updateTransactions } from "../statements/update-transactions.ts";
+import { vacateNonces } from "../statements/vacate-nonces.ts";
 import { writeHistory } from "../statements/write-history.ts";
 import { writeQueuedChanges } from "../statements/write-queued-changes.ts";
 import { writeReceipts } from "../statements/write-receipts.ts";
@@ -35,7 +37,10 @@ export function commandsOf(plan: Plan): readonly Command[] {
     ...sentAttempts(moved),
     ...receipts(moved),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
+    ...plan.reservations.commands(),
+    ...plan.holes.commands(),
     ...unwatched(plan),
+    ...rows(insertLaneDecisions, plan.laneDecisions.map(laneDecisionRow)),
     ...completions(plan),
   ];
 }
@@ -120,13 +125,19 @@ function intake({ aliases, refusals }: Plan): readonly Command[] {
 function transactions(moved: readonly Move[]): readonly Command[] {
   if (moved.length === 0) return [];
   const ids = moved.map(({ row }) => row.tx_id).sort();
-  return [command(updateTransactions, [JSON.stringify(moved.map(moveRow)), ids, moved.length])];
+  const shifted = moved.filter(({ row, nonce }) => nonce !== null && nonce !== row.nonce).map(({ row }) => row.tx_id);
+  return [
+    ...(shifted.length === 0 ? [] : [command(vacateNonces, [shifted.sort(), shifted.length])]),
+    command(updateTransactions, [JSON.stringify(moved.map(moveRow)), ids, moved.length]),
+  ];
 }
 
 function moveRow(move: Move) {
   return {
     tx_id: move.row.tx_id,
     from_state: move.row.state,
+    sets_nonce: move.nonce !== move.row.nonce,
+    nonce: move.nonce,
     state: move.state,
     sub_state: move.subState,
     history_count: move.historyCount,
@@ -139,6 +150,11 @@ function moveRow(move: Move) {
     sets_error: move.lastError !== undefined,
     last_error: move.lastError,
   };
+}
+
+function laneDecisionRow({ lane, action, actor, reason }: Plan["laneDecisions"][number]) {
+  const { chain_id, signer, node_id, token } = lane.row;
+  return { chain_id, signer, node_id, token, action, actor, reason };
 }
 
 function changeRows({ row, change }: Move) {

@@ -14,6 +14,7 @@ import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";
 import { planIntakeFate } from "./intake.ts";
 import { lookupFor, UNWATCH_PAGE } from "./lookup.ts";
+import { planNonces } from "./nonces.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import { planTransition } from "./transitions.ts";
 
@@ -60,7 +61,10 @@ async function letGoOfTheRest(runtime: DurableRuntime, unfinished: readonly Lane
 
 function planWrite(plan: Plan, write: LaneWrite, opened: Opened): WriteOutcome {
   const lane = plan.held(write.fence);
-  return lane === null ? { status: "fenced" } : planHeld(plan, lane, { write, opened });
+  if (lane === null) return { status: "fenced" };
+  const decision = write.kind === "suspend" || write.kind === "realign" ? write.decision : undefined;
+  if (decision !== undefined) plan.laneDecisions.push({ ...decision, lane });
+  return planHeld(plan, lane, { write, opened });
 }
 
 function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWrite; opened: Opened }): WriteOutcome {
@@ -83,6 +87,8 @@ function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWr
     case "settleIntake":
       for (const fate of write.fates) planIntakeFate(plan, lane, fate);
       return { status: "done" };
+    default:
+      return planNonces(plan, lane, { write, now: opened.now });
   }
 }
 

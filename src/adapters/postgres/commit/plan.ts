@@ -3,13 +3,21 @@ import type { Confirmation } from "../../../domain/confirmations.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { PreparedIntent, Receipt, SignedAttempt } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { ExistingTransaction, IntakeFate, NewCompletion, QueuedChange } from "../../../ports/lane-store.ts";
+import type {
+  ExistingTransaction,
+  IntakeFate,
+  LaneDecision,
+  NewCompletion,
+  QueuedChange,
+} from "../../../ports/lane-store.ts";
 import { laneOf, prefixed } from "../columns.ts";
 import type { ExistingRow } from "../statements/find-requests.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { WaitingIntakeRow } from "../statements/read-intake.ts";
 import type { CurrentRow } from "../statements/read-transactions.ts";
+import { HoleBook } from "./holes.ts";
 import type { Found } from "./lookup.ts";
+import { ReservationBook } from "./reservations.ts";
 
 /** A locked lane, as it stands after the writes planned so far. */
 export interface LanePlan {
@@ -31,6 +39,8 @@ export interface Allocation {
 /** A transaction as it stands after the steps planned so far. */
 export interface Move {
   readonly row: CurrentRow;
+  /** Null once it is given up. */
+  nonce: number | null;
   state: string;
   subState: string | null;
   lastEvent: string;
@@ -89,12 +99,15 @@ export interface Refusal {
 
 export class Plan {
   readonly lanes: ReadonlyMap<LaneKey, LanePlan>;
-  readonly moves: ReadonlyMap<string, Move>;
+  /** What this commit itself creates signed stands here too. */
+  readonly moves: Map<string, Move>;
   /** By lane and request id; grows with what this commit itself creates. */
   readonly requests: Map<string, ExistingTransaction>;
   /** Waiting rows, less those that this commit has settled. */
   readonly intake: Map<number, WaitingIntakeRow>;
   readonly chains: ReadonlyMap<number, ChainPlan>;
+  readonly holes: HoleBook;
+  readonly reservations: ReservationBook;
   readonly allocations: Allocation[] = [];
   readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
   readonly refusals: Refusal[] = [];
@@ -102,6 +115,7 @@ export class Plan {
   readonly unwatchable: ReadonlyMap<LaneKey, readonly string[]>;
   readonly unwatched = new Set<string>();
   readonly completions: PlannedCompletion[] = [];
+  readonly laneDecisions: (LaneDecision & { readonly lane: LanePlan })[] = [];
 
   constructor(found: Found) {
     this.lanes = new Map(found.lanes.map((row) => [laneKey(laneOf(row)), lanePlan(row)]));
@@ -109,6 +123,8 @@ export class Plan {
     this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
     this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
     this.unwatchable = idsByLane(found.unwatchable);
+    this.holes = new HoleBook(found.holes);
+    this.reservations = new ReservationBook(found.reservations, found.openReservations);
     this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
   }
 
@@ -150,9 +166,10 @@ function lanePlan(row: LockedLaneRow): LanePlan {
   return { row, cursor: row.next_nonce, suspended: row.suspended, confirmed: 0, failed: 0, changed: false };
 }
 
-function standing(row: CurrentRow): Move {
+export function standing(row: CurrentRow): Move {
   return {
     row,
+    nonce: row.nonce,
     state: row.state,
     subState: row.sub_state,
     lastEvent: row.last_event,

@@ -11,6 +11,7 @@ export function planTransition(plan: Plan, fence: Fence, item: TransitionItem): 
   const lane = plan.held(fence);
   const move = plan.moves.get(item.txId);
   if (lane === null || move === undefined || !belongs(move, lane) || !fits(move, item)) return "conflict";
+  if (!changeNonce(plan, lane, { move, item })) return "conflict";
   recordStep(move, lane, item);
   countSettled(move, lane, item);
   addAttempt(move, item);
@@ -19,8 +20,8 @@ export function planTransition(plan: Plan, fence: Fence, item: TransitionItem): 
   if (item.receipt !== undefined) move.receipt = item.receipt;
   if (item.lastError !== undefined) move.lastError = item.lastError;
   if (item.completion !== undefined) {
-    const { tx_id: txId, request_id: requestId, nonce } = move.row;
-    plan.completions.push({ ...item.completion, txId, lane, requestId, nonce });
+    const { tx_id: txId, request_id: requestId } = move.row;
+    plan.completions.push({ ...item.completion, txId, lane, requestId, nonce: move.nonce });
   }
   move.state = item.to;
   move.subState = item.subState;
@@ -39,6 +40,23 @@ function fits(move: Move, item: TransitionItem): boolean {
   if (move.state !== item.from) return false;
   if (rule.to === "same" && move.subState !== item.subState) return false;
   return leavesFrom(rule, move.subState);
+}
+
+/** Down into a hole that is free, or given up. Either way the nonce it had is a hole from now on. False: no such hole. */
+function changeNonce(plan: Plan, lane: LanePlan, { move, item }: { move: Move; item: TransitionItem }): boolean {
+  const { nonce } = move;
+  if (nonce === null || (item.nonce === undefined && item.event !== "giveUp")) return true;
+  if (move.attemptCount > 0) throw new BatchRefused(`transaction ${item.txId} was signed at nonce ${nonce}`);
+  const left = { nonce, since: new Date(0), reservationId: null };
+  if (item.nonce === undefined) {
+    plan.holes.leave(lane, { ...left, why: "givenUp", detail: `${item.txId} gave it up: ${item.reason ?? ""}` });
+    move.nonce = null;
+    return true;
+  }
+  if (item.nonce >= nonce || plan.holes.takeFree(lane, [item.nonce], 0) === null) return false;
+  plan.holes.leave(lane, { ...left, why: "shiftedDown", detail: `${item.txId} moved down to ${item.nonce}` });
+  move.nonce = item.nonce;
+  return true;
 }
 
 /** An event that changes nothing but repeats the last one is counted on the last one's row. */
