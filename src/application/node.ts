@@ -26,6 +26,7 @@ import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
+import { tend } from "./lane/tend.ts";
 import { Feed } from "./queries/feed.ts";
 import { createReads } from "./queries/reads.ts";
 import type { ChainSettings, NodeSettings } from "./settings.ts";
@@ -201,10 +202,11 @@ export class FencepostNode {
   }
 
   private stagePorts() {
-    const { store, signer, clock, entropy, telemetry, failpoint } = this.ports;
+    const { store, signer, codec, clock, entropy, telemetry, failpoint } = this.ports;
     return {
       store,
       signer,
+      codec,
       clock,
       entropy,
       telemetry,
@@ -218,13 +220,14 @@ export class FencepostNode {
     };
   }
 
-  /** Gives a resumed lane its two activities and the look for receipts it owes. */
+  /** Gives a resumed lane its activities and the look for receipts it owes. */
   private startLane(lane: OwnedLane): void {
     const context = this.chains.get(lane.lane.chainId) as ChainContext;
     const ports = this.stagePorts();
     const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
     lane.signing = new Activity(() => sign(ports, context, lane), failed);
     lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
+    lane.tending = new Activity(() => tend(ports, context, lane), failed);
     this.loops.find((loop) => loop.context === context)?.kick();
     lane.signing.kick();
   }
@@ -236,9 +239,7 @@ export class FencepostNode {
       if (this.halted !== null) continue;
       if (count % BEATS_PER_BALANCE === 0) this.balancing.kick();
       const nowMs = this.ports.clock.monotonicMs();
-      for (const lane of this.lanes.all()) {
-        if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
-      }
+      for (const lane of this.lanes.all()) if (lane.unmined.size > 0) lane.kickDue(nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       await this.lanes.retryWanted();
       this.intake.kick();
@@ -320,7 +321,7 @@ export class FencepostNode {
     await Promise.all(this.loops.map((loop) => loop.stop()));
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
-    await Promise.all(lanes.flatMap((lane) => [lane.signing?.settled(), lane.broadcasting?.settled()]));
+    await Promise.all(lanes.map((lane) => lane.settled()));
     await this.intake.settled();
     await this.claiming.settled();
     await this.balancing.settled();

@@ -29,6 +29,7 @@ import { readLane } from "./statements/read-lane.ts";
 import { type QueuedChangeRow, readQueuedChanges } from "./statements/read-queued-changes.ts";
 import { readRawTransactions } from "./statements/read-raw-transactions.ts";
 import { type ReceiptRow, readReceipts } from "./statements/read-receipts.ts";
+import { readSettledBelow } from "./statements/read-settled-below.ts";
 import { readTracked, type TrackedRow } from "./statements/read-tracked.ts";
 import { readTrackedAttempts } from "./statements/read-tracked-attempts.ts";
 import { readTrackedReceipts } from "./statements/read-tracked-receipts.ts";
@@ -58,6 +59,8 @@ export class Loads {
     return {
       cursor: state.next_nonce,
       suspended: state.suspended,
+      epochFloor: state.epoch_floor ?? 0,
+      genesisHash: state.genesis_hash as Hash | null,
       tracking: trackedRecords(tracked, attempts, receipts),
       allocated: state.allocated,
       watched: watched.map(blockOf),
@@ -74,6 +77,11 @@ export class Loads {
     const changes = await this.connections.read((run) => run(readQueuedChanges, [rows.map((row) => row.tx_id)]));
     const changeOf = new Map(changes.map((row) => [row.tx_id, row]));
     return rows.map((row) => allocatedRecord(row, changeOf.get(row.tx_id)));
+  }
+
+  async settledBelow({ chainId, signer }: Lane): Promise<number> {
+    const [row] = await this.connections.read((run) => run(readSettledBelow, [chainId, signer]));
+    return row?.settled_below ?? 0;
   }
 
   async rawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {

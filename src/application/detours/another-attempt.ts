@@ -9,7 +9,7 @@
 import type { SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import type { Decision } from "../../ports/lane-store.ts";
-import type { Signer } from "../../ports/signer.ts";
+import type { SignedTransaction, Signer } from "../../ports/signer.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 
@@ -22,6 +22,8 @@ export interface AnotherAttemptPorts extends LaneWriterPorts {
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
   readonly unsigned: UnsignedTransaction;
+  /** Where the decider brought it signed. */
+  readonly signed?: SignedTransaction;
   readonly reason: string;
   /** Absent where the lane's own loop decided by its settings. */
   readonly decision?: Decision;
@@ -40,7 +42,7 @@ export async function signAnother(
   // Holds off the sender: what it is answered must be noted on the attempt it sent.
   tx.sending = true;
   try {
-    const [signed] = await ports.signer.sign(lane.lane.signer, [payload.unsigned]);
+    const [signed] = payload.signed ? [payload.signed] : await ports.signer.sign(lane.lane.signer, [payload.unsigned]);
     await ports.failpoint("another.signed");
     if (lane.stopped || !ports.lease.mayAct() || signed === undefined) return "lost";
     if (tx.receipt !== null) return "mined";
@@ -73,7 +75,10 @@ async function commitAttempt(
   tx.rawTransaction = attempt.rawTransaction;
   tx.claimed = true;
   tx.submitAttempts++;
+  tx.answer = null;
   tx.failures = 0;
+  tx.rejections = 0;
+  tx.facts.delete("REFUSED_FOR_GOOD");
   // Mined while this was committed: the new bytes are tracked, and sent only should that receipt be withdrawn.
   tx.nextSendAtMs = tx.receipt === null ? ports.clock.monotonicMs() : null;
   lane.follow(tx);

@@ -62,6 +62,7 @@ function sendAgain(tx: Tracked, nowMs: number): void {
   tx.sendOrdinal = attemptToSend(tx.attempts, tx.receipt?.txHash)?.ordinal ?? null;
   tx.rawTransaction = null;
   tx.claimed = false;
+  tx.answer = null;
   tx.failures = 0;
   tx.nextSendAtMs = nowMs;
   tx.receiptCheckedAtMs = nowMs;
