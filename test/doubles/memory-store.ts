@@ -118,6 +118,9 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     if (this.state.epochHistory !== this.state.history) {
       const { epoch, lastSeq } = this.state.feed;
       Object.assign(this.state.feed, { epoch: epoch + 1, epochStartsAfter: lastSeq });
+      for (const [key, { cursor }] of this.state.lanes) {
+        if (cursor !== null) this.state.epochFloors.set(key, cursor);
+      }
       this.state.epochHistory = this.state.history;
     }
     this.knownHistory = this.state.history;
@@ -201,6 +204,11 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
       if (bytes === null) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
       return bytes;
     });
+  }
+
+  async settledBelow(lane: Lane): Promise<number> {
+    await this.reach();
+    return queries.settledBelow(this.state, lane);
   }
 
   async loadWatched(lane: Lane, blockHashes: readonly Hash[]) {

@@ -19,6 +19,8 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     nodes: unscripted("nodes"),
     leases: unscripted("leases"),
     readiness: unscripted("readiness"),
+    act: unscripted("act"),
+    actOnLane: unscripted("actOnLane"),
     ...script,
   };
 }

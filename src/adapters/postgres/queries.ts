@@ -30,6 +30,7 @@ import { readFeed } from "./statements/read-feed.ts";
 import { type HistoryRow, readHistory } from "./statements/read-history.ts";
 import type { HoleRow } from "./statements/read-holes.ts";
 import { type IntakeRecordRow, readIntakeRecords } from "./statements/read-intake-records.ts";
+import { readLaneDecisions } from "./statements/read-lane-decisions.ts";
 import { readReceipts } from "./statements/read-receipts.ts";
 import { type RecordRow, readRecords } from "./statements/read-records.ts";
 import { readReservation } from "./statements/read-reservation.ts";

@@ -125,6 +125,10 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return this.loads.allocated(lane, fromNonce, limit);
   }
 
+  settledBelow(lane: Lane): Promise<number> {
+    return this.loads.settledBelow(lane);
+  }
+
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
     return this.loads.rawTransactions(keys);
   }

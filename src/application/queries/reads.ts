@@ -15,7 +15,9 @@ export interface ReadPorts
 }
 
 /** Everything that is only looked at: any node answers it, whoever owns the lane. */
-export function createReads(ports: ReadPorts): Omit<FencepostApi, "create" | "createBatch" | "readiness"> {
+export function createReads(
+  ports: ReadPorts,
+): Omit<FencepostApi, "create" | "createBatch" | "readiness" | "act" | "actOnLane"> {
   const { store, feed } = ports;
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
   return {

@@ -9,7 +9,7 @@ import type {
   WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
 import { allocate } from "./allocate.ts";
-import { applyNonceWrite } from "./nonces.ts";
+import { applyNonceWrite, realign } from "./nonces.ts";
 import { settleIntake } from "./settle-intake.ts";
 import { type DatabaseState, isAlive, type LaneRow } from "./state.ts";
 import { applyTransition } from "./transition.ts";
@@ -46,6 +46,13 @@ function apply(work: Work, write: LaneWrite): WriteOutcome {
       return allocate(work, lane, write);
     case "align":
       return align(work, lane, write);
+    case "realign":
+      return realign(work, lane, write.floor);
+    case "identify":
+      if (!work.state.geneses.has(lane.lane.chainId)) {
+        work.log.set(work.state.geneses, lane.lane.chainId, write.genesisHash);
+      }
+      return { status: "done" };
     case "suspend":
       work.log.assign(lane, { suspended: write.suspended });
       return { status: "done" };

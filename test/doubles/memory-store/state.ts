@@ -86,6 +86,9 @@ export interface DatabaseState {
   readonly reservations: Map<string, Reservation>;
   readonly intake: Map<number, IntakeEntry>;
   readonly confirmations: Map<number, Map<number, Hash>>;
+  readonly geneses: Map<number, Hash>;
+  /** Where lanes stood when the feed's epoch began. */
+  readonly epochFloors: Map<LaneKey, number>;
   readonly completions: CompletionRecord[];
   feed: { epoch: number; lastSeq: number; truncatedThrough: number; epochStartsAfter: number };
   lastIntakeId: number;
@@ -108,6 +111,8 @@ export function emptyState(): DatabaseState {
     reservations: new Map(),
     intake: new Map(),
     confirmations: new Map(),
+    geneses: new Map(),
+    epochFloors: new Map(),
     completions: [],
     feed: { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 },
     lastIntakeId: 0,

@@ -10,6 +10,7 @@ import { insertConfirmations } from "../statements/insert-confirmations.ts";
 import { insertLaneDecisions } from "../statements/insert-lane-decisions.ts";
 import { insertTransactions } from "../statements/insert-transactions.ts";
 import { markAttemptsSent } from "../statements/mark-attempts-sent.ts";
+import { noteGenesis } from "../statements/note-genesis.ts";
 import { refuseIntake } from "../statements/refuse-intake.ts";
 import type { Command, Statement } from "../statements/statement.ts";
 import { unwatchTransactions } from "../statements/unwatch-transactions.ts";
@@ -39,6 +40,7 @@ export function commandsOf(plan: Plan): readonly Command[] {
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...plan.reservations.commands(),
     ...plan.holes.commands(),
+    ...rows(noteGenesis, [...plan.geneses].map(([chain_id, genesis_hash]) => ({ chain_id, genesis_hash }))),
     ...unwatched(plan),
     ...rows(insertLaneDecisions, plan.laneDecisions.map(laneDecisionRow)),
     ...completions(plan),

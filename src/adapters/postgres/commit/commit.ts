@@ -16,6 +16,7 @@ import { planIntakeFate } from "./intake.ts";
 import { lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { planNonces } from "./nonces.ts";
 import { type LanePlan, Plan } from "./plan.ts";
+import { planRealignment } from "./realign.ts";
 import { planTransition } from "./transitions.ts";
 
 export async function commitWrites(
@@ -73,6 +74,11 @@ function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWr
       return planAllocation(plan, lane, { write, now: opened.now });
     case "align":
       return planAlignment(lane, write.floor);
+    case "realign":
+      return planRealignment(plan, lane, write);
+    case "identify":
+      plan.geneses.set(lane.row.chain_id, write.genesisHash);
+      return { status: "done" };
     case "suspend":
       lane.changed ||= lane.suspended !== write.suspended;
       lane.suspended = write.suspended;

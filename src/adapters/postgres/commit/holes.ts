@@ -48,6 +48,12 @@ export class HoleBook {
     return hole;
   }
 
+  /** The cursor goes back: what is at or above it was never given out. */
+  forgetFrom(lane: LanePlan, nonce: number): void {
+    const { after } = this.of(lane);
+    for (const each of [...after.keys()]) if (each >= nonce) after.delete(each);
+  }
+
   leave(lane: LanePlan, hole: Hole): void {
     this.of(lane).after.set(hole.nonce, hole);
   }

@@ -8,6 +8,7 @@ import { findReservations, type ReservationRow } from "../statements/find-reserv
 import { findUnwatchable, type UnwatchableRow } from "../statements/find-unwatchable.ts";
 import { lockChains } from "../statements/lock-chains.ts";
 import { type LockedLaneRow, lockLanes } from "../statements/lock-lanes.ts";
+import { type BoundNonceRow, readBoundNonces } from "../statements/read-bound-nonces.ts";
 import { type BlockRow, readConfirmations } from "../statements/read-confirmations.ts";
 import { type HoleRow, readHoles } from "../statements/read-holes.ts";
 import { readIntake, type WaitingIntakeRow } from "../statements/read-intake.ts";
@@ -24,6 +25,7 @@ export interface Found {
   readonly holes: readonly HoleRow[];
   readonly reservations: readonly ReservationRow[];
   readonly openReservations: readonly OpenReservationRow[];
+  readonly bound: readonly BoundNonceRow[];
 }
 
 export interface Lookup {
@@ -49,7 +51,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const unwatched = unwatchedOf(writes);
   const nonces = nonceKeysOf(writes);
   const named = [...nonces.reservations, ...nonces.requests];
-  const keysOf = [requests, transactions, intake, unwatched, chains, nonces.holes, named, nonces.open];
+  const keysOf = [requests, transactions, intake, unwatched, chains, nonces.holes, named, nonces.open, nonces.bound];
   const lookups = keysOf.filter((keys) => keys.length > 0).length;
   const records = terms.map(({ lane, instanceId, token }) => ({
     chain_id: lane.chainId,
@@ -86,12 +88,13 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
 
 async function findNonces(run: Run, keys: NonceKeys) {
   const named = [...keys.reservations, ...keys.requests];
-  const [holes, reservations, openReservations] = await Promise.all([
+  const [holes, reservations, openReservations, bound] = await Promise.all([
     when(keys.holes, () => run(readHoles, [signers(keys.holes), chainIds(keys.holes)])),
     when(named, () => run(findReservations, [keys.reservations, keys.requests])),
     when(keys.open, () => run(findOpenReservations, [signers(keys.open), chainIds(keys.open)])),
+    when(keys.bound, () => run(readBoundNonces, [signers(keys.bound), chainIds(keys.bound)])),
   ]);
-  return { holes, reservations, openReservations };
+  return { holes, reservations, openReservations, bound };
 }
 
 function when<Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {

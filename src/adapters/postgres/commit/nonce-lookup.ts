@@ -10,6 +10,8 @@ export interface NonceKeys {
   readonly requests: readonly string[];
   /** Lanes whose open reservations matter. */
   readonly open: readonly Lane[];
+  /** Lanes of which it matters what may have left. */
+  readonly bound: readonly Lane[];
 }
 
 export function nonceKeysOf(writes: readonly LaneWrite[]): NonceKeys {
@@ -18,6 +20,7 @@ export function nonceKeysOf(writes: readonly LaneWrite[]): NonceKeys {
     reservations: [...new Set(writes.flatMap(reservationIdOf))].sort(),
     requests: [...new Set(writes.flatMap((write) => (write.kind === "reserve" ? (write.requestId ?? []) : [])))],
     open: writes.filter(({ kind }) => kind === "expire").map(({ fence }) => fence.lane),
+    bound: writes.filter(({ kind }) => kind === "realign").map(({ fence }) => fence.lane),
   };
 }
 
@@ -29,7 +32,7 @@ function aboutHoles(write: LaneWrite): boolean {
     case "transition":
       return write.items.some(({ nonce }) => nonce !== undefined);
     default:
-      return write.kind === "bind" || write.kind === "closeHoles";
+      return write.kind === "bind" || write.kind === "closeHoles" || write.kind === "realign";
   }
 }
 

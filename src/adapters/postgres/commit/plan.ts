@@ -115,6 +115,10 @@ export class Plan {
   readonly unwatchable: ReadonlyMap<LaneKey, readonly string[]>;
   readonly unwatched = new Set<string>();
   readonly completions: PlannedCompletion[] = [];
+  /** Of each lane that is to be realigned: the highest nonce that may have left. */
+  readonly bound: ReadonlyMap<LaneKey, number | null>;
+  /** How chains begin, as somebody saw it. */
+  readonly geneses = new Map<number, Hash>();
   readonly laneDecisions: (LaneDecision & { readonly lane: LanePlan })[] = [];
 
   constructor(found: Found) {
@@ -123,6 +127,7 @@ export class Plan {
     this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
     this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
     this.unwatchable = idsByLane(found.unwatchable);
+    this.bound = new Map(found.bound.map((row) => [laneKey(laneOf(row)), row.nonce]));
     this.holes = new HoleBook(found.holes);
     this.reservations = new ReservationBook(found.reservations, found.openReservations);
     this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));

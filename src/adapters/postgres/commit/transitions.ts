@@ -42,9 +42,18 @@ function fits(move: Move, item: TransitionItem): boolean {
   return leavesFrom(rule, move.subState);
 }
 
-/** Down into a hole that is free, or given up. Either way the nonce it had is a hole from now on. False: no such hole. */
+/**
+ * Down into a hole that is free, or given up: either way the nonce it had is a hole from now on. Requeued, it gets the
+ * lane's next, and what it had is used up by somebody else. False: no such hole.
+ */
 function changeNonce(plan: Plan, lane: LanePlan, { move, item }: { move: Move; item: TransitionItem }): boolean {
   const { nonce } = move;
+  if (item.event === "requeue") {
+    move.nonce = lane.cursor;
+    lane.cursor = (lane.cursor ?? 0) + 1;
+    lane.changed = true;
+    return true;
+  }
   if (nonce === null || (item.nonce === undefined && item.event !== "giveUp")) return true;
   if (move.attemptCount > 0) throw new BatchRefused(`transaction ${item.txId} was signed at nonce ${nonce}`);
   const left = { nonce, since: new Date(0), reservationId: null };

@@ -23,3 +23,17 @@ CREATE TABLE fencepost.queued_change (
   CONSTRAINT queued_change_fee_type CHECK (fee_type IN ('legacy', 'eip2930', 'eip1559')),
   CONSTRAINT queued_change_fees CHECK (gas_price >= 0 AND max_fee_per_gas >= 0 AND max_priority_fee_per_gas >= 0)
 );
+
+-- What people decided about a lane as a whole, for whoever asks later. Appended in the transaction that did it.
+CREATE TABLE fencepost.lane_decision (
+  decision_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  action text COLLATE "C" NOT NULL,
+  actor text NOT NULL,
+  reason text NOT NULL,
+  node_id text,
+  token bigint NOT NULL,
+  at timestamptz NOT NULL
+);
+CREATE INDEX lane_decision_by_lane ON fencepost.lane_decision (signer, chain_id, decision_id);
