@@ -1,4 +1,5 @@
 import type { FencepostError } from "../domain/errors.ts";
+import type { Explanation } from "../domain/explain/situation.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
@@ -16,6 +17,8 @@ export interface FencepostApi {
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
   transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
+  /** Why it is not final yet, and what would help. */
+  explain(txId: string): Promise<Explanation>;
   completions(query: CompletionsQuery): Promise<CompletionsPage>;
   signers(): Promise<readonly SignerView[]>;
   /** One item per chain the signer has a lane on. UNKNOWN_SIGNER where nobody holds it. */
@@ -25,6 +28,30 @@ export interface FencepostApi {
   /** Every lane that was ever acquired, with its owner where it has one. */
   leases(): Promise<readonly LeaseRecord[]>;
   readiness(): Promise<Readiness>;
+  /** Carries out an operator's decision; answers with the transaction as it stands then. CONFLICT says what really happened. */
+  act(order: TransactionOrder): Promise<TransactionView>;
+  /** The same for a lane as a whole. */
+  actOnLane(order: LaneOrder): Promise<readonly SignerView[]>;
+}
+
+export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";
+export type LaneAction = "suspend" | "resume";
+
+export interface TransactionOrder {
+  readonly action: TransactionAction;
+  readonly txId: string;
+  /** As it arrived, not yet validated: `reason`, and what goes with the action. */
+  readonly request: unknown;
+  /** Who gives it, for the audit: `operator:<name>`. */
+  readonly actor: string;
+}
+
+export interface LaneOrder {
+  readonly action: LaneAction;
+  readonly signer: string;
+  /** As it arrived: `reason`, and `chainId` where several chains are configured. */
+  readonly request: unknown;
+  readonly actor: string;
 }
 
 /** As it arrives, not yet validated: the create stage is the one place that knows what is well-formed. */
@@ -93,8 +120,6 @@ export interface SignerView extends LaneRecord {
   /** Null where the chain does not answer right now. */
   readonly chainCounts: { readonly latest: number; readonly pending: number } | null;
   readonly balance: bigint | null;
-  readonly reserved: number;
-  readonly holes: readonly number[];
 }
 
 export interface Readiness {

@@ -15,6 +15,7 @@ import type { LeaseStore } from "../ports/lease-store.ts";
 import type { ForwardedCreate, Peers } from "../ports/peers.ts";
 import type { QueryStore } from "../ports/query-store.ts";
 import type { Signer } from "../ports/signer.ts";
+import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Created, CreateRequest, FencepostApi, Readiness } from "./api.ts";
 import { ChainContext } from "./chain/chain-context.ts";
@@ -27,7 +28,12 @@ import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
 import { reconcileLane } from "./lane/reconcile.ts";
+import { StuckWatch } from "./lane/stuck-watch.ts";
+import { tend } from "./lane/tend.ts";
+import { createOperations } from "./operations/operations.ts";
+import { HookRunner } from "./operations/stuck-hook.ts";
 import { Feed } from "./queries/feed.ts";
+import { readiness } from "./queries/readiness.ts";
 import { createReads } from "./queries/reads.ts";
 import type { ChainSettings, NodeSettings } from "./settings.ts";
 import { type CreatePorts, create, createForwarded } from "./stages/1-create/create.ts";
@@ -46,6 +52,8 @@ export interface NodePorts {
   readonly entropy: Entropy;
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
+  /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
+  readonly stuckHook?: StuckResolutionHook;
 }
 
 /** What only memory knows, for the gauges. */
@@ -75,6 +83,8 @@ export class FencepostNode {
   private readonly lanes: Lanes;
   private readonly cluster: Cluster;
   private readonly feed: Feed;
+  private readonly hook: HookRunner;
+  private readonly watch: StuckWatch;
   private readonly createPorts: CreatePorts;
   private readonly intakePorts: IntakePorts;
   private readonly stopping = new AbortController();
@@ -123,6 +133,8 @@ export class FencepostNode {
       onResumed: (lane) => this.startLane(lane),
     });
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
+    this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
+    this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
     this.createPorts = {
       ...this.stagePorts(),
       intents: {
@@ -207,10 +219,11 @@ export class FencepostNode {
   }
 
   private stagePorts() {
-    const { store, signer, clock, entropy, telemetry, failpoint } = this.ports;
+    const { store, signer, codec, clock, entropy, telemetry, failpoint } = this.ports;
     return {
       store,
       signer,
+      codec,
       clock,
       entropy,
       telemetry,
@@ -224,7 +237,7 @@ export class FencepostNode {
     };
   }
 
-  /** Gives a resumed lane its two activities and the look for receipts it owes. */
+  /** Gives a resumed lane its activities and the look for receipts it owes. */
   private startLane(lane: OwnedLane): void {
     const context = this.chains.get(lane.lane.chainId) as ChainContext;
     const ports = this.stagePorts();
@@ -233,6 +246,7 @@ export class FencepostNode {
     lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
     lane.reconciling = new Activity(() => reconcileLane(ports, context, lane), tolerant);
     if (!lane.reconciled) lane.reconciling.kick();
+    lane.tending = new Activity(() => tend(ports, context, lane), failed);
     this.loops.find((loop) => loop.context === context)?.kick();
     lane.signing.kick();
   }
@@ -241,12 +255,13 @@ export class FencepostNode {
   private async beat(): Promise<void> {
     for (let count = 1; !this.stopping.signal.aborted; count++) {
       await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
-      if (count % BEATS_PER_BALANCE === 0) this.balancing.kick();
-      if (count % BEATS_PER_BALANCE === 0) this.reconcile();
-      const nowMs = this.ports.clock.monotonicMs();
-      for (const lane of this.lanes.all()) {
-        if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
+      if (count % BEATS_PER_BALANCE === 0) {
+        this.balancing.kick();
+        this.reconcile();
+        if (this.lease.mayAct()) this.watch.look(this.lanes.all());
       }
+      const nowMs = this.ports.clock.monotonicMs();
+      for (const lane of this.lanes.all()) if (lane.unmined.size > 0) lane.kickDue(nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       await this.lanes.retryWanted();
       this.intake.kick();
@@ -321,12 +336,11 @@ export class FencepostNode {
     await Promise.all(this.loops.map((loop) => loop.stop()));
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
-    await Promise.all(
-      lanes.flatMap((lane) => [lane.signing, lane.broadcasting, lane.reconciling].map((work) => work?.settled())),
-    );
+    await Promise.all(lanes.map((lane) => lane.settled()));
     await this.intake.settled();
     await this.claiming.settled();
     await this.balancing.settled();
+    await this.watch.settled();
   }
 
   private async bounded(work: Promise<void>, deadlineMs: number): Promise<void> {
@@ -340,6 +354,7 @@ export class FencepostNode {
   private makeApi(): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
+      ...createOperations({ ...this.stagePorts(), lanes: this.lanes, chains: this.chains, hook: this.hook }),
       create: async (request) => {
         const [fate] = await this.createAll([request]);
         if (fate instanceof FencepostError) throw fate;
@@ -374,18 +389,8 @@ export class FencepostNode {
     }
   }
 
-  private async readiness(): Promise<Readiness> {
-    const answered = await this.ports.store.ping().then(
-      () => true,
-      () => false,
-    );
-    const database = answered && this.lease.mayAct();
-    const chains = [...this.chains.values()].map(({ chain, reachable, follower }) => ({
-      chainId: chain.chainId,
-      reachable: reachable && follower.head !== null,
-      head: follower.head?.number ?? null,
-    }));
-    const ready = database && !this.draining && chains.every((entry) => entry.reachable);
-    return { ready, database, chains, draining: this.draining };
+  private readiness(): Promise<Readiness> {
+    const mayAct = this.lease.mayAct();
+    return readiness({ store: this.ports.store, chains: this.chains }, { mayAct, draining: this.draining });
   }
 }

@@ -1,4 +1,5 @@
 import type { FinalityRule } from "../domain/finality.ts";
+import type { RepricingStrategy } from "../domain/repricing.ts";
 
 /** What the application may be told. Where the values come from is main's business. */
 export interface NodeSettings {
@@ -38,7 +39,30 @@ export interface ChainSettings {
   readonly fetchReceiptUponEntry: boolean;
   /** Null: never resubmit by age. Unknown answers are still asked again. */
   readonly resubmitIntervalMs: number | null;
+  /** Null: what is not taken is sent again as it is, and never signed at another price. */
+  readonly repricing: RepricingStrategy | null;
+  /** Payloads signed for one transaction by the lane's loop; 0: no limit. Ends re-signing, never tracking. */
+  readonly maxAttempts: number;
+  /** How long a transaction may hold up its lane before it is reported as STUCK. */
+  readonly stuckAfterMs: number;
   readonly inFlightWindow: number;
   readonly blockQueueLength: number;
   readonly maxFeeWei: bigint | null;
+  /** How often each lane is compared with the chain; null: never by itself. */
+  readonly reconciliationIntervalMs: number | null;
+  /** How long a payload that a node signed out of our sight may stay unfound before it is sent anew. */
+  readonly grayZoneTimeoutMs: number;
+  /** How often such a payload, or whatever stands at a consumed nonce, is looked for; null: once, when it is noticed. */
+  readonly grayZoneIntervalMs: number | null;
+  /** How many blocks are read one by one where a pruned node cannot tell an older count. */
+  readonly grayZoneLookback: number;
+  /** What becomes of a transaction whose nonce somebody else used. */
+  readonly externalUsePolicy: "fail" | "requeue";
+  readonly alertLowBalanceWei: bigint | null;
+  /** Transactions of a lane that are not final, and how old they may grow, before somebody is told and the hook is asked. */
+  readonly alertPendingDepth: number;
+  readonly alertOldestAgeMs: number;
+  /** How old the transaction may grow that all others of its lane wait for. */
+  readonly alertHeadAgeMs: number;
+  readonly alertReserved: number;
 }

@@ -2,6 +2,7 @@ import type { BatchResults } from "../contract/batch.ts";
 import type { ClusterNode, ClusterNodes, LaneLease, LaneLeases } from "../contract/cluster.ts";
 import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+import type { Explanation } from "../contract/explain.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
 import type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import { followCompletions } from "./completions.ts";
@@ -12,6 +13,7 @@ export type { BatchResults } from "../contract/batch.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 export type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+export type { Explanation } from "../contract/explain.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane } from "../contract/signers.ts";
 export type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
@@ -30,6 +32,8 @@ export interface FencepostClient {
   sendBatch(transactions: readonly CreateTransaction[], options?: CallOptions): Promise<BatchResults["results"]>;
   get(txId: string, options?: ReadOptions): Promise<Transaction>;
   getByRequest(request: RequestName, options?: ReadOptions): Promise<Transaction>;
+  /** Why it is not final yet, in plain words, and what would help. */
+  explain(txId: string, options?: CallOptions): Promise<Explanation>;
   list(query?: TransactionListQuery, options?: CallOptions): Promise<TransactionPage>;
   /** One page of the feed. */
   completionsPage(query?: CompletionsQuery, options?: CallOptions): Promise<CompletionsPage>;
@@ -66,6 +70,7 @@ export function createClient(options: ClientOptions): FencepostClient {
     get,
     getByRequest: ({ signer, requestId, chainId }, { include, ...call } = {}) =>
       transport({ path: "/tx/by-request", query: { signer, requestId, chainId, ...includes(include) }, ...call }),
+    explain: (txId, call) => transport({ path: `/tx/${encodeURIComponent(txId)}/explain`, ...call }),
     list: (query = {}, call) => transport({ path: "/tx", query, ...call }),
     completionsPage,
     completions: (query = {}, call = {}) => followCompletions(completionsPage, query, call),

@@ -2,6 +2,7 @@ import type { BatchResults, CreateBatch } from "./batch.ts";
 import type { ClusterNodes, LaneLeases } from "./cluster.ts";
 import type { CompletionsPage } from "./completions.ts";
 import type { CreatedTransaction, CreateTransaction } from "./create.ts";
+import type { Explanation } from "./explain.ts";
 import type { Readiness } from "./health.ts";
 import { problemExamples } from "./problem.ts";
 import type { SignerLanes } from "./signers.ts";
@@ -202,4 +203,22 @@ export const notReady: Readiness = {
   database: true,
   chains: [{ chainId: 31337, reachable: false, head: null }],
   draining: false,
+};
+
+export const explanation: Explanation = {
+  summary: "TRACKING/BROADCAST at nonce 8: waits behind nonce 7, which is STUCK",
+  causes: [
+    {
+      code: "WAITING_BEHIND",
+      text: "waits behind nonce 7, which is STUCK",
+      data: { nonce: 7, txId, state: "STUCK" },
+    },
+  ],
+  blockedBy: { txId, nonce: 7 },
+  help: [
+    {
+      code: "LOOK_AT_BLOCKER",
+      text: "look at the transaction it waits for; whatever helps that one helps all behind it",
+    },
+  ],
 };

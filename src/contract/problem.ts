@@ -32,6 +32,9 @@ const members = {
   retryAfterSeconds: Type.Optional(Type.Number({ minimum: 0, description: "As in the Retry-After header." })),
   ownerUrl: Type.Optional(nullable(Type.String({ description: "NOT_LEADER: the node to ask." }))),
   txId: Type.Optional(TxId),
+  txHash: Type.Optional(
+    Type.String({ pattern: "^0x[0-9a-f]{64}$", description: "CONFLICT: the attempt that was mined." }),
+  ),
   outcome: Type.Optional(
     oneOf(["unknown"], { description: "UNAVAILABLE: it may have been accepted; look for txId or requestId." }),
   ),

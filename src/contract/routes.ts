@@ -5,6 +5,7 @@ import { ClusterNodes, LaneLeases } from "./cluster.ts";
 import { CompletionsPage, CompletionsQuery } from "./completions.ts";
 import { CreatedTransaction, CreateTransaction } from "./create.ts";
 import * as examples from "./examples.ts";
+import { Explanation } from "./explain.ts";
 import { Health, Readiness } from "./health.ts";
 import { Address, TxId } from "./scalars.ts";
 import { SignerLanes } from "./signers.ts";
@@ -104,6 +105,16 @@ const transactionRoutes: readonly Route[] = [
     params: { txId: TxId },
     query: TransactionQuery,
     responses: { 200: { description: "The transaction.", schema: Transaction, example: examples.transaction } },
+    errors: ["INVALID_REQUEST", "NOT_FOUND"],
+  },
+  {
+    operationId: "explainTransaction",
+    method: "get",
+    path: "/api/v1/tx/{txId}/explain",
+    tag: "Transactions",
+    summary: "Why it is not final yet, and what would help",
+    params: { txId: TxId },
+    responses: { 200: { description: "In plain words.", schema: Explanation, example: examples.explanation } },
     errors: ["INVALID_REQUEST", "NOT_FOUND"],
   },
   {

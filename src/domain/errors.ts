@@ -44,6 +44,8 @@ export interface ErrorExtras {
   readonly retryAfterSeconds?: number;
   readonly ownerUrl?: string | null;
   readonly txId?: string;
+  /** CONFLICT: the attempt that was mined. */
+  readonly txHash?: string;
   readonly outcome?: "unknown";
   readonly epoch?: number;
   readonly resumeAfter?: number;

@@ -57,10 +57,13 @@ export interface Attempt {
   readonly txHash: Hash;
   readonly gas: bigint;
   readonly fees: Fees;
+  /** Not the caller's payload: somebody else used the key at this nonce. Never sent by us. */
+  readonly foreign?: true;
 }
 
 export interface SignedAttempt extends Attempt {
-  readonly rawTransaction: Hex;
+  /** Null where only its hash is known. */
+  readonly rawTransaction: Hex | null;
 }
 
 export interface Receipt {

@@ -30,13 +30,21 @@ export type CompletionState = "CONFIRMED" | "FAILED_FINAL" | "STUCK" | "REORGED"
 export interface TransitionRule {
   /** `null` is "no row yet". */
   readonly from: readonly (State | null)[];
-  /** Narrows `from` where the sub-state matters. */
+  /** Narrows `from` where the sub-state matters. A status without one is not narrowed. */
   readonly fromSubStates?: readonly SubState[];
   readonly to: Status | "same";
   readonly completion?: { readonly state: CompletionState; readonly settled: boolean };
 }
 
 const open = ["TRACKING", "STUCK"] as const;
+/** Has no receipt, and may get another payload at its nonce. */
+const unmined = ["PENDING", "BROADCAST", "STALE"] as const;
+const unminedOrUnknown = [...unmined, "UNKNOWN_SUBMIT_RESULT"] as const;
+const signedAgain = {
+  from: open,
+  fromSubStates: unminedOrUnknown,
+  to: { state: "TRACKING", subState: "PENDING" },
+} as const;
 
 export const TRANSITIONS = {
   // create and allocate
@@ -56,11 +64,55 @@ export const TRANSITIONS = {
   sign: { from: ["ALLOCATED"], to: { state: "TRACKING", subState: "PENDING" } },
   broadcast: {
     from: ["TRACKING"],
-    fromSubStates: ["PENDING", "BROADCAST", "STALE"],
+    fromSubStates: unmined,
     to: { state: "TRACKING", subState: "BROADCAST" },
   },
   resubmit: { from: open, to: "same" },
   submitFailed: { from: open, to: "same" },
+  // staying alive
+  stale: {
+    from: ["TRACKING"],
+    fromSubStates: ["PENDING", "BROADCAST"],
+    to: { state: "TRACKING", subState: "STALE" },
+  },
+  reprice: { from: open, fromSubStates: unmined, to: { state: "TRACKING", subState: "PENDING" } },
+  cancel: signedAgain,
+  replace: signedAgain,
+  placeholder: signedAgain,
+  /** Not signed yet: the queue holds another payload for this nonce from here on. */
+  amend: { from: ["ALLOCATED"], to: "same" },
+  /** A decision that changes nothing by itself; kept because somebody will ask who took it. */
+  decide: { from: ["ALLOCATED", "TRACKING", "STUCK"], to: "same" },
+  stick: {
+    from: ["TRACKING"],
+    fromSubStates: unminedOrUnknown,
+    to: { state: "STUCK", subState: null },
+    completion: { state: "STUCK", settled: false },
+  },
+  unstick: { from: ["STUCK"], to: { state: "TRACKING", subState: "PENDING" } },
+  // holes
+  shiftDown: { from: ["ALLOCATED"], to: "same" },
+  giveUp: {
+    from: ["ALLOCATED"],
+    to: { state: "FAILED_FINAL", subState: "REJECTED" },
+    completion: { state: "FAILED_FINAL", settled: true },
+  },
+  // grey zone: only where the node signs, so that a lost answer leaves no hash to look for
+  loseSight: {
+    from: ["TRACKING"],
+    fromSubStates: unmined,
+    to: { state: "TRACKING", subState: "UNKNOWN_SUBMIT_RESULT" },
+  },
+  adopt: {
+    from: ["TRACKING"],
+    fromSubStates: ["UNKNOWN_SUBMIT_RESULT"],
+    to: { state: "TRACKING", subState: "BROADCAST" },
+  },
+  sendAnew: {
+    from: ["TRACKING"],
+    fromSubStates: ["UNKNOWN_SUBMIT_RESULT"],
+    to: { state: "TRACKING", subState: "PENDING" },
+  },
   // receipt and finality
   mine: { from: open, to: { state: "TRACKING", subState: "MINED" } },
   withdraw: { from: ["TRACKING"], fromSubStates: ["MINED"], to: { state: "TRACKING", subState: "PENDING" } },
@@ -76,6 +128,27 @@ export const TRANSITIONS = {
     to: { state: "FAILED_FINAL", subState: "REVERTED" },
     completion: { state: "FAILED_FINAL", settled: true },
   },
+  confirmReplacement: {
+    from: ["TRACKING"],
+    fromSubStates: ["MINED"],
+    to: { state: "CONFIRMED", subState: "REPLACED" },
+    completion: { state: "CONFIRMED", settled: true },
+  },
+  confirmCancel: {
+    from: ["TRACKING"],
+    fromSubStates: ["MINED"],
+    to: { state: "FAILED_FINAL", subState: "CANCELLED" },
+    completion: { state: "FAILED_FINAL", settled: true },
+  },
+  /** Somebody else's transaction stands at the nonce, deep enough. */
+  loseNonce: {
+    from: ["TRACKING"],
+    fromSubStates: ["MINED"],
+    to: { state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY" },
+    completion: { state: "FAILED_FINAL", settled: true },
+  },
+  /** The same, where the policy gives the transaction another nonce. */
+  requeue: { from: ["TRACKING"], fromSubStates: ["MINED"], to: { state: "ALLOCATED", subState: null } },
   reorg: {
     from: ["CONFIRMED", "FAILED_FINAL"],
     to: { state: "TRACKING", subState: "PENDING" },
@@ -96,13 +169,16 @@ export class IllegalTransition extends Error {
 export function transition(from: Status | null, event: TransitionEvent): Status {
   const rule: TransitionRule = TRANSITIONS[event];
   const fromState = from?.state ?? null;
-  const subStateFits =
-    rule.fromSubStates === undefined ||
-    (from !== null && from.subState !== null && rule.fromSubStates.includes(from.subState));
-  if (!rule.from.includes(fromState) || !subStateFits) throw new IllegalTransition(event, from);
+  if (!rule.from.includes(fromState) || !leavesFrom(rule, from?.subState ?? null))
+    throw new IllegalTransition(event, from);
   if (rule.to !== "same") return rule.to;
   if (from === null) throw new IllegalTransition(event, from);
   return from;
+}
+
+/** Whether the rule takes its road from this sub-state. */
+export function leavesFrom(rule: TransitionRule, subState: string | null): boolean {
+  return rule.fromSubStates === undefined || subState === null || rule.fromSubStates.some((each) => each === subState);
 }
 
 /** Final for the caller: CONFIRMED and FAILED_FINAL. STUCK is final for the feed only and may be left again. */

@@ -1,7 +1,7 @@
 import type { SubmitResult } from "../domain/answers.ts";
-import type { FeeMarket } from "../domain/fees.ts";
+import type { FeeMarket, Fees } from "../domain/fees.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { AccessListEntry, Receipt } from "../domain/transaction.ts";
+import type { AccessListEntry, Receipt, UnsignedTransaction } from "../domain/transaction.ts";
 
 export interface Block {
   readonly number: number;
@@ -10,6 +10,34 @@ export interface Block {
   readonly transactionHashes: readonly Hash[];
   readonly baseFeePerGas: bigint | null;
   readonly gasLimit: bigint;
+}
+
+/** A transaction as the chain shows it: whose it is and what it says. */
+export interface ChainTransaction {
+  readonly txHash: Hash;
+  readonly from: Address;
+  readonly nonce: number;
+  readonly to: Address | null;
+  readonly value: bigint;
+  readonly data: Hex;
+  readonly gas: bigint;
+  /** Blob and delegation transactions pay as EIP-1559 does; what more they pay is left out. */
+  readonly fees: Fees;
+  /** Where the endpoint has it mined; null: it waits in a pool. */
+  readonly block: { readonly number: number; readonly hash: Hash } | null;
+}
+
+/** Which chain an endpoint serves, by its own word. */
+export interface ChainIdentity {
+  readonly chainId: number;
+  /** Null where the endpoint does not keep its first block. */
+  readonly genesisHash: Hash | null;
+}
+
+/** What a node that signs by itself made of a payload. */
+export interface NodeSubmission extends SubmitResult {
+  /** Known only where the answer arrived. */
+  readonly txHash: Hash | null;
 }
 
 export interface Call {
@@ -69,7 +97,18 @@ export interface Chain {
   transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null>;
   /** Hashes of what waits in the node's pool at these nonces, null where nothing does; null where the node cannot tell. */
   pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null>;
+  /** The mined count as of a block; null where the endpoint no longer keeps that state (a pruned node). */
+  transactionCountAt(address: Address, blockNumber: number): Promise<number | null>;
+  /** What this address sent in a canonical block, in order; null where the endpoint has no such block. */
+  sentInBlock(address: Address, blockNumber: number): Promise<readonly ChainTransaction[] | null>;
+  /** The node's own look-up, mined or pooled. Null: it knows none. "unsupported": it has no such look-up. */
+  transactionBySenderAndNonce(address: Address, nonce: number): Promise<ChainTransaction | null | "unsupported">;
   balance(address: Address): Promise<bigint>;
+
+  /** Asked anew each time, also of an endpoint that turned out to serve another chain and is not used for anything else. */
+  identity(): Promise<ChainIdentity>;
+  /** The same of another endpoint; null where there is none. */
+  identityElsewhere(): Promise<ChainIdentity | null>;
 
   feeMarket(): Promise<FeeMarket>;
   /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. */
@@ -80,6 +119,11 @@ export interface Chain {
    * that was lost is `unknown`. One result per input.
    */
   submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]>;
+  /**
+   * Has the node sign and send with a key of its own (`eth_sendTransaction`). Never throws for what it answered or failed
+   * to answer; one endpoint is asked, once: another one may hold no key, or sign in other bytes.
+   */
+  sendUnsigned(from: Address, transaction: UnsignedTransaction): Promise<NodeSubmission>;
   close(): Promise<void>;
 }
 

@@ -1,4 +1,6 @@
-import type { Address, Hex } from "../domain/lane.ts";
+import type { Fees } from "../domain/fees.ts";
+import type { Address, Hash, Hex } from "../domain/lane.ts";
+import type { UnsignedTransaction } from "../domain/transaction.ts";
 
 /** What ABI encoding needs from a library: pure functions, kept behind a port so that the core names no package. */
 export interface Codec {
@@ -10,6 +12,16 @@ export interface Codec {
   encodeCall(functionOrAbi: string | readonly unknown[], args: readonly unknown[]): Hex;
   /** Throws `BadEncoding` where constructor and arguments do not fit. */
   encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex;
+  /** What a signed payload says, so that it can be signed again at another price. Rejects with `BadEncoding` (path "rawTransaction"). */
+  decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction>;
+}
+
+export interface DecodedTransaction {
+  /** Blob and delegation payloads (EIP-4844, EIP-7702) say more than `unsigned` can hold: they cannot be signed again. */
+  readonly envelope: Fees["type"] | "eip4844" | "eip7702";
+  readonly unsigned: UnsignedTransaction;
+  readonly signer: Address;
+  readonly txHash: Hash;
 }
 
 /** `path` is relative to the payload: "function", "args.1", "bytecode". */

@@ -15,6 +15,8 @@ export const FAILPOINTS = [
   "complete.committed",
   "withdraw.committed",
   "resubmit.claimed",
+  "another.signed",
+  "another.committed",
   "lease.acquired",
   "lease.renewed",
 ] as const;

@@ -1,3 +1,4 @@
+import type { Hole } from "../domain/holes.ts";
 import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
   Attempt,
@@ -9,6 +10,7 @@ import type {
   SignedAttempt,
 } from "../domain/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { NonceOutcome, NonceWrite } from "./nonce-writes.ts";
 
 /**
  * The writes of a lane's owner. Each carries a fence, and `LaneStore.commit` is the only method that writes lane data:
@@ -18,18 +20,26 @@ export type LaneWrite =
   | AllocateWrite
   | AlignWrite
   | ReconcileWrite
+  | RealignWrite
+  | IdentifyWrite
   | SuspendWrite
   | TransitionWrite
   | UnwatchWrite
   | ConfirmationsWrite
-  | SettleIntakeWrite;
+  | SettleIntakeWrite
+  | NonceWrite;
 
-/** Gives consecutive nonces, in order, from max(cursor, floor). Repeats of a request id, stored or within the batch, get none. */
+/**
+ * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
+ * id, stored or within the batch, get none.
+ */
 export interface AllocateWrite {
   readonly kind: "allocate";
   readonly fence: Fence;
   /** The proven chain count; null where none is known (then the lane must already have a cursor). */
   readonly floor: number | null;
+  /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
+  readonly fill?: readonly number[];
   readonly items: readonly NewTransaction[];
 }
 
@@ -39,6 +49,24 @@ export interface NewTransaction {
   readonly intakeId?: number;
   /** It may have been allocated before, by a telling of the same create that nobody heard the answer of: its id is looked for. */
   readonly mayExist?: boolean;
+}
+
+/**
+ * An operator's word that the cursor was pushed too far: lowered to `floor`, but never to a nonce that may have left, be
+ * it a transaction's or a reservation's. Free holes above it are holes no more.
+ */
+export interface RealignWrite {
+  readonly kind: "realign";
+  readonly fence: Fence;
+  readonly floor: number;
+  readonly decision?: LaneDecision;
+}
+
+/** Notes the first block of a chain, once; whoever comes later compares. */
+export interface IdentifyWrite {
+  readonly kind: "identify";
+  readonly fence: Fence;
+  readonly genesisHash: Hash;
 }
 
 /** Raises the cursor to a proven count (never lowers it), or gives a new lane its first. */
@@ -70,6 +98,14 @@ export interface SuspendWrite {
   readonly kind: "suspend";
   readonly fence: Fence;
   readonly suspended: boolean;
+  readonly decision?: LaneDecision;
+}
+
+/** Who decided something about a lane as a whole, and why: kept for ever, in the transaction that did it. */
+export interface LaneDecision {
+  readonly action: string;
+  readonly actor: string;
+  readonly reason: string;
 }
 
 export interface TransitionWrite {
@@ -87,6 +123,12 @@ export interface TransitionItem {
   readonly to: State;
   readonly subState: SubState | null;
   readonly reason?: string;
+  /** With `shiftDown`: the free hole it moves into. Its own nonce is free from then on. */
+  readonly nonce?: number;
+  /** Set where somebody decided this: kept in the history, and never merged with a repeat. */
+  readonly decision?: Decision;
+  /** With `amend`: what is signed instead of the caller's payload, which stays as it was. */
+  readonly change?: QueuedChange;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
   /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. */
@@ -98,6 +140,21 @@ export interface TransitionItem {
   /** Null clears; absent leaves as it is. */
   readonly lastError?: string | null;
   readonly completion?: NewCompletion;
+}
+
+/** Another payload for a transaction that is not signed yet, and the kind of attempt that it becomes. */
+export interface QueuedChange {
+  readonly kind: "cancel" | "replace" | "placeholder";
+  readonly payload: Payload;
+  readonly gas: bigint;
+}
+
+/** Who or what decided a step, for the audit. */
+export interface Decision {
+  /** `operator:<key name>`, `hook`, `policy`. */
+  readonly actor: string;
+  /** Whatever the decider wants to be found again: action, ticket, severity. */
+  readonly audit: Readonly<Record<string, unknown>> | null;
 }
 
 export interface NewCompletion {
@@ -148,10 +205,12 @@ export type WriteOutcome =
   | { readonly status: "aligned"; readonly cursor: number }
   | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
   | { readonly status: "confirmations"; readonly newFork: boolean }
-  | { readonly status: "done" };
+  | { readonly status: "done" }
+  | NonceOutcome;
 
 export type AllocateFate =
-  | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date }
+  /** `recycled`: the nonce was a hole. */
+  | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
   /** The request id exists: the row it names. `samePayload` tells an honest repeat from a reuse. */
   | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
   /** The lane has no cursor and no floor was given: nothing consumed. */
@@ -182,12 +241,26 @@ export interface LaneSnapshot {
   readonly suspendedBy: SuspendedBy | null;
   /** False: the database's history changed, and the lane has not been compared with the chain since. */
   readonly reconciled: boolean;
+  /** Where the lane stood when the feed's current epoch began: lower nonces were given out before that. 0: never changed. */
+  readonly epochFloor: number;
+  /** The first block of the chain as this database knows it; null: nobody has noted it yet. */
+  readonly genesisHash: Hash | null;
   /** TRACKING and STUCK, ascending by nonce, with every attempt's hash. */
   readonly tracking: readonly TrackedRecord[];
   /** How many ALLOCATED rows wait to be signed; they are read page by page. */
   readonly allocated: number;
   /** Blocks that hold settled transactions still under watch: height and hash, distinct. */
   readonly watched: readonly { readonly number: number; readonly hash: Hash }[];
+  /** Ascending by nonce. */
+  readonly holes: readonly Hole[];
+  /** Open reservations, with what is left of them by the database's clock. */
+  readonly reservations: readonly OpenReservation[];
+}
+
+export interface OpenReservation {
+  readonly reservationId: string;
+  readonly nonce: number;
+  readonly leftMs: number;
 }
 
 export interface TrackedRecord extends LaneTransaction {
@@ -195,6 +268,12 @@ export interface TrackedRecord extends LaneTransaction {
   readonly receipt: Receipt | null;
   readonly submitAttempts: number;
   readonly createdAt: Date;
+  /** When sending its first payload was claimed; null: never. */
+  readonly firstSentAt: Date | null;
+  readonly lastSubmittedAt: Date | null;
+  /** The highest attempt that a node took; null: none that we know of. */
+  readonly acceptedOrdinal: number | null;
+  readonly lastError: string | null;
   /** Of a settled row that is watched too: what the feed last said. */
   readonly requestId: string | null;
 }
@@ -203,9 +282,14 @@ export interface AllocatedRecord {
   readonly txId: string;
   readonly nonce: number;
   readonly requestId: string | null;
+  /** What is to be signed: the caller's, or what was put in its place. */
   readonly payload: Payload;
   readonly gas: bigint;
   readonly createdAt: Date;
+  /** Set where it was signed at another nonce before: those payloads are still followed. */
+  readonly attempts?: readonly Attempt[];
+  /** Set where the payload is not the caller's. */
+  readonly changedTo?: QueuedChange["kind"];
 }
 
 export interface LaneStore {
@@ -224,6 +308,8 @@ export interface LaneStore {
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]>;
   /** Settled and watched rows of a lane that were mined in one of these blocks. */
   loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
+  /** One above the highest nonce of the lane that is settled and past its watch; 0 where none is. */
+  settledBelow(lane: Lane): Promise<number>;
   /** The idempotency pre-check: existing transactions (or intake rows) by request id. */
   findByRequestIds(lane: Lane, requestIds: readonly string[]): Promise<readonly ExistingTransaction[]>;
   /** Visible intake rows of these lanes that are not consumed, in call order. */

@@ -1,7 +1,10 @@
 import type { Fees } from "../domain/fees.ts";
+import type { Hole } from "../domain/holes.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
+import type { Reservation } from "../domain/reservations.ts";
 import type { AttemptKind, Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { Decision, LaneDecision } from "./lane-store.ts";
 import type { LaneOwner } from "./lease-store.ts";
 
 export interface TransactionRecord {
@@ -32,6 +35,8 @@ export interface AttemptRecord {
   readonly txHash: Hash;
   readonly gas: bigint;
   readonly fees: Fees;
+  /** Somebody else's transaction at this nonce. */
+  readonly foreign?: true;
   readonly createdAt: Date;
   /** When sending was first claimed: from here on the network may know it. */
   readonly firstSentAt: Date | null;
@@ -47,6 +52,8 @@ export interface HistoryRecord {
   readonly nodeId: string | null;
   readonly token: number | null;
   readonly reason: string | null;
+  /** Where somebody decided this step. */
+  readonly decision?: Decision;
   readonly count: number;
   readonly firstAt: Date;
   readonly lastAt: Date;
@@ -98,6 +105,10 @@ export interface LaneRecord {
   readonly confirmed: number;
   readonly failed: number;
   readonly stuck: number;
+  /** Open reservations. */
+  readonly reserved: number;
+  /** Ascending by nonce. */
+  readonly holes: readonly Hole[];
   readonly oldestPendingAt: Date | null;
   readonly headOfLine: {
     readonly txId: string;
@@ -107,12 +118,21 @@ export interface LaneRecord {
   } | null;
 }
 
+export interface LaneDecisionRecord extends LaneDecision {
+  readonly nodeId: string | null;
+  readonly token: number;
+  readonly at: Date;
+}
+
 /** Reads for callers and operators; any node answers them. */
 export interface QueryStore {
   transaction(txId: string): Promise<TransactionRecord | null>;
   transactionByRequest(lane: Lane, requestId: string): Promise<TransactionRecord | null>;
+  /** What holds this nonce of the lane, final or not. */
+  transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null>;
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;
   history(txId: string): Promise<readonly HistoryRecord[]>;
+  reservation(reservationId: string): Promise<Reservation | null>;
   /** Stored canonical blocks above the receipt's, ascending, at most `limit`. */
   confirmations(
     chainId: number,
@@ -123,6 +143,8 @@ export interface QueryStore {
   completions(after: number, limit: number): Promise<readonly CompletionRecord[]>;
   /** Known lanes, of one signer where given. */
   lanes(signer?: Address): Promise<readonly LaneRecord[]>;
+  /** What people decided about a lane, newest first, at most `limit`. */
+  laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
   /** Live transactions by state, for the gauge. */
   liveStates(): Promise<ReadonlyMap<State, number>>;
   /** Resolves when the database answers a trivial read. */

@@ -1,6 +1,7 @@
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { StuckAction } from "./stuck-hook.ts";
 
 export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";
 
@@ -29,6 +30,14 @@ export type TelemetryEvent =
       readonly allocated: number;
     }
   | { readonly type: "lane.stopped"; readonly lane: Lane; readonly reason: string }
+  /** The head of the line was not mined in time, and others wait behind it. Once for each head. */
+  | {
+      readonly type: "lane.blocked";
+      readonly lane: Lane;
+      readonly txId: string;
+      readonly nonce: number;
+      readonly behind: number;
+    }
   | { readonly type: "writer.flushed"; readonly items: number; readonly writes: number; readonly durationMs: number }
   | { readonly type: "writer.failed"; readonly items: number; readonly reason: string }
   | { readonly type: "create.answered"; readonly result: CreateResultLabel; readonly durationMs: number }
@@ -91,6 +100,20 @@ export type TelemetryEvent =
       readonly suspendedBy: "OPERATOR" | "HISTORY" | null;
     }
   | {
+      readonly type: "stuck.resolution";
+      readonly lane: Lane;
+      readonly txId: string;
+      readonly action: StuckAction;
+      readonly result: StuckResultLabel;
+    }
+  | {
+      readonly type: "lane.suspended";
+      readonly lane: Lane;
+      readonly suspended: boolean;
+      readonly actor: string;
+      readonly reason: string;
+    }
+  | {
       readonly type: "alert";
       readonly severity: AlertSeverity;
       readonly code: string;
@@ -98,6 +121,12 @@ export type TelemetryEvent =
       readonly lane?: Lane;
       readonly txId?: string;
     };
+
+/**
+ * "applied": done. "repeated": had been done before. "movedOn": it was decided about what is no more. "refused": it cannot
+ * be done. "failed": nothing was decided. "limited": nothing was asked, it was asked too often.
+ */
+export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | "failed" | "limited";
 
 export type CreateResultLabel =
   | "created"

@@ -108,6 +108,29 @@ describe("reads", () => {
     expect(asked).toEqual([{ signer: SIGNER_EIP55, requestId }]);
   });
 
+  it("asks why a transaction is not final yet", async () => {
+    const since = new Date("2026-01-01T00:00:00Z");
+    script.explain = async () => ({
+      summary: "it waits",
+      causes: [
+        { code: "WAITING_BEHIND", text: "it waits", data: { nonce: 1, txHash: null } },
+        { code: "STUCK", text: "it sticks", since },
+      ],
+      blockedBy: { txId: sampleTxId(9), nonce: 1 },
+      help: [{ code: "WAIT", text: "wait" }],
+    });
+    expect(await client.explain(sampleTxId(1))).toEqual({
+      summary: "it waits",
+      causes: [
+        { code: "WAITING_BEHIND", text: "it waits", data: { nonce: 1, txHash: null } },
+        { code: "STUCK", text: "it sticks", since: since.toISOString() },
+      ],
+      blockedBy: { txId: sampleTxId(9), nonce: 1 },
+      help: [{ code: "WAIT", text: "wait" }],
+    });
+    expect(await failureOf(client.explain("nonsense"))).toMatchObject({ code: "NOT_FOUND" });
+  });
+
   it("cannot be led to another route by an id", async () => {
     expect(await failureOf(client.get("completions?after=1"))).toMatchObject({ code: "NOT_FOUND" });
     expect(await failureOf(client.get("../signers"))).toMatchObject({ code: "NOT_FOUND" });

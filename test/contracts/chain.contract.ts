@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
 import type { Block, Chain } from "../../src/ports/chain.ts";
 import { account, transfer } from "../support/signed-transfer.ts";
+import { nodeSigningTests, sentTests } from "./chain/sent.ts";
 
 /** What a chain must let the suite do to it. Base fee at most 5 gwei. One harness per test: nothing is shared, nothing is left behind. */
 export interface ChainHarness {
@@ -15,6 +16,8 @@ export interface ChainHarness {
    * of the old ones. Whether those are back in the pool is the node's business.
    */
   reorg(depth: number): Promise<void>;
+  /** Lower-case, with a key that the node itself holds, a balance and no transaction yet. */
+  readonly nodeAccount: Address;
   /** Contracts whose every call reverts; null where the chain runs no EVM. */
   readonly reverting: Reverting | null;
   close(): Promise<void>;
@@ -55,6 +58,8 @@ export function describeChainContract(name: string, abilities: ChainAbilities, s
 
     blockTests(harness);
     accountTests(harness);
+    sentTests(harness);
+    nodeSigningTests(harness);
     submitTests(harness);
     refusalTests(harness);
     receiptTests(harness);
@@ -65,7 +70,7 @@ export function describeChainContract(name: string, abilities: ChainAbilities, s
   });
 }
 
-type Start = () => Promise<ChainHarness>;
+export type Start = () => Promise<ChainHarness>;
 
 function blockTests(start: Start): void {
   it("shows a latest block that grows by mining, linked by hash", async () => {

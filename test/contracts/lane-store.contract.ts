@@ -4,6 +4,8 @@ import { batchContract } from "./lane-store/batch.ts";
 import { chainContract } from "./lane-store/chain.ts";
 import { intakeContract } from "./lane-store/intake.ts";
 import { loadingContract } from "./lane-store/loading.ts";
+import { nonceContract } from "./lane-store/nonces.ts";
+import { queuedChangesContract } from "./lane-store/queued-changes.ts";
 import { transitionContract } from "./lane-store/transition.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
@@ -27,9 +29,11 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     });
     describe("allocating", () => allocationContract(context));
     describe("moving", () => transitionContract(context));
+    describe("changing what is queued", () => queuedChangesContract(context));
     describe("following the chain", () => chainContract(context));
     describe("intake", () => intakeContract(context));
     describe("loading", () => loadingContract(context));
+    describe("reserved nonces and holes", () => nonceContract(context));
     describe("batches", () => batchContract(context));
   });
 }

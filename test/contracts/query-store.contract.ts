@@ -89,6 +89,17 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.transactionByRequest(aLane(), "by-request")).toBeNull();
     });
 
+    it("finds what holds a nonce, on its own lane only", async () => {
+      const fence = await holdLane(store);
+      const [first, second] = [anIntent(fence.lane), anIntent(fence.lane)];
+      await allocate(store, fence, [first, second]);
+      const nonce = (await store.transaction(second.txId))?.nonce as number;
+      expect((await store.transactionAt(fence.lane, nonce))?.txId).toBe(second.txId);
+      expect((await store.transactionAt(fence.lane, nonce - 1))?.txId).toBe(first.txId);
+      expect(await store.transactionAt(fence.lane, nonce + 1)).toBeNull();
+      expect(await store.transactionAt({ ...fence.lane, chainId: 77 }, nonce)).toBeNull();
+    });
+
     it("lists by signer, in both orders, with what waits in the intake table", async () => {
       const { lane, old, confirmed, mined, signed, allocated, refused, waiting } = await populate();
       const all = [old, confirmed, mined, signed, allocated, refused, waiting].sort();

@@ -36,6 +36,8 @@ const TRACKING = [
   "TRACKING/MINED",
   "TRACKING/UNKNOWN_SUBMIT_RESULT",
 ];
+const UNMINED = ["TRACKING/PENDING", "TRACKING/BROADCAST", "TRACKING/STALE"];
+const GREY = "TRACKING/UNKNOWN_SUBMIT_RESULT";
 const FAILED = [
   "FAILED_FINAL/REVERTED",
   "FAILED_FINAL/CANCELLED",
@@ -52,6 +54,24 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   refuseReusedRequestId: { from: ["nothing", "CREATED"], to: "FAILED_FINAL/REQUEST_ID_REUSED" },
   sign: { from: ["ALLOCATED"], to: "TRACKING/PENDING" },
   broadcast: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST", "TRACKING/STALE"], to: "TRACKING/BROADCAST" },
+  stale: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST"], to: "TRACKING/STALE" },
+  reprice: { from: [...UNMINED, "STUCK"], to: "TRACKING/PENDING" },
+  cancel: { from: [...UNMINED, GREY, "STUCK"], to: "TRACKING/PENDING" },
+  replace: { from: [...UNMINED, GREY, "STUCK"], to: "TRACKING/PENDING" },
+  placeholder: { from: [...UNMINED, GREY, "STUCK"], to: "TRACKING/PENDING" },
+  amend: { from: ["ALLOCATED"], to: "same" },
+  decide: { from: ["ALLOCATED", ...TRACKING, "STUCK"], to: "same" },
+  stick: { from: [...UNMINED, GREY], to: "STUCK" },
+  unstick: { from: ["STUCK"], to: "TRACKING/PENDING" },
+  shiftDown: { from: ["ALLOCATED"], to: "same" },
+  giveUp: { from: ["ALLOCATED"], to: "FAILED_FINAL/REJECTED" },
+  loseSight: { from: UNMINED, to: GREY },
+  adopt: { from: [GREY], to: "TRACKING/BROADCAST" },
+  sendAnew: { from: [GREY], to: "TRACKING/PENDING" },
+  confirmReplacement: { from: ["TRACKING/MINED"], to: "CONFIRMED/REPLACED" },
+  confirmCancel: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/CANCELLED" },
+  loseNonce: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY" },
+  requeue: { from: ["TRACKING/MINED"], to: "ALLOCATED" },
   resubmit: { from: [...TRACKING, "STUCK"], to: "same" },
   submitFailed: { from: [...TRACKING, "STUCK"], to: "same" },
   mine: { from: [...TRACKING, "STUCK"], to: "TRACKING/MINED" },
@@ -106,7 +126,7 @@ describe("the transition table", () => {
   });
 
   it("never gives a settled outcome from a status that has no receipt", () => {
-    for (const event of ["confirm", "revert"] as const) {
+    for (const event of ["confirm", "revert", "confirmReplacement", "confirmCancel", "loseNonce"] as const) {
       const fits = STATUSES.filter((status) => sourcesOf(event).includes(name(status)));
       expect(fits.map(name)).toEqual(["TRACKING/MINED"]);
     }
@@ -127,7 +147,9 @@ describe("completions", () => {
   const completing = EVENTS.filter((event) => (TRANSITIONS[event] as TransitionRule).completion !== undefined);
 
   it("come with every entry into a settled state, and with the way out of one", () => {
-    expect([...completing].sort()).toEqual(["confirm", "refuse", "refuseReusedRequestId", "reorg", "revert"].sort());
+    const settling = ["confirm", "revert", "confirmReplacement", "confirmCancel", "loseNonce"];
+    const refusing = ["refuse", "refuseReusedRequestId", "giveUp"];
+    expect([...completing].sort()).toEqual([...settling, ...refusing, "reorg", "stick"].sort());
   });
 
   it.each(completing)("of %s say the state that is entered, or that it was left", (event) => {
@@ -138,7 +160,9 @@ describe("completions", () => {
 
   it("are settled unless the payload may still execute", () => {
     for (const event of completing) {
-      expect((TRANSITIONS[event] as TransitionRule).completion?.settled, event).toBe(event !== "reorg");
+      expect((TRANSITIONS[event] as TransitionRule).completion?.settled, event).toBe(
+        event !== "reorg" && event !== "stick",
+      );
     }
   });
 });

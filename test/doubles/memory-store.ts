@@ -1,4 +1,4 @@
-import type { Address, Fence, Hash, Hex, Lane } from "../../src/domain/lane.ts";
+import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -14,8 +14,9 @@ import type { Announcement, InstanceRegistration, LeaseStore, Registered } from 
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import * as leases from "./memory-store/leases.ts";
+import { seen } from "./memory-store/nonces.ts";
 import * as queries from "./memory-store/queries.ts";
-import { type DatabaseState, emptyState, requestKey, waitingIntake } from "./memory-store/state.ts";
+import { type DatabaseState, emptyState, requestKey, sameLane, waitingIntake } from "./memory-store/state.ts";
 
 /** What goes wrong with the next commit: nothing was committed, or nobody can say, though it was, or was not. */
 export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
@@ -211,9 +212,15 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     await this.reach();
     return keys.map(({ txId, ordinal }): Hex => {
       const attempt = this.state.transactions.get(txId)?.attempts[ordinal - 1];
-      if (attempt === undefined) throw new Error(`transaction ${txId} has no attempt ${ordinal}`);
-      return attempt.rawTransaction;
+      const bytes = attempt?.rawTransaction ?? null;
+      if (bytes === null) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+      return bytes;
     });
+  }
+
+  async settledBelow(lane: Lane): Promise<number> {
+    await this.reach();
+    return queries.settledBelow(this.state, lane);
   }
 
   async loadWatched(lane: Lane, blockHashes: readonly Hash[]) {
@@ -234,6 +241,12 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
   async transaction(txId: string) {
     await this.reach();
     return queries.findTransaction(this.state, txId);
+  }
+
+  async transactionAt(lane: Lane, nonce: number) {
+    await this.reach();
+    const found = [...this.state.transactions.values()].find((row) => row.nonce === nonce && sameLane(row.lane, lane));
+    return found === undefined ? null : queries.findTransaction(this.state, found.txId);
   }
 
   async transactionByRequest(lane: Lane, requestId: string) {
@@ -257,6 +270,12 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return queries.historyOf(this.state, txId);
   }
 
+  async reservation(reservationId: string) {
+    await this.reach();
+    const found = this.state.reservations.get(reservationId);
+    return found === undefined ? null : seen(found, this.now());
+  }
+
   async confirmations(chainId: number, aboveBlock: number, limit: number) {
     await this.reach();
     return [...(this.state.confirmations.get(chainId) ?? [])]
@@ -277,9 +296,14 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return this.state.completions.filter(({ seq }) => seq > after).slice(0, limit);
   }
 
+  async laneDecisions(lane: Lane, limit: number) {
+    await this.reach();
+    return (this.state.lanes.get(laneKey(lane))?.decisions ?? []).slice(0, limit);
+  }
+
   async lanes(signer?: Address) {
     await this.reach();
-    return queries.listLanes(this.state, signer);
+    return queries.listLanes(this.state, signer, this.now());
   }
 
   async liveStates(): Promise<ReadonlyMap<State, number>> {

@@ -31,6 +31,7 @@ export async function startEdrHarness(overrides: Partial<EvmChainOptions> = {}):
   return {
     chain,
     accounts: node.accounts.slice(0, 3).map((each) => ({ ...each, address: each.address.toLowerCase() as Address })),
+    nodeAccount: (node.accounts[3]?.address ?? "").toLowerCase() as Address,
     reverting,
     mine,
     async reorg(depth) {

@@ -10,6 +10,7 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     create: unscripted("create"),
     createBatch: unscripted("createBatch"),
     transaction: unscripted("transaction"),
+    explain: unscripted("explain"),
     transactionByRequest: unscripted("transactionByRequest"),
     transactions: unscripted("transactions"),
     completions: unscripted("completions"),
@@ -18,6 +19,8 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     nodes: unscripted("nodes"),
     leases: unscripted("leases"),
     readiness: unscripted("readiness"),
+    act: unscripted("act"),
+    actOnLane: unscripted("actOnLane"),
     ...script,
   };
 }

@@ -122,6 +122,10 @@ export function trackedRecord(nonce: number, overrides: Partial<TrackedRecord> =
     receipt: null,
     submitAttempts: 1,
     createdAt: new Date(Date.UTC(2026, 0, 1)),
+    firstSentAt: new Date(Date.UTC(2026, 0, 1)),
+    lastSubmittedAt: new Date(Date.UTC(2026, 0, 1)),
+    acceptedOrdinal: null,
+    lastError: null,
     ...overrides,
   };
 }

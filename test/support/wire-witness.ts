@@ -1,4 +1,3 @@
-import type { Hash } from "../../src/domain/lane.ts";
 import { type DatabaseState, hashKey } from "../doubles/memory-store/state.ts";
 import type { SimulatedChain, WitnessEntry } from "../doubles/simulated-chain/core.ts";
 
@@ -10,7 +9,7 @@ export class WireWitness {
   readonly violations: string[] = [];
   private readonly chain: SimulatedChain;
   private readonly state: DatabaseState;
-  private readonly hashAt = new Map<string, Hash>();
+  private readonly ownerOf = new Map<string, string>();
 
   constructor(chain: SimulatedChain, state: DatabaseState) {
     this.chain = chain;
@@ -31,9 +30,13 @@ export class WireWitness {
     else if (attempt.rawTransaction !== raw) this.violations.push(`${hash} was stored with other bytes`);
     else if (attempt.firstSentAt === null) this.violations.push(`${hash} was sent before it was claimed`);
     else if (row.nonce !== nonce || row.lane.signer !== from) this.violations.push(`${hash} is not what its row says`);
-    const place = `${from} ${nonce}`;
-    const known = this.hashAt.get(place) ?? hash;
-    if (known !== hash) this.violations.push(`nonce ${nonce} of ${from} was sent with two payloads`);
-    this.hashAt.set(place, known);
+    if (row !== undefined) this.noteOwner(`${from} ${nonce}`, row.txId);
+  }
+
+  /** I3: whatever payloads were sent at a nonce, they are one transaction's. */
+  private noteOwner(place: string, txId: string): void {
+    const known = this.ownerOf.get(place) ?? txId;
+    if (known !== txId) this.violations.push(`nonce ${place} was sent for ${known} and for ${txId}`);
+    this.ownerOf.set(place, known);
   }
 }

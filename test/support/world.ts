@@ -1,8 +1,8 @@
-import { createCodec } from "../../src/adapters/evm/codec.ts";
 import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostNode } from "../../src/application/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
 import type { Address } from "../../src/domain/lane.ts";
+import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
@@ -18,6 +18,7 @@ import type { SimulatedChainOptions } from "../doubles/simulated-chain/options.t
 import { ROOMY_POOL } from "../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../doubles/simulated-chain/sender.ts";
 import { delayed } from "./delayed.ts";
+import { createFakeCodec } from "./fake-codec.ts";
 import { WireWitness } from "./wire-witness.ts";
 
 export const CHAIN_ID = 31_337;
@@ -38,9 +39,22 @@ export const CHAIN_SETTINGS: ChainSettings = {
   receiptWorkers: 10,
   fetchReceiptUponEntry: false,
   resubmitIntervalMs: 60_000,
+  repricing: REPRICING_STRATEGIES.on,
+  maxAttempts: 0,
+  stuckAfterMs: 1_800_000,
   inFlightWindow: 64,
   blockQueueLength: 1_000,
   maxFeeWei: null,
+  reconciliationIntervalMs: 300_000,
+  grayZoneTimeoutMs: 300_000,
+  grayZoneIntervalMs: 60_000,
+  grayZoneLookback: 100,
+  externalUsePolicy: "fail",
+  alertLowBalanceWei: null,
+  alertPendingDepth: 1_000,
+  alertOldestAgeMs: 600_000,
+  alertHeadAgeMs: 300_000,
+  alertReserved: 100,
 };
 
 export const NODE_SETTINGS: Omit<NodeSettings, "nodeId" | "url"> = {
@@ -131,7 +145,7 @@ export class World {
         ],
         signer: new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS),
         peers: this.network.connect(),
-        codec: createCodec(),
+        codec: createFakeCodec(),
         clock: this.clock,
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
         telemetry: { emit: (event) => events.push(event) },

@@ -1,13 +1,16 @@
 import type { SubmitResult } from "../../domain/answers.ts";
 import type { FeeMarket } from "../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
-import type { Receipt } from "../../domain/transaction.ts";
+import type { Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
 import {
   type Block,
   type BlockTag,
   type Call,
   type Chain,
+  type ChainIdentity,
+  type ChainTransaction,
   ChainUnavailable,
+  type NodeSubmission,
   type Simulation,
 } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -15,12 +18,15 @@ import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
+import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
+import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock } from "./read-sent.ts";
 import { type Endpoint, Endpoints } from "./rpc/endpoints.ts";
 import { RpcUnreachable, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readBigInt, readNumber } from "./rpc/quantities.ts";
 import { createTransport, type TransportOptions } from "./rpc/transport.ts";
+import { sendThroughNode } from "./send-unsigned.ts";
 import { simulateCall } from "./simulate-call.ts";
 import { lostSubmission, type Submission, submitThrough, weightiest } from "./submit-transactions.ts";
 
@@ -152,6 +158,32 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => fetchPooled(rpc, address, nonces));
   }
 
+  transactionCountAt(address: Address, blockNumber: number): Promise<number | null> {
+    return this.#endpoints.read((rpc) => fetchCountAt(rpc, address, blockNumber));
+  }
+
+  sentInBlock(address: Address, blockNumber: number): Promise<readonly ChainTransaction[] | null> {
+    return this.#endpoints.read((rpc) => fetchSentInBlock(rpc, address, blockNumber));
+  }
+
+  transactionBySenderAndNonce(address: Address, nonce: number): Promise<ChainTransaction | null | "unsupported"> {
+    return this.#endpoints.read((rpc) => fetchBySenderAndNonce(rpc, address, nonce));
+  }
+
+  identity(): Promise<ChainIdentity> {
+    return this.#endpoints.readUnproven(async (rpc, endpoint) => {
+      const identity = await fetchIdentity(rpc);
+      // Another machine answers behind this URL now: it has to prove itself before it is used for anything else.
+      if (identity.chainId !== this.chainId && endpoint.chain === "proven") endpoint.chain = "unproven";
+      return identity;
+    });
+  }
+
+  async identityElsewhere(): Promise<ChainIdentity | null> {
+    const identity = await this.#endpoints.readElsewhere(fetchIdentity);
+    return identity === "none" ? null : identity;
+  }
+
   balance(address: Address): Promise<bigint> {
     return this.#endpoints.read(async (rpc) =>
       readBigInt(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance"),
@@ -185,6 +217,17 @@ class EvmChain implements Chain {
       return rawTransactions.map((_, index) => weightiest(all.flatMap((each) => each[index]?.result ?? [])));
     }
     return this.#submitToFirst(endpoints, rawTransactions);
+  }
+
+  async sendUnsigned(from: Address, transaction: UnsignedTransaction): Promise<NodeSubmission> {
+    const [endpoint] = this.#endpoints.usable();
+    if (endpoint === undefined) return { ...weightiest([]), txHash: null };
+    try {
+      return await this.#endpoints.askOne(endpoint, (rpc) => sendThroughNode(rpc, from, transaction));
+    } catch (error) {
+      if (!(error instanceof RpcUnreachable || error instanceof BadAnswer)) throw error;
+      return { answer: "unknown", detail: error.message, txHash: null };
+    }
   }
 
   close(): Promise<void> {

@@ -2,6 +2,7 @@ import { concatHex, encodeAbiParameters, getAddress, parseAbi, parseAbiItem, toF
 import type { Hex } from "../../domain/lane.ts";
 import { BadEncoding, type Codec } from "../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
+import { decodeTransaction } from "./decode-transaction.ts";
 
 /** A parser of someone else's grammar meets callers' text: bounded, so that no signature is worth an attack. */
 const LONGEST_SIGNATURE = 2_000;
@@ -29,6 +30,7 @@ export function createCodec(): Codec {
         ? encodeFunction(bySignature(functionOrAbi), args)
         : encodeFitting(readAbi(functionOrAbi), args),
     encodeDeploy,
+    decodeTransaction,
   };
 }
 

@@ -19,14 +19,15 @@ export async function submitThrough(
   const replies = await rpc.sendInOrder(
     rawTransactions.map((raw) => ({ method: "eth_sendRawTransaction", params: [raw] })),
   );
-  return replies.map(readReply);
+  return replies.map(readHashReply);
 }
 
 export function lostSubmission(error: RpcUnreachable): Submission {
   return { result: { answer: "unknown", detail: shorten(error.message) }, lost: error };
 }
 
-function readReply(reply: RpcReply): Submission {
+/** Of a call whose good answer is a transaction hash. */
+export function readHashReply(reply: RpcReply): Submission {
   if (reply.ok) return { result: readAcceptance(reply.result), lost: null };
   if (reply.error instanceof RpcUnreachable) return lostSubmission(reply.error);
   return { result: readRefusal(reply.error), lost: null };

@@ -7,12 +7,16 @@ import type {
   ExistingTransaction,
   IntakeRow,
   LaneSnapshot,
+  OpenReservation,
+  QueuedChange,
   TrackedRecord,
 } from "../../ports/lane-store.ts";
 import { feesOf, laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
+import { holeOf } from "./commit/holes.ts";
 import { chainIds, signers } from "./commit/lookup.ts";
 import { existingOf } from "./commit/plan.ts";
 import type { Connections } from "./connections.ts";
+import { findOpenReservations, type OpenReservationRow } from "./statements/find-open-reservations.ts";
 import { findRequests } from "./statements/find-requests.ts";
 import { findWaitingRequests } from "./statements/find-waiting-requests.ts";
 import { findWatched } from "./statements/find-watched.ts";
@@ -20,9 +24,12 @@ import { type IntakeIntentRow, loadIntake } from "./statements/load-intake.ts";
 import { type AllocatedRow, readAllocated } from "./statements/read-allocated.ts";
 import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
 import type { BlockRow } from "./statements/read-confirmations.ts";
+import { readHoles } from "./statements/read-holes.ts";
 import { readLane } from "./statements/read-lane.ts";
+import { type QueuedChangeRow, readQueuedChanges } from "./statements/read-queued-changes.ts";
 import { readRawTransactions } from "./statements/read-raw-transactions.ts";
 import { type ReceiptRow, readReceipts } from "./statements/read-receipts.ts";
+import { readSettledBelow } from "./statements/read-settled-below.ts";
 import { readTracked, type TrackedRow } from "./statements/read-tracked.ts";
 import { readTrackedAttempts } from "./statements/read-tracked-attempts.ts";
 import { readTrackedReceipts } from "./statements/read-tracked-receipts.ts";
@@ -37,13 +44,15 @@ export class Loads {
 
   async lane({ lane, instanceId, token }: Fence): Promise<LaneSnapshot | null> {
     const key = [lane.chainId, lane.signer];
-    const [[state], tracked, attempts, receipts, watched] = await this.connections.read((run) =>
+    const [[state], tracked, attempts, receipts, watched, holes, reservations] = await this.connections.read((run) =>
       Promise.all([
         run(readLane, [...key, instanceId, token]),
         run(readTracked, key),
         run(readTrackedAttempts, key),
         run(readTrackedReceipts, key),
         run(readWatchedBlocks, key),
+        run(readHoles, [[lane.signer], [lane.chainId]]),
+        run(findOpenReservations, [[lane.signer], [lane.chainId]]),
       ]),
     );
     if (state === undefined) return null;
@@ -51,9 +60,13 @@ export class Loads {
       cursor: state.next_nonce,
       suspendedBy: state.suspended_by,
       reconciled: state.reconciled,
+      epochFloor: state.epoch_floor ?? 0,
+      genesisHash: state.genesis_hash as Hash | null,
       tracking: trackedRecords(tracked, attempts, receipts),
       allocated: state.allocated,
       watched: watched.map(blockOf),
+      holes: holes.map(holeOf),
+      reservations: reservations.map(openReservation),
     };
   }
 
@@ -61,7 +74,15 @@ export class Loads {
     const rows = await this.connections.read((run) =>
       run(readAllocated, [lane.chainId, lane.signer, fromNonce, limit]),
     );
-    return rows.map(allocatedRecord);
+    if (rows.length === 0) return [];
+    const changes = await this.connections.read((run) => run(readQueuedChanges, [rows.map((row) => row.tx_id)]));
+    const changeOf = new Map(changes.map((row) => [row.tx_id, row]));
+    return rows.map((row) => allocatedRecord(row, changeOf.get(row.tx_id)));
+  }
+
+  async settledBelow({ chainId, signer }: Lane): Promise<number> {
+    const [row] = await this.connections.read((run) => run(readSettledBelow, [chainId, signer]));
+    return row?.settled_below ?? 0;
   }
 
   async rawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
@@ -71,7 +92,7 @@ export class Loads {
     const bytes = new Map(rows.map((row) => [`${row.tx_id}:${row.ordinal}`, row.raw_transaction]));
     return keys.map(({ txId, ordinal }) => {
       const found = bytes.get(`${txId}:${ordinal}`);
-      if (found === undefined) throw new Error(`transaction ${txId} has no attempt ${ordinal}`);
+      if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
       return prefixed(found);
     });
   }
@@ -119,6 +140,7 @@ export function attemptOf(row: AttemptRow): Attempt {
     txHash: row.tx_hash as Hash,
     gas: BigInt(row.gas),
     fees: feesOf(row),
+    ...(row.is_foreign ? { foreign: true as const } : {}),
   };
 }
 
@@ -155,19 +177,29 @@ function trackedRecords(
     receipt: receiptsOf.get(row.tx_id) ?? null,
     submitAttempts: row.submit_attempts,
     createdAt: row.created_at,
+    firstSentAt: attemptsOf.get(row.tx_id)?.[0]?.first_sent_at ?? null,
+    lastSubmittedAt: row.last_submitted_at,
+    acceptedOrdinal: row.accepted_ordinal,
+    lastError: row.last_error,
     requestId: row.request_id,
   }));
 }
 
-function allocatedRecord(row: AllocatedRow): AllocatedRecord {
+function allocatedRecord(row: AllocatedRow, change: QueuedChangeRow | undefined): AllocatedRecord {
+  const signed = change ?? row;
   return {
     txId: row.tx_id,
     nonce: row.nonce,
     requestId: row.request_id,
-    payload: payloadOf(row),
-    gas: BigInt(row.gas_limit),
+    payload: payloadOf(signed),
+    gas: BigInt(signed.gas_limit),
     createdAt: row.created_at,
+    ...(change === undefined ? {} : { changedTo: change.kind as QueuedChange["kind"] }),
   };
+}
+
+function openReservation(row: OpenReservationRow): OpenReservation {
+  return { reservationId: row.reservation_id, nonce: row.nonce, leftMs: row.left_ms };
 }
 
 function intakeRow(row: IntakeIntentRow): IntakeRow {

@@ -1,30 +1,39 @@
 /** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
-import type { Address, Hash } from "../../domain/lane.ts";
+import type { Address, Hash, Lane } from "../../domain/lane.ts";
+import type { Reservation } from "../../domain/reservations.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../../domain/transitions.ts";
 import type {
   AttemptRecord,
   CompletionRecord,
   FeedPosition,
   HistoryRecord,
+  LaneDecisionRecord,
   LaneRecord,
   ListFilter,
   TransactionRecord,
 } from "../../ports/query-store.ts";
 import { laneOf, payloadOf, receiptOf } from "./columns.ts";
+import { holeOf } from "./commit/holes.ts";
+import { reservationOf } from "./commit/reservations.ts";
 import type { Connections } from "./connections.ts";
 import { ownerOf } from "./leases.ts";
 import { attemptOf, blockOf, groupByTransaction } from "./loads.ts";
 import { findPage, isNarrow, matches } from "./pages.ts";
 import { countLiveStates } from "./statements/count-live-states.ts";
+import { findByNonce } from "./statements/find-by-nonce.ts";
+import { listHoles } from "./statements/list-holes.ts";
 import { type LaneListRow, listLanes } from "./statements/list-lanes.ts";
 import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
 import { type CompletionRow, readCompletions } from "./statements/read-completions.ts";
 import { readConfirmations } from "./statements/read-confirmations.ts";
 import { readFeed } from "./statements/read-feed.ts";
 import { type HistoryRow, readHistory } from "./statements/read-history.ts";
+import type { HoleRow } from "./statements/read-holes.ts";
 import { type IntakeRecordRow, readIntakeRecords } from "./statements/read-intake-records.ts";
+import { readLaneDecisions } from "./statements/read-lane-decisions.ts";
 import { readReceipts } from "./statements/read-receipts.ts";
 import { type RecordRow, readRecords } from "./statements/read-records.ts";
+import { readReservation } from "./statements/read-reservation.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -41,6 +50,11 @@ export class Queries {
     const aliased = aliases.get(txId.toLowerCase());
     if (aliased !== undefined) return this.transaction(aliased);
     return records.get(txId.toLowerCase()) ?? null;
+  }
+
+  async transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null> {
+    const [found] = await this.connections.read((run) => run(findByNonce, [lane.chainId, lane.signer, nonce]));
+    return found === undefined ? null : this.transaction(found.tx_id);
   }
 
   async transactions(filter: ListFilter): Promise<readonly TransactionRecord[]> {
@@ -81,9 +95,22 @@ export class Queries {
     return rows.map(completionRecord);
   }
 
+  async laneDecisions({ chainId, signer }: Lane, limit: number): Promise<readonly LaneDecisionRecord[]> {
+    const rows = await this.connections.read((run) => run(readLaneDecisions, [signer, chainId, limit]));
+    return rows.map(({ node_id: nodeId, ...decision }) => ({ ...decision, nodeId }));
+  }
+
   async lanes(signer?: Address): Promise<readonly LaneRecord[]> {
-    const rows = await this.connections.read((run) => run(listLanes, [signer ?? null]));
-    return rows.map(laneRecord);
+    const [rows, holes] = await this.connections.read((run) =>
+      Promise.all([run(listLanes, [signer ?? null]), run(listHoles, [signer ?? null])]),
+    );
+    return rows.map((row) => laneRecord(row, holes));
+  }
+
+  async reservation(reservationId: string): Promise<Reservation | null> {
+    if (!UUID.test(reservationId)) return null;
+    const [row] = await this.connections.read((run) => run(readReservation, [reservationId]));
+    return row === undefined ? null : reservationOf(row);
   }
 
   async liveStates(): Promise<ReadonlyMap<State, number>> {
@@ -172,6 +199,7 @@ function historyRecord(row: HistoryRow): HistoryRecord {
     nodeId: row.node_id,
     token: row.token,
     reason: row.reason,
+    ...(row.actor === null ? {} : { decision: { actor: row.actor, audit: row.audit } }),
     count: row.count,
     firstAt: row.first_at,
     lastAt: row.last_at,
@@ -210,7 +238,7 @@ function completionRecord(row: CompletionRow): CompletionRecord {
   };
 }
 
-function laneRecord(row: LaneListRow): LaneRecord {
+function laneRecord(row: LaneListRow, holes: readonly HoleRow[]): LaneRecord {
   const head = row.head_of_line;
   return {
     lane: laneOf(row),
@@ -223,6 +251,8 @@ function laneRecord(row: LaneListRow): LaneRecord {
     confirmed: row.confirmed_total,
     failed: row.failed_total,
     stuck: row.stuck,
+    reserved: row.reserved,
+    holes: holes.filter((hole) => hole.signer === row.signer && hole.chain_id === row.chain_id).map(holeOf),
     oldestPendingAt: row.oldest_pending_at,
     headOfLine:
       head === null

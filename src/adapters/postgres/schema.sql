@@ -11,10 +11,12 @@ CREATE TABLE fencepost.attempt (
   gas_price numeric(78,0),
   max_fee_per_gas numeric(78,0),
   max_priority_fee_per_gas numeric(78,0),
-  raw_transaction bytea NOT NULL,
+  raw_transaction bytea,
   created_at timestamp with time zone NOT NULL,
   first_sent_at timestamp with time zone,
+  is_foreign boolean NOT NULL DEFAULT false,
   CONSTRAINT attempt_pkey PRIMARY KEY (tx_id, ordinal),
+  CONSTRAINT attempt_bytes CHECK (((raw_transaction IS NOT NULL) OR (kind = 'external'::text))),
   CONSTRAINT attempt_fees CHECK (
 CASE fee_type
     WHEN 'eip1559'::text THEN ((gas_price IS NULL) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric) AND (max_fee_per_gas IS NOT NULL) AND (max_priority_fee_per_gas IS NOT NULL))
@@ -22,6 +24,7 @@ CASE fee_type
     WHEN 'eip2930'::text THEN ((gas_price IS NOT NULL) AND (gas_price >= (0)::numeric) AND (max_fee_per_gas IS NULL) AND (max_priority_fee_per_gas IS NULL))
     ELSE false
 END),
+  CONSTRAINT attempt_foreign CHECK (((NOT is_foreign) OR ((kind = 'external'::text) AND (first_sent_at IS NULL)))),
   CONSTRAINT attempt_gas CHECK ((gas >= 0)),
   CONSTRAINT attempt_kind CHECK ((kind = ANY (ARRAY['initial'::text, 'reprice'::text, 'cancel'::text, 'replace'::text, 'placeholder'::text, 'external'::text]))),
   CONSTRAINT attempt_ordinal CHECK ((ordinal >= 1)),
@@ -109,10 +112,26 @@ CREATE TABLE fencepost.history (
   count integer NOT NULL DEFAULT 1,
   first_at timestamp with time zone NOT NULL,
   last_at timestamp with time zone NOT NULL,
+  actor text,
+  audit jsonb,
   CONSTRAINT history_pkey PRIMARY KEY (tx_id, ordinal),
   CONSTRAINT history_ordinal CHECK (((ordinal >= 1) AND (count >= 1))),
-  CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
+  CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'stale TRACKING TRACKING/STALE'::text, 'reprice TRACKING TRACKING/PENDING'::text, 'reprice STUCK TRACKING/PENDING'::text, 'cancel TRACKING TRACKING/PENDING'::text, 'cancel STUCK TRACKING/PENDING'::text, 'replace TRACKING TRACKING/PENDING'::text, 'replace STUCK TRACKING/PENDING'::text, 'placeholder TRACKING TRACKING/PENDING'::text, 'placeholder STUCK TRACKING/PENDING'::text, 'amend ALLOCATED ALLOCATED/-'::text, 'decide ALLOCATED ALLOCATED/-'::text, 'decide TRACKING TRACKING/PENDING'::text, 'decide TRACKING TRACKING/BROADCAST'::text, 'decide TRACKING TRACKING/STALE'::text, 'decide TRACKING TRACKING/MINED'::text, 'decide TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'decide STUCK STUCK/-'::text, 'stick TRACKING STUCK/-'::text, 'unstick STUCK TRACKING/PENDING'::text, 'shiftDown ALLOCATED ALLOCATED/-'::text, 'giveUp ALLOCATED FAILED_FINAL/REJECTED'::text, 'loseSight TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'adopt TRACKING TRACKING/BROADCAST'::text, 'sendAnew TRACKING TRACKING/PENDING'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'confirmReplacement TRACKING CONFIRMED/REPLACED'::text, 'confirmCancel TRACKING FAILED_FINAL/CANCELLED'::text, 'loseNonce TRACKING FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'requeue TRACKING ALLOCATED/-'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
 ) WITH (fillfactor=90);
+
+CREATE TABLE fencepost.hole (
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  nonce bigint NOT NULL,
+  why text COLLATE "C" NOT NULL,
+  detail text NOT NULL,
+  reservation_id uuid,
+  since timestamp with time zone NOT NULL,
+  CONSTRAINT hole_pkey PRIMARY KEY (signer, chain_id, nonce),
+  CONSTRAINT hole_nonce CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
+  CONSTRAINT hole_reservation CHECK (((why <> ALL (ARRAY['released'::text, 'expired'::text])) OR (reservation_id IS NOT NULL))),
+  CONSTRAINT hole_why CHECK ((why = ANY (ARRAY['released'::text, 'givenUp'::text, 'shiftedDown'::text, 'expired'::text])))
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE fencepost.intake (
   intake_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -172,6 +191,21 @@ CREATE TABLE fencepost.lane (
   CONSTRAINT lane_token CHECK (((token >= 0) AND ((owner_instance IS NULL) OR (token > 0))))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
+CREATE TABLE fencepost.lane_decision (
+  decision_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  action text COLLATE "C" NOT NULL,
+  actor text NOT NULL,
+  reason text NOT NULL,
+  node_id text,
+  token bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT lane_decision_pkey PRIMARY KEY (decision_id)
+);
+
+CREATE INDEX lane_decision_by_lane ON fencepost.lane_decision USING btree (signer, chain_id, decision_id);
+
 CREATE TABLE fencepost.migration (
   name text NOT NULL,
   checksum text NOT NULL,
@@ -222,6 +256,30 @@ CREATE TABLE fencepost.payload (
   CONSTRAINT payload_value CHECK ((value >= (0)::numeric))
 );
 
+CREATE TABLE fencepost.queued_change (
+  tx_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  to_address text COLLATE "C",
+  data bytea NOT NULL,
+  value numeric(78,0) NOT NULL,
+  gas bigint,
+  gas_limit bigint NOT NULL,
+  fee_type text COLLATE "C",
+  gas_price numeric(78,0),
+  max_fee_per_gas numeric(78,0),
+  max_priority_fee_per_gas numeric(78,0),
+  access_list jsonb,
+  CONSTRAINT queued_change_pkey PRIMARY KEY (tx_id),
+  CONSTRAINT queued_change_data CHECK ((octet_length(data) <= 131072)),
+  CONSTRAINT queued_change_fee_type CHECK ((fee_type = ANY (ARRAY['legacy'::text, 'eip2930'::text, 'eip1559'::text]))),
+  CONSTRAINT queued_change_fees CHECK (((gas_price >= (0)::numeric) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric))),
+  CONSTRAINT queued_change_gas CHECK (((gas >= 0) AND (gas_limit >= 0))),
+  CONSTRAINT queued_change_kind CHECK ((kind = ANY (ARRAY['cancel'::text, 'replace'::text, 'placeholder'::text]))),
+  CONSTRAINT queued_change_to_address CHECK (((octet_length(to_address) = 42) AND (to_address ~ '^0x[0-9a-f]*$'::text))),
+  CONSTRAINT queued_change_value CHECK ((value >= (0)::numeric))
+);
+
 CREATE TABLE fencepost.receipt (
   tx_id uuid NOT NULL,
   chain_id bigint NOT NULL,
@@ -239,6 +297,35 @@ CREATE TABLE fencepost.receipt (
   CONSTRAINT receipt_status CHECK ((status = ANY (ARRAY['success'::text, 'reverted'::text]))),
   CONSTRAINT receipt_tx_hash CHECK (((octet_length(tx_hash) = 66) AND (tx_hash ~ '^0x[0-9a-f]*$'::text)))
 );
+
+CREATE TABLE fencepost.reservation (
+  reservation_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  nonce bigint NOT NULL,
+  request_id text COLLATE "C",
+  state text COLLATE "C" NOT NULL DEFAULT 'RESERVED'::text,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  tx_id uuid,
+  CONSTRAINT reservation_pkey PRIMARY KEY (reservation_id),
+  CONSTRAINT reservation_nonce CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
+  CONSTRAINT reservation_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
+  CONSTRAINT reservation_state CHECK (
+CASE state
+    WHEN 'RESERVED'::text THEN (tx_id IS NULL)
+    WHEN 'RELEASED'::text THEN (tx_id IS NULL)
+    WHEN 'SUBMITTED'::text THEN (tx_id IS NOT NULL)
+    WHEN 'USED'::text THEN (tx_id IS NOT NULL)
+    ELSE (state = 'EXPIRED'::text)
+END)
+) WITH (fillfactor=70);
+
+CREATE UNIQUE INDEX reservation_nonce_once ON fencepost.reservation USING btree (chain_id, signer, nonce) WHERE (state <> 'RELEASED'::text);
+
+CREATE INDEX reservation_open ON fencepost.reservation USING btree (signer, chain_id) WHERE (state = 'RESERVED'::text);
+
+CREATE UNIQUE INDEX reservation_request_once ON fencepost.reservation USING btree (request_id, signer, chain_id) WHERE (request_id IS NOT NULL);
 
 CREATE TABLE fencepost.transaction (
   tx_id uuid NOT NULL,

@@ -131,6 +131,10 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return this.loads.allocated(lane, fromNonce, limit);
   }
 
+  settledBelow(lane: Lane): Promise<number> {
+    return this.loads.settledBelow(lane);
+  }
+
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
     return this.loads.rawTransactions(keys);
   }
@@ -206,12 +210,20 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return existing === undefined ? null : this.queries.transaction(existing.txId);
   }
 
+  transactionAt(lane: Lane, nonce: number) {
+    return this.queries.transactionAt(lane, nonce);
+  }
+
   transactions(filter: ListFilter) {
     return this.queries.transactions(filter);
   }
 
   history(txId: string) {
     return this.queries.history(txId);
+  }
+
+  reservation(reservationId: string) {
+    return this.queries.reservation(reservationId);
   }
 
   confirmations(chainId: number, aboveBlock: number, limit: number) {
@@ -228,6 +240,10 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     const records = await this.queries.completions(after, limit);
     this.note(this.seen.epoch, records.at(-1)?.seq ?? 0);
     return records;
+  }
+
+  laneDecisions(lane: Lane, limit: number) {
+    return this.queries.laneDecisions(lane, limit);
   }
 
   lanes(signer?: Address) {

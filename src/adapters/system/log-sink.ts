@@ -28,6 +28,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "lease.fenced": { level: "warn", message: "FENCED: another term owns the lane; the write was refused" },
   "lane.resumed": { level: "info", message: "lane resumed" },
   "lane.stopped": { level: "info", message: "lane stopped" },
+  "lane.blocked": { level: "warn", message: "the head of the lane is not mined in time, and others wait behind it" },
   "writer.flushed": { level: "debug", message: "writer flushed" },
   "writer.failed": { level: "warn", message: "a batch of writes failed" },
   "create.answered": { level: "debug", message: (event) => `create ${event.result}` },
@@ -56,6 +57,15 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     message: "the lane was compared with the chain after the database's history changed",
   },
   "store.historyChanged": { level: "error", message: "the database's history changed: commits may have been lost" },
+  "lane.suspended": {
+    level: "warn",
+    message: (event) =>
+      event.suspended ? "lane suspended: creates wait, nothing is sent" : "lane resumed by an operator",
+  },
+  "stuck.resolution": {
+    level: "info",
+    message: (event) => `${event.action} decided: ${event.result}`,
+  },
   alert: { level: (event) => ALERT_LEVELS[event.severity], message: (event) => event.message },
 };
 

@@ -17,7 +17,10 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
     switch (event.type) {
       case "tx.transition":
         if (event.ageMs !== undefined) instruments.timeToFinality.observe(event.ageMs / 1000);
+        if (event.event === "stick") instruments.stuck.inc();
         return;
+      case "lane.blocked":
+        return instruments.headOfLineBlocked.inc();
       case "submit.answered":
         return countSubmission(instruments, event);
       case "create.answered":

@@ -77,6 +77,11 @@ function createInstruments(registry: Registry) {
     forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
+    stuck: counter("stuck_total", "Transactions reported as STUCK"),
+    headOfLineBlocked: counter(
+      "head_of_line_blocked_total",
+      "Heads of lanes that were not mined in time while others waited behind them",
+    ),
     receiptCheck: counter("receipt_check_total", "Receipts asked for", "result"),
     newFork: counter(
       "confirmations_new_fork_total",

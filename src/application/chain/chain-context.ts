@@ -22,6 +22,8 @@ export class ChainContext {
   readonly follower: HeadFollower;
   readonly hashes: HashIndex = new Map();
   reachable = true;
+  /** Wall-clock time of the first look that failed since the last that did not. */
+  unreachableSince: Date | null = null;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
   private readonly clock: Clock;

@@ -72,10 +72,12 @@ export class ChainLoop {
       await this.context.follower.advance();
       if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
       this.context.reachable = true;
+      this.context.unreachableSince = null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
       this.context.reachable = false;
+      this.context.unreachableSince ??= this.ports.clock.now();
     }
   }
 

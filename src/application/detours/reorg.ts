@@ -5,6 +5,7 @@
  * Reads: settled rows of the blocks that are gone. Writes: TRACKING/PENDING without receipt; the REORGED completion.
  * A crash after the commit leaves TRACKING/PENDING, which every owner looks for by hash and sends again.
  */
+import { attemptToSend } from "../../domain/attempts.ts";
 import type { Hash } from "../../domain/lane.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
@@ -40,8 +41,8 @@ export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: re
       receipt: null,
       reason: `block ${record.receipt?.blockHash} left the canonical chain`,
     });
-    tx.receipt = null;
     sendAgain(tx, nowMs);
+    tx.receipt = null;
     return reorged;
   });
   ports.telemetry.emit({
@@ -57,12 +58,11 @@ export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: re
   await ports.failpoint("withdraw.committed");
 }
 
-/** The attempt that was mined is the one the other branch may lack. */
 function sendAgain(tx: Tracked, nowMs: number): void {
-  const mined = tx.attempts.find((attempt) => attempt.txHash === tx.receipt?.txHash);
-  tx.sendOrdinal = mined?.ordinal ?? tx.sendOrdinal;
+  tx.sendOrdinal = attemptToSend(tx.attempts, tx.receipt?.txHash)?.ordinal ?? null;
   tx.rawTransaction = null;
   tx.claimed = false;
+  tx.answer = null;
   tx.failures = 0;
   tx.nextSendAtMs = nowMs;
   tx.receiptCheckedAtMs = nowMs;

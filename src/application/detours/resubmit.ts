@@ -5,6 +5,7 @@
  * Reads: raw bytes of attempts. Writes: the claim (submission counted, time noted). A crash after the claim leaves
  * bytes that may or may not have left; the next owner claims and sends them again, which a node answers "already known".
  */
+import type { State } from "../../domain/transitions.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
@@ -13,6 +14,14 @@ import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 export interface ResubmitPorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadRawTransactions">;
   readonly failpoint: Failpoints;
+}
+
+/** What is STUCK is sent again all the same, but nobody expects it to help. */
+const STUCK_PACE = 10;
+
+/** How long after a send the same bytes are due again; null: never by age. */
+export function resubmitEveryMs(intervalMs: number | null, state: State): number | null {
+  return intervalMs === null || state !== "STUCK" ? intervalMs : intervalMs * STUCK_PACE;
 }
 
 /** True where every one of them may now be sent, with its bytes at hand. */
@@ -25,7 +34,7 @@ export async function claimAgain(
   if (unclaimed.length === 0) return true;
   await fetchBytes(ports, unclaimed);
   if (lane.stopped) return false;
-  const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.sendOrdinal } }));
+  const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.sendOrdinal as number } }));
   if (!(await commitPlanned(ports, lane, planned))) return false;
   for (const tx of unclaimed) {
     tx.claimed = true;
@@ -38,7 +47,7 @@ export async function claimAgain(
 async function fetchBytes(ports: ResubmitPorts, transactions: readonly Tracked[]): Promise<void> {
   const missing = transactions.filter((tx) => tx.rawTransaction === null);
   if (missing.length === 0) return;
-  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.sendOrdinal }));
+  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.sendOrdinal as number }));
   const found = await ports.store.loadRawTransactions(keys);
   missing.forEach((tx, index) => {
     tx.rawTransaction = found[index] ?? null;

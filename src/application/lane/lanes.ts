@@ -127,7 +127,7 @@ export class Lanes {
     this.leaving.add(lane.key);
     this.drop(lane, reason);
     try {
-      await Promise.all([lane.signing?.settled(), lane.broadcasting?.settled()]);
+      await lane.settled();
       await this.ports.writer.idle(lane.lane);
       if (await this.ports.store.releaseLane(lane.fence)) {
         this.ports.telemetry.emit({ type: "lease.released", lane: lane.lane, token: lane.fence.token });

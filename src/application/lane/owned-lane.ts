@@ -1,33 +1,13 @@
-import { type Fence, type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import type { Attempt, Receipt } from "../../domain/transaction.ts";
-import type { Status } from "../../domain/transitions.ts";
-import type { AllocatedRecord, LaneSnapshot, SuspendedBy, TrackedRecord } from "../../ports/lane-store.ts";
+import { isTaken } from "../../domain/answers.ts";
+import { followedAttempts } from "../../domain/attempts.ts";
+import { type BackoffRule, backoffMs } from "../../domain/backoff.ts";
+import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import type { Receipt } from "../../domain/transaction.ts";
+import type { AllocatedRecord, LaneSnapshot, SuspendedBy } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
+import { RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
 
-/** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
-export interface Tracked {
-  readonly txId: string;
-  readonly nonce: number;
-  readonly requestId: string | null;
-  readonly createdAt: Date;
-  status: Status;
-  readonly attempts: Attempt[];
-  receipt: Receipt | null;
-  submitAttempts: number;
-  lastError: string | null;
-  /** Which attempt is to be sent next, and its bytes where they are at hand. */
-  sendOrdinal: number;
-  rawTransaction: Hex | null;
-  /** Sending `sendOrdinal` is claimed under this term and has not been tried yet. */
-  claimed: boolean;
-  /** Monotonic; null: nothing is to be sent until something happens. */
-  nextSendAtMs: number | null;
-  /** Unanswered or refused submissions in a row. */
-  failures: number;
-  sending: boolean;
-  /** Monotonic time of the last look for a receipt by hash, or one of the two constants below. */
-  receiptCheckedAtMs: number;
-}
+export { LONG_AGO, RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
 
 export interface IndexedAttempt {
   readonly lane: OwnedLane;
@@ -37,13 +17,24 @@ export interface IndexedAttempt {
 /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
 export type HashIndex = Map<Hash, IndexedAttempt>;
 
-/** A look by hash is owed before anything is sent again. */
-export const RECEIPT_OWED = Number.NEGATIVE_INFINITY;
-/** Never looked for by hash: the next pass does, and nothing waits for it. */
-export const LONG_AGO = Number.MIN_SAFE_INTEGER;
-
 /** How many ALLOCATED rows are kept at hand; the rest waits in the database. */
 const BACKLOG_LIMIT = 1_024;
+
+/** When a node that refused a future nonce is offered one again. Most such nodes never take one. */
+const REOPEN: BackoffRule = { firstMs: 2_000, mostMs: 600_000 };
+
+/** The transaction everything behind it waits for, and how long it has been that. */
+export interface HeadOfLine {
+  readonly nonce: number;
+  /** Monotonic; before this term where the database says that it was sent before. */
+  sinceMs: number;
+  /** Monotonic: when this term first saw it at the head. */
+  readonly seenMs: number;
+  /** Reported as holding up others. */
+  blocks: boolean;
+  /** It was STUCK when last seen: once repaired, it has the lane's patience anew. */
+  stuck: boolean;
+}
 
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {
@@ -56,12 +47,22 @@ export class OwnedLane {
   reconciled: boolean;
   /** Set once: fenced, released or about to be read again. Work that finds it set ends without another effect. */
   stopped = false;
+  /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
+  signingHeld = 0;
   /** Creates that were let in and have no fate yet. */
   creating = 0;
   /** Monotonic time when the chain's count was last compared with the cursor; null: never under this term. */
   nonceCheckedAtMs: number | null = null;
   /** What that comparison proved; no nonce below it is given, also while the cursor has not followed yet. */
   provenCount = 0;
+  /** Nonces below were given out before the database last lost, or may have lost, commits. */
+  readonly epochFloor: number;
+  /** A mined count that somebody has reported: what lies below and is not mined for us may be somebody else's. A hint. */
+  consumedBelow = 0;
+  /** Monotonic: what stands at a consumed nonce is not looked for before. */
+  externalLookAtMs = 0;
+  /** Which head of line the chain's count is next compared with, and when. Monotonic. */
+  countCheck: { readonly nonce: number; readonly dueMs: number } | null = null;
   /** Broadcast, not mined. At most the in-flight window. */
   readonly unmined = new Map<number, Tracked>();
   /** Mined, not final. */
@@ -71,6 +72,16 @@ export class OwnedLane {
   signing: Activity | null = null;
   broadcasting: Activity | null = null;
   reconciling: Activity | null = null;
+  tending: Activity | null = null;
+  /** As the lane's loop last saw it. */
+  head: HeadOfLine | null = null;
+  /** The loop has looked under this term: whoever comes to the head now comes to it now. */
+  sawHead = false;
+  /** Since when the signer has not been able to pay; null: it can, as far as a node has said. */
+  unpaidSince: Date | null = null;
+  /** The node has no room for future nonces: until then only the head is sent. Monotonic. */
+  private closedUntilMs = 0;
+  private closures = 0;
   private readonly index: HashIndex;
   private backlog: AllocatedRecord[] = [];
   private moreInDatabase: boolean;
@@ -84,6 +95,7 @@ export class OwnedLane {
     this.cursor = snapshot.cursor;
     this.suspendedBy = snapshot.suspendedBy;
     this.reconciled = snapshot.reconciled;
+    this.epochFloor = snapshot.epochFloor;
     this.index = index;
     this.moreInDatabase = snapshot.allocated > 0;
     for (const record of snapshot.tracking) this.track(resumed(record));
@@ -121,8 +133,22 @@ export class OwnedLane {
     return lowest;
   }
 
+  /** How many wait for what is mined only after this one. */
+  pendingBehind(nonce: number): number {
+    let behind = this.backlog.length;
+    for (const each of this.unmined.keys()) if (each > nonce) behind++;
+    return behind;
+  }
+
   pendingDepth(): number {
     return this.unmined.size + this.mined.size + this.backlog.length;
+  }
+
+  /** Nonces given and not mined, wherever they wait. */
+  unminedDepth(): number {
+    const head = this.headOfLine() ?? this.backlog[0]?.nonce ?? null;
+    const given = head === null || this.cursor === null ? 0 : this.cursor - head;
+    return Math.max(given, this.unmined.size + this.backlog.length);
   }
 
   oldestPendingAt(): Date | null {
@@ -131,9 +157,21 @@ export class OwnedLane {
     return tx?.createdAt ?? this.backlog[0]?.createdAt ?? null;
   }
 
+  /** What is signed and not settled, by its id. */
+  find(txId: string): Tracked | null {
+    for (const tx of this.unmined.values()) if (tx.txId === txId) return tx;
+    for (const tx of this.mined.values()) if (tx.txId === txId) return tx;
+    return null;
+  }
+
   track(tx: Tracked): void {
     (tx.receipt === null ? this.unmined : this.mined).set(tx.nonce, tx);
-    for (const attempt of tx.attempts) this.index.set(attempt.txHash, { lane: this, tx });
+    this.follow(tx);
+  }
+
+  /** Every attempt is found by its hash from here on. */
+  follow(tx: Tracked): void {
+    for (const attempt of followedAttempts(tx.attempts)) this.index.set(attempt.txHash, { lane: this, tx });
   }
 
   mine(tx: Tracked, receipt: Receipt): void {
@@ -142,6 +180,9 @@ export class OwnedLane {
     tx.rawTransaction = null;
     this.unmined.delete(tx.nonce);
     this.mined.set(tx.nonce, tx);
+    const next = this.unmined.get(tx.nonce + 1);
+    // What was too early is in time now.
+    if (next?.answer === "nonceTooHigh") next.nextSendAtMs = 0;
   }
 
   unmine(tx: Tracked): void {
@@ -194,14 +235,56 @@ export class OwnedLane {
     this.backlog.splice(0, count);
   }
 
-  /** Due to be sent, ascending by nonce. What owes a look for its receipt waits for that. */
+  /** Due to be sent, ascending by nonce. What owes a look for its receipt waits for that, what was answered for a verdict. */
   toSend(nowMs: number, limit: number): readonly Tracked[] {
+    const due = this.due(nowMs).filter((tx) => !awaitsVerdict(tx));
+    return due.slice(0, limit);
+  }
+
+  /** Answered, and yet not mined in time: whether they are sent again or at another price is the lane loop's to say. */
+  toJudge(nowMs: number): readonly Tracked[] {
+    return this.due(nowMs).filter(awaitsVerdict);
+  }
+
+  /** Wakes what has something to do by now. */
+  kickDue(nowMs: number): void {
+    const due = this.due(nowMs);
+    if (due.some((tx) => !awaitsVerdict(tx))) this.broadcasting?.kick();
+    if (due.some(awaitsVerdict)) this.tending?.kick();
+  }
+
+  /** Resolves when nothing of this lane is under way any more. */
+  async settled(): Promise<void> {
+    await Promise.all([this.signing, this.broadcasting, this.tending, this.reconciling].map((activity) => activity?.settled()));
+  }
+
+  /** The window a node has room for: what is configured, or the head alone while it takes no future nonces. */
+  openWindow(configured: number, nowMs: number): number {
+    return nowMs < this.closedUntilMs ? 1 : configured;
+  }
+
+  /** A node refused a nonce because others before it are missing: those first, then again; each time more patiently. */
+  closeWindow(nowMs: number, random: number): void {
+    if (nowMs < this.closedUntilMs) return;
+    this.closures++;
+    this.closedUntilMs = nowMs + backoffMs(REOPEN, this.closures, random);
+  }
+
+  /** A node took a nonce beyond the head: it has room for the future. */
+  futureTaken(): void {
+    this.closures = 0;
+    this.closedUntilMs = 0;
+  }
+
+  private due(nowMs: number): Tracked[] {
     const due: Tracked[] = [];
+    const onlyHead = nowMs < this.closedUntilMs ? this.headOfLine() : null;
     for (const tx of this.unmined.values()) {
       const isDue = tx.nextSendAtMs !== null && tx.nextSendAtMs <= nowMs && !tx.sending;
-      if (isDue && tx.receiptCheckedAtMs !== RECEIPT_OWED) due.push(tx);
+      if (!isDue || tx.sendOrdinal === null || tx.receiptCheckedAtMs === RECEIPT_OWED) continue;
+      if (onlyHead === null || tx.nonce === onlyHead) due.push(tx);
     }
-    return due.sort((a, b) => a.nonce - b.nonce).slice(0, limit);
+    return due.sort((a, b) => a.nonce - b.nonce);
   }
 
   /** Ends this tenure in memory: nothing of it is found by hash any more. */
@@ -221,24 +304,15 @@ export class OwnedLane {
   private nextUnsigned = 0;
 }
 
-/** A row as a new owner finds it: whether it was sent, nobody knows, so its receipt is looked for first. */
-export function resumed(record: TrackedRecord): Tracked {
-  return {
-    txId: record.txId,
-    nonce: record.nonce,
-    requestId: record.requestId,
-    createdAt: record.createdAt,
-    status: { state: record.state, subState: record.subState },
-    attempts: [...record.attempts],
-    receipt: record.receipt,
-    submitAttempts: record.submitAttempts,
-    lastError: null,
-    sendOrdinal: record.attempts.at(-1)?.ordinal ?? 1,
-    rawTransaction: null,
-    claimed: false,
-    nextSendAtMs: record.receipt === null ? 0 : null,
-    failures: 0,
-    sending: false,
-    receiptCheckedAtMs: RECEIPT_OWED,
-  };
+/** Taken or underpriced: sending the same again is one way on, another price the other. */
+function awaitsVerdict({ answer }: Tracked): boolean {
+  return answer !== null && (isTaken(answer) || answer === "underpriced");
+}
+
+/** One that waits to be signed, for a step that leaves it there. */
+export function queued(record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt">): Tracked {
+  const { txId, nonce, requestId, createdAt } = record;
+  const never = { submitAttempts: 0, firstSentAt: null, lastSubmittedAt: null, acceptedOrdinal: null } as const;
+  const status = { state: "ALLOCATED", subState: null, attempts: [], receipt: null, lastError: null } as const;
+  return resumed({ txId, nonce, requestId, createdAt, ...status, ...never });
 }

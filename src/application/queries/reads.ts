@@ -1,23 +1,30 @@
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { FencepostApi } from "../api.ts";
+import { type ExplainPorts, explainTransaction } from "./explain.ts";
 import type { Feed } from "./feed.ts";
 import { type SignerQueryPorts, signer, signers } from "./signers.ts";
 import { type TransactionQueryPorts, transaction, transactionByRequest, transactions } from "./transactions.ts";
 
-export interface ReadPorts extends TransactionQueryPorts, Pick<SignerQueryPorts, "signer"> {
+export interface ReadPorts
+  extends TransactionQueryPorts,
+    Pick<SignerQueryPorts, "signer">,
+    Pick<ExplainPorts, "clock"> {
   readonly store: TransactionQueryPorts["store"] & Pick<LeaseStore, "instances" | "leases">;
   readonly feed: Feed;
 }
 
 /** Everything that is only looked at: any node answers it, whoever owns the lane. */
-export function createReads(ports: ReadPorts): Omit<FencepostApi, "create" | "createBatch" | "readiness"> {
+export function createReads(
+  ports: ReadPorts,
+): Omit<FencepostApi, "create" | "createBatch" | "readiness" | "act" | "actOnLane"> {
   const { store, feed } = ports;
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
   return {
     transaction: (txId, include) => reading(transaction(ports, txId, include)),
     transactionByRequest: (query, include) => reading(transactionByRequest(ports, query, include)),
     transactions: (query) => reading(transactions(ports, query)),
+    explain: (txId) => reading(explainTransaction(ports, txId)),
     completions: (query) => reading(feed.page(query)),
     signers: () => reading(signers(ports)),
     signer: (name) => reading(signer(ports, name)),

@@ -54,7 +54,7 @@ async function withChain(ports: SignerQueryPorts, record: LaneRecord): Promise<S
     silent(context?.balance(address)),
   ]);
   const chainCounts = latest === null || pending === null ? null : { latest, pending };
-  return { ...record, address, chainCounts, balance, reserved: 0, holes: [] };
+  return { ...record, address, chainCounts, balance };
 }
 
 /** A status page is still a status page while the chain is away. */
@@ -78,6 +78,8 @@ function unused(lane: LaneRecord["lane"]): LaneRecord {
     confirmed: 0,
     failed: 0,
     stuck: 0,
+    reserved: 0,
+    holes: [],
     oldestPendingAt: null,
     headOfLine: null,
   };

@@ -26,12 +26,38 @@ export interface ChainOptions {
   readonly fetchReceiptUponEntry?: boolean;
   /** After how long without a receipt stored bytes are sent again. */
   readonly resubmitInterval?: Duration | "off";
+  /** Payloads signed for one transaction without an operator; 0 is no limit. It is tracked and sent all the same. */
+  readonly maxAttempts?: number;
+  /** How long a transaction may hold up its lane before it is reported as STUCK. */
+  readonly stuckAfter?: Duration;
+  /** Sign again at a higher price: following the market (`on`), by equal steps (`linear`), or never. */
+  readonly reprice?: "on" | "off" | "linear";
   /** Transactions of a lane at the node beyond the mined nonce. */
   readonly inFlightWindow?: number;
   /** Blocks that may wait for a slow consumer. */
   readonly blockQueueLength?: number;
   /** Ceiling of the fee per gas; without it, five times the first attempt's. */
   readonly maxFeeGwei?: number | string;
+  /** How often each lane is compared with the chain. */
+  readonly reconciliationInterval?: Duration | "off";
+  /** After how long a payload that a node signed, and nobody can find, is sent anew. */
+  readonly grayZoneTimeout?: Duration;
+  /** How often such a payload is looked for. */
+  readonly grayZoneInterval?: Duration | "off";
+  /** Blocks that are read one by one where the node has pruned older state. */
+  readonly grayZoneLookback?: number;
+  /** A nonce that somebody else used: the transaction fails, or gets another nonce where that is safe. */
+  readonly externalUsePolicy?: "fail" | "requeue";
+  /** An alert, and a question to the hook, where more transactions of a lane are not final. */
+  readonly alertPendingDepth?: number;
+  /** The same where the oldest of them is older. */
+  readonly alertOldestAge?: Duration;
+  /** The same where the one that all others wait for is older. */
+  readonly alertHeadAge?: Duration;
+  /** An alert where more nonces of a lane are reserved. */
+  readonly alertReserved?: number;
+  /** An alert where a signer holds less; in wei. */
+  readonly alertLowBalanceWei?: number | string;
 }
 
 export interface ChainEntry extends ChainOptions {

@@ -1,4 +1,5 @@
 import type { ChainSettings } from "../../application/settings.ts";
+import { REPRICING_STRATEGIES } from "../../domain/repricing.ts";
 import { refuseImpossible, refuseMissing } from "./combinations.ts";
 import { type Command, type Config, type ConfigFor, ConfigurationError } from "./config.ts";
 import { readConfigFile } from "./file.ts";
@@ -82,9 +83,22 @@ function chainSettings(values: ChainValues): ChainSettings {
     receiptWorkers: values.receiptWorkers,
     fetchReceiptUponEntry: values.fetchReceiptUponEntry,
     resubmitIntervalMs: values.resubmitInterval,
+    repricing: values.reprice === "off" ? null : REPRICING_STRATEGIES[values.reprice],
+    maxAttempts: values.maxAttempts,
+    stuckAfterMs: values.stuckAfter,
     inFlightWindow: values.inFlightWindow,
     blockQueueLength: values.blockQueueLength,
     maxFeeWei: values.maxFeeGwei,
+    reconciliationIntervalMs: values.reconciliationInterval,
+    grayZoneTimeoutMs: values.grayZoneTimeout,
+    grayZoneIntervalMs: values.grayZoneInterval,
+    grayZoneLookback: values.grayZoneLookback,
+    externalUsePolicy: values.externalUsePolicy,
+    alertLowBalanceWei: values.alertLowBalanceWei,
+    alertPendingDepth: values.alertPendingDepth,
+    alertOldestAgeMs: values.alertOldestAge,
+    alertHeadAgeMs: values.alertHeadAge,
+    alertReserved: values.alertReserved,
   };
 }
 

@@ -73,6 +73,12 @@ export const gwei: Parser<bigint> = (raw) => {
   return value > 0n ? { value } : { mistake: "is not more than zero" };
 };
 
+/** Wei, a whole number; as text where it is beyond what a file's numbers can hold. */
+export const wei: Parser<bigint> = (raw) => {
+  const digits = asText(raw) ?? "";
+  return /^\d{1,78}$/.test(digits) ? { value: BigInt(digits) } : { mistake: "is not an amount of wei" };
+};
+
 export function formatGwei(wei: bigint): string {
   const digits = wei.toString().padStart(GWEI_DECIMALS + 1, "0");
   const fraction = digits.slice(-GWEI_DECIMALS).replace(/0+$/, "");

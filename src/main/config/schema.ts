@@ -5,10 +5,9 @@
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { type ApiKey, apiKey, databaseUrl, mnemonic, originUrl, privateKey, rpcUrl } from "./credentials.ts";
 import type { ChainOptions, FencepostConfig } from "./define.ts";
-import { formatDuration } from "./duration.ts";
 import { MASK, maskDatabaseUrl, maskRpcUrl } from "./masking.ts";
-import { choice, durationOrOff, flag, formatGwei, gwei, list, matching, text } from "./parsers.ts";
-import { oneOf, optional, type Setting, setting, time, whole } from "./setting.ts";
+import { choice, flag, formatGwei, gwei, list, matching, text, wei } from "./parsers.ts";
+import { oneOf, optional, type Setting, setting, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
 
@@ -21,14 +20,23 @@ export const CHAIN_SETTINGS = {
   staleReceiptTimeout: time("FENCEPOST_STALE_RECEIPT_TIMEOUT", 60_000, 100),
   receiptWorkers: whole("FENCEPOST_RECEIPT_WORKERS", 10, [1, 1000]),
   fetchReceiptUponEntry: setting("FENCEPOST_FETCH_RECEIPT_UPON_ENTRY", { parse: flag, fallback: false, show: String }),
-  resubmitInterval: setting("FENCEPOST_RESUBMIT_INTERVAL", {
-    parse: durationOrOff(100),
-    fallback: 60_000,
-    show: (value) => (value === null ? "off" : formatDuration(value)),
-  }),
+  resubmitInterval: timeOrOff("FENCEPOST_RESUBMIT_INTERVAL", 60_000, 100),
+  maxAttempts: whole("FENCEPOST_MAX_ATTEMPTS", 0, [0, MAX_COUNT]),
+  stuckAfter: time("FENCEPOST_STUCK_AFTER", 30 * 60_000, 1_000),
+  reprice: oneOf("FENCEPOST_REPRICE", "on", "off", "linear"),
   inFlightWindow: whole("FENCEPOST_IN_FLIGHT_WINDOW", 64, [1, 100_000]),
   blockQueueLength: whole("FENCEPOST_BLOCK_QUEUE_LENGTH", 1000, [1, MAX_COUNT]),
   maxFeeGwei: optional("FENCEPOST_MAX_FEE_GWEI", { parse: gwei, show: formatGwei }),
+  reconciliationInterval: timeOrOff("FENCEPOST_RECONCILIATION_INTERVAL", 5 * 60_000, 100),
+  grayZoneTimeout: time("FENCEPOST_GRAY_ZONE_TIMEOUT", 5 * 60_000, 1_000),
+  grayZoneInterval: timeOrOff("FENCEPOST_GRAY_ZONE_INTERVAL", 60_000, 100),
+  grayZoneLookback: whole("FENCEPOST_GRAY_ZONE_LOOKBACK", 100, [1, 100_000]),
+  externalUsePolicy: oneOf("FENCEPOST_EXTERNAL_USE_POLICY", "fail", "requeue"),
+  alertPendingDepth: whole("FENCEPOST_ALERT_PENDING_DEPTH", 1_000, [1, MAX_COUNT]),
+  alertOldestAge: time("FENCEPOST_ALERT_OLDEST_AGE", 10 * 60_000, 1_000),
+  alertHeadAge: time("FENCEPOST_ALERT_HEAD_AGE", 5 * 60_000, 1_000),
+  alertReserved: whole("FENCEPOST_ALERT_RESERVED", 100, [1, MAX_COUNT]),
+  alertLowBalanceWei: optional("FENCEPOST_ALERT_LOW_BALANCE_WEI", { parse: wei, show: String }),
 } satisfies Record<keyof ChainOptions, Setting<unknown>>;
 
 export const SETTINGS = {
@@ -85,21 +93,8 @@ export const CHAIN_SETTING_KEYS = Object.keys(CHAIN_SETTINGS) as readonly ChainS
 export const NOT_YET_SUPPORTED: ReadonlyMap<string, string> = new Map([
   ["remoteSignerUrl", "FENCEPOST_REMOTE_SIGNER_URL"],
   ["awsKmsKeyIds", "FENCEPOST_AWS_KMS_KEY_IDS"],
-  ["maxAttempts", "FENCEPOST_MAX_ATTEMPTS"],
-  ["stuckAfter", "FENCEPOST_STUCK_AFTER"],
-  ["reprice", "FENCEPOST_REPRICE"],
-  ["reconciliationInterval", "FENCEPOST_RECONCILIATION_INTERVAL"],
-  ["grayZoneTimeout", "FENCEPOST_GRAY_ZONE_TIMEOUT"],
-  ["grayZoneInterval", "FENCEPOST_GRAY_ZONE_INTERVAL"],
-  ["grayZoneLookback", "FENCEPOST_GRAY_ZONE_LOOKBACK"],
   ["holePolicy", "FENCEPOST_HOLE_POLICY"],
-  ["externalUsePolicy", "FENCEPOST_EXTERNAL_USE_POLICY"],
   ["reservationTtl", "FENCEPOST_RESERVATION_TTL"],
-  ["alertPendingDepth", "FENCEPOST_ALERT_PENDING_DEPTH"],
-  ["alertOldestAge", "FENCEPOST_ALERT_OLDEST_AGE"],
-  ["alertHeadAge", "FENCEPOST_ALERT_HEAD_AGE"],
-  ["alertReserved", "FENCEPOST_ALERT_RESERVED"],
-  ["alertLowBalanceWei", "FENCEPOST_ALERT_LOW_BALANCE_WEI"],
   ["stuckHook", "FENCEPOST_STUCK_HOOK"],
   ["alertWebhookUrl", "FENCEPOST_ALERT_WEBHOOK_URL"],
 ]);

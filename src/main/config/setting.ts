@@ -1,5 +1,5 @@
 import { formatDuration } from "./duration.ts";
-import { choice, duration, integer, type Parser } from "./parsers.ts";
+import { choice, duration, durationOrOff, integer, type Parser } from "./parsers.ts";
 
 export type Variable = `FENCEPOST_${string}`;
 
@@ -40,6 +40,12 @@ export function whole(variable: Variable, fallback: number, limits: readonly [nu
 /** Durations, in milliseconds. */
 export function time(variable: Variable, fallbackMs: number, leastMs: number): Setting<number> {
   return { variable, parse: duration(leastMs), fallback: fallbackMs, show: formatDuration };
+}
+
+/** As `time`, and `off` is null. */
+export function timeOrOff(variable: Variable, fallbackMs: number, leastMs: number): Setting<number | null> {
+  const show = (value: number | null): string => (value === null ? "off" : formatDuration(value));
+  return { variable, parse: durationOrOff(leastMs), fallback: fallbackMs, show };
 }
 
 /** The first value is the default. */

@@ -33,7 +33,8 @@ function tracked(
     fees,
   }));
   const past = { submitAttempts: 1, createdAt: new Date(Date.UTC(2026, 0, 1)), requestId: null, receipt: null };
-  return resumed({ txId: `tx ${n}`, nonce: n, attempts, ...status, ...past });
+  const sent = { firstSentAt: null, lastSubmittedAt: null, acceptedOrdinal: null, lastError: null };
+  return resumed({ txId: `tx ${n}`, nonce: n, attempts, ...status, ...past, ...sent });
 }
 
 function bench(answer: (write: LaneWrite) => WriteOutcome | Error) {

@@ -29,7 +29,8 @@ function tracked(nonce: number, mined: Receipt | null = null): TrackedRecord {
   const attempt = { ordinal: 1, kind: "initial", txHash: hashNumber(nonce), gas: 21_000n, fees } as const;
   const status = { state: "TRACKING", subState: mined === null ? "BROADCAST" : "MINED" } as const;
   const past = { submitAttempts: 1, createdAt: new Date(nonce), requestId: null };
-  return { txId: `tx ${nonce}`, nonce, attempts: [attempt], receipt: mined, ...status, ...past };
+  const sent = { firstSentAt: null, lastSubmittedAt: null, acceptedOrdinal: null, lastError: null };
+  return { txId: `tx ${nonce}`, nonce, attempts: [attempt], receipt: mined, ...status, ...past, ...sent };
 }
 
 function withIndex(snapshot: Partial<LaneSnapshot>): { readonly lane: OwnedLane; readonly index: HashIndex } {

@@ -59,7 +59,13 @@ describe("sending", () => {
     expect(bench.telemetry.of("submit.answered")).toMatchObject([
       { txId: "tx 1", nonce: 1, answer: "accepted", first: true, sinceCreatedMs: 1_500 },
     ]);
-    Object.assign(only(bench), { submitAttempts: 2, nextSendAtMs: 0, claimed: true, rawTransaction: "0x" });
+    Object.assign(only(bench), {
+      submitAttempts: 2,
+      nextSendAtMs: 0,
+      claimed: true,
+      rawTransaction: "0x",
+      answer: null,
+    });
     await run(bench);
     expect(bench.telemetry.of("submit.answered")[1]).toMatchObject({ first: false, sinceCreatedMs: null });
   });
@@ -68,7 +74,7 @@ describe("sending", () => {
     const bench = wired(due(1));
     bench.says = "alreadyKnown";
     await run(bench);
-    Object.assign(only(bench), { nextSendAtMs: 0, claimed: true, rawTransaction: "0x" });
+    Object.assign(only(bench), { nextSendAtMs: 0, claimed: true, rawTransaction: "0x", answer: null });
     await run(bench);
     expect(bench.sent.length).toBe(2);
     expect(eventsOf(bench.writes)).toEqual(["broadcast tx 1"]);

@@ -198,6 +198,24 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([9]);
   });
 
+  it("keeps who decided something about a lane, newest first, and nothing of a term that is over", async () => {
+    const fence = await holdLane(context.store);
+    const by = (action: string) => ({ action, actor: "operator:ops", reason: `${action} it` });
+    const write = (suspended: boolean, decision = by(suspended ? "suspend" : "resume")) =>
+      ({ kind: "suspend", fence, suspended, decision }) as const;
+    await commitOne(context.store, write(true));
+    await commitOne(context.store, write(false));
+    await commitOne(context.store, { kind: "suspend", fence, suspended: true });
+    await commitOne(context.store, { ...write(true, by("late")), fence: { ...fence, token: fence.token + 1 } });
+    const kept = await context.store.laneDecisions(fence.lane, 10);
+    expect(kept.map(({ action, actor, reason, token }) => ({ action, actor, reason, token }))).toEqual([
+      { ...by("resume"), token: fence.token },
+      { ...by("suspend"), token: fence.token },
+    ]);
+    expect(await context.store.laneDecisions(fence.lane, 1)).toEqual(kept.slice(0, 1));
+    expect(await context.store.laneDecisions({ ...fence.lane, chainId: 99 }, 10)).toEqual([]);
+  });
+
   it("suspends and resumes", async () => {
     const fence = await hold();
     await commitOne(context.store, { kind: "suspend", fence, suspended: true });

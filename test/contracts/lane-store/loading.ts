@@ -16,6 +16,33 @@ import {
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 export function loadingContract(context: LaneStoreContext): void {
+  /** When it was sent, as callers are told. */
+  const sentOf = async (txId: string) => {
+    const record = await context.store.transaction(txId);
+    expect(record?.lastSubmittedAt).toBeInstanceOf(Date);
+    return { lastSubmittedAt: record?.lastSubmittedAt, firstSentAt: record?.attempts[0]?.firstSentAt };
+  };
+
+  it("loads what was said of a transaction last, and the highest attempt that a node took", async () => {
+    const fence = await holdLane(context.store);
+    const intent = anIntent(fence.lane);
+    await allocate(context.store, fence, [intent]);
+    await apply(context.store, fence, [step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(1) })]);
+    expect((await context.store.loadLane(fence))?.tracking).toMatchObject([
+      { firstSentAt: null, lastSubmittedAt: null, acceptedOrdinal: null, lastError: null },
+    ]);
+    await apply(context.store, fence, [
+      step(intent.txId, AT.pending, "reprice", { attempt: anAttempt(2), claim: { ordinal: 2 } }),
+    ]);
+    await apply(context.store, fence, [step(intent.txId, AT.pending, "broadcast", { accepted: { ordinal: 2 } })]);
+    await apply(context.store, fence, [
+      step(intent.txId, AT.broadcast, "submitFailed", { accepted: { ordinal: 1 }, lastError: "in its own words" }),
+    ]);
+    expect((await context.store.loadLane(fence))?.tracking).toMatchObject([
+      { firstSentAt: null, acceptedOrdinal: 2, lastError: "in its own words" },
+    ]);
+  });
+
   it("loads an empty lane", async () => {
     const fence = await holdLane(context.store);
     expect(await context.store.loadLane(fence)).toEqual({
@@ -25,6 +52,8 @@ export function loadingContract(context: LaneStoreContext): void {
       tracking: [],
       allocated: 0,
       watched: [],
+      holes: [],
+      reservations: [],
     });
   });
 
@@ -65,6 +94,9 @@ export function loadingContract(context: LaneStoreContext): void {
         submitAttempts: 1,
         createdAt: (await context.store.transaction(mined.intent.txId))?.createdAt,
         requestId: null,
+        ...(await sentOf(mined.intent.txId)),
+        acceptedOrdinal: 1,
+        lastError: null,
       },
       {
         txId: open.txId,
@@ -76,6 +108,9 @@ export function loadingContract(context: LaneStoreContext): void {
         submitAttempts: 1,
         createdAt: (await context.store.transaction(open.txId))?.createdAt,
         requestId: "open",
+        ...(await sentOf(open.txId)),
+        acceptedOrdinal: null,
+        lastError: null,
       },
     ]);
   });

@@ -9,6 +9,7 @@ import {
   type WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
 import { isHeld, type Work } from "./commit.ts";
+import { giveNonce } from "./nonces.ts";
 import { refuseNul } from "./refusals.ts";
 import { type LaneRow, nonceKey, requestKey, type TransactionRow } from "./state.ts";
 
@@ -23,11 +24,11 @@ export function allocate(work: Work, lane: LaneRow, write: AllocateWrite): Write
       };
     }
     if (isHeld(work.state, lane)) return { fate: "held" };
-    if (lane.cursor === null && write.floor === null) return { fate: "noCursor" };
-    const nonce = Math.max(lane.cursor ?? 0, write.floor ?? 0);
-    const row = create(work, { item, nonce, write });
-    work.log.assign(lane, { cursor: nonce + 1 });
-    return { fate: "created", nonce, createdAt: row.createdAt };
+    const given = giveNonce(work, lane, write);
+    if (given === null) return { fate: "noCursor" };
+    const { nonce, recycled } = given;
+    const { createdAt } = insertAllocated(work, { item, nonce, write });
+    return { fate: "created", nonce, createdAt, ...(recycled ? { recycled } : {}) };
   });
   return { status: "allocated", items, cursor: lane.cursor ?? 0 };
 }
@@ -48,9 +49,9 @@ function existing(
   return byRequest ?? (named ? state.transactions.get(intent.txId) : undefined);
 }
 
-function create(
+export function insertAllocated(
   work: Work,
-  { item, nonce, write }: { item: NewTransaction; nonce: number; write: AllocateWrite },
+  { item, nonce, write }: { item: NewTransaction; nonce: number; write: Pick<AllocateWrite, "fence"> },
 ): TransactionRow {
   const { intent, intakeId } = item;
   const { state, log, now } = work;

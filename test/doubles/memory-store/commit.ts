@@ -9,6 +9,7 @@ import type {
   WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
 import { allocate } from "./allocate.ts";
+import { applyNonceWrite, realign } from "./nonces.ts";
 import { settleIntake } from "./settle-intake.ts";
 import { type DatabaseState, isAlive, type LaneRow } from "./state.ts";
 import { applyTransition } from "./transition.ts";
@@ -39,6 +40,7 @@ export function holds(state: DatabaseState, fence: Fence, now: Date): boolean {
 
 function apply(work: Work, write: LaneWrite): WriteOutcome {
   const lane = work.state.lanes.get(laneKey(write.fence.lane)) as LaneRow;
+  keepDecision(work, lane, write);
   switch (write.kind) {
     case "allocate":
       return allocate(work, lane, write);
@@ -46,6 +48,13 @@ function apply(work: Work, write: LaneWrite): WriteOutcome {
       return align(work, lane, write);
     case "reconcile":
       return reconcile(work, lane, write.floor);
+    case "realign":
+      return realign(work, lane, write.floor);
+    case "identify":
+      if (!work.state.geneses.has(lane.lane.chainId)) {
+        work.log.set(work.state.geneses, lane.lane.chainId, write.genesisHash);
+      }
+      return { status: "done" };
     case "suspend":
       work.log.assign(lane, { suspendedBy: write.suspended ? (lane.suspendedBy ?? "OPERATOR") : null });
       return { status: "done" };
@@ -58,6 +67,8 @@ function apply(work: Work, write: LaneWrite): WriteOutcome {
     case "settleIntake":
       for (const fate of write.fates) settleIntake(work, write.fence, fate);
       return { status: "done" };
+    default:
+      return applyNonceWrite(work, lane, write);
   }
 }
 
@@ -73,6 +84,13 @@ function reconcile({ state, log }: Work, lane: LaneRow, floor: number): WriteOut
   const suspendedBy = isLost ? "HISTORY" : lane.suspendedBy;
   log.assign(lane, { cursor, suspendedBy, reconciledEpoch: state.feed.epoch });
   return { status: "reconciled", cursor, suspendedBy };
+}
+
+function keepDecision({ state, log, now }: Work, lane: LaneRow, write: LaneWrite): void {
+  if ((write.kind !== "suspend" && write.kind !== "realign") || write.decision === undefined) return;
+  const { instanceId, token } = write.fence;
+  const nodeId = state.instances.get(instanceId)?.nodeId ?? null;
+  log.assign(lane, { decisions: [{ ...write.decision, nodeId, token, at: now }, ...lane.decisions] });
 }
 
 function align({ log }: Work, lane: LaneRow, write: AlignWrite): WriteOutcome {

@@ -150,6 +150,7 @@ function laneRow(state: DatabaseState, lane: Lane): LaneRow {
     cursor: null,
     suspendedBy: null,
     reconciledEpoch: 1,
+    decisions: [],
     confirmed: 0,
     failed: 0,
   };

@@ -11,6 +11,7 @@ import type { HistoryRecord, LaneRecord, ListFilter, TransactionRecord } from ".
 import { existingTransaction } from "./allocate.ts";
 import { holds } from "./commit.ts";
 import { ownerOf } from "./leases.ts";
+import { holesOf, openReservations } from "./nonces.ts";
 import {
   type DatabaseState,
   type IntakeEntry,
@@ -39,6 +40,8 @@ export function loadLane(state: DatabaseState, fence: Fence, now: Date): LaneSna
     watched: [...blocks]
       .map(([hash, { blockNumber }]) => ({ number: blockNumber, hash }))
       .sort((a, b) => a.number - b.number || (a.hash < b.hash ? -1 : 1)),
+    holes: holesOf(state, fence.lane),
+    reservations: openReservations(state, fence.lane, now),
   };
 }
 
@@ -50,13 +53,14 @@ export function loadAllocated(
   return liveRows(state, lane)
     .filter((row) => row.state === "ALLOCATED" && (row.nonce ?? -1) >= page.fromNonce)
     .slice(0, page.limit)
-    .map(({ txId, nonce, requestId, payload, gas, createdAt }) => ({
+    .map(({ txId, nonce, requestId, payload, gas, createdAt, change }) => ({
       txId,
       nonce: nonce as number,
       requestId,
-      payload,
-      gas: gas as bigint,
+      payload: change?.payload ?? payload,
+      gas: change?.gas ?? (gas as bigint),
       createdAt,
+      ...(change === undefined ? {} : { changedTo: change.kind }),
     }));
 }
 
@@ -123,11 +127,11 @@ export function historyOf(state: DatabaseState, txId: string): readonly HistoryR
   return [{ ...nothing, ordinal: 1, event: "accept", state: "CREATED", count: 1, firstAt: at, lastAt: at }];
 }
 
-export function listLanes(state: DatabaseState, signer: Address | undefined): readonly LaneRecord[] {
+export function listLanes(state: DatabaseState, signer: Address | undefined, now: Date): readonly LaneRecord[] {
   return [...state.lanes.values()]
     .filter((row) => signer === undefined || row.lane.signer === signer)
     .sort((a, b) => compare(a.lane.signer, b.lane.signer) || a.lane.chainId - b.lane.chainId)
-    .map((row) => laneRecord(state, row));
+    .map((row) => laneRecord(state, row, now));
 }
 
 export function liveStates(state: DatabaseState): ReadonlyMap<State, number> {
@@ -138,7 +142,7 @@ export function liveStates(state: DatabaseState): ReadonlyMap<State, number> {
   return counts;
 }
 
-function laneRecord(state: DatabaseState, row: LaneRow): LaneRecord {
+function laneRecord(state: DatabaseState, row: LaneRow, now: Date): LaneRecord {
   const open = liveRows(state, row.lane).filter((tx) => !isSettled(tx.state));
   const waiting = waitingIntake(state).filter(({ intent }) => sameLane(intent.lane, row.lane));
   const pending = [...open.filter((tx) => tx.state !== "STUCK"), ...waiting];
@@ -158,6 +162,8 @@ function laneRecord(state: DatabaseState, row: LaneRow): LaneRecord {
     confirmed: row.confirmed,
     failed: row.failed,
     stuck: open.length + waiting.length - pending.length,
+    reserved: openReservations(state, row.lane, now).filter(({ leftMs }) => leftMs > 0).length,
+    holes: holesOf(state, row.lane),
     oldestPendingAt: oldest,
     headOfLine:
       head === undefined
@@ -172,8 +178,11 @@ function liveRows(state: DatabaseState, lane: Lane): readonly TransactionRow[] {
 
 function trackedRecord(row: TransactionRow): TrackedRecord {
   const { txId, state, subState, receipt, submitAttempts, createdAt, requestId } = row;
-  const attempts = row.attempts.map(({ ordinal, kind, txHash, gas, fees }) => ({ ordinal, kind, txHash, gas, fees }));
-  return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, submitAttempts, createdAt, requestId };
+  const { lastSubmittedAt, acceptedOrdinal, lastError } = row;
+  const attempts = row.attempts.map(({ rawTransaction: _, createdAt: __, firstSentAt: ___, ...attempt }) => attempt);
+  const firstSentAt = row.attempts[0]?.firstSentAt ?? null;
+  const sent = { submitAttempts, firstSentAt, lastSubmittedAt, acceptedOrdinal, lastError };
+  return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, createdAt, requestId, ...sent };
 }
 
 function transactionRecord(row: TransactionRow): TransactionRecord {

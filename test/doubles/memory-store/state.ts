@@ -1,9 +1,11 @@
+import type { Hole } from "../../../src/domain/holes.ts";
 import type { Hash, Hex, Lane, LaneKey } from "../../../src/domain/lane.ts";
+import type { Reservation } from "../../../src/domain/reservations.ts";
 import type { Intent, Payload, Receipt, SignedAttempt } from "../../../src/domain/transaction.ts";
 import type { State, SubState, TransitionEvent } from "../../../src/domain/transitions.ts";
-import type { SuspendedBy } from "../../../src/ports/lane-store.ts";
+import type { QueuedChange, SuspendedBy } from "../../../src/ports/lane-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
-import type { CompletionRecord, HistoryRecord } from "../../../src/ports/query-store.ts";
+import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 
 export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains"> {
   startedAt: Date;
@@ -17,6 +19,8 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
 
 export interface LaneRow {
   readonly lane: Lane;
+  /** Newest first. */
+  decisions: readonly LaneDecisionRecord[];
   owner: string | null;
   token: number;
   acquiredAt: Date | null;
@@ -37,7 +41,7 @@ export interface TransactionRow {
   readonly lane: Lane;
   readonly requestId: string | null;
   readonly ownsRequest: boolean;
-  readonly nonce: number | null;
+  nonce: number | null;
   readonly payload: Payload;
   readonly gas: bigint | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
@@ -50,6 +54,8 @@ export interface TransactionRow {
   attempts: readonly StoredAttempt[];
   receipt: Receipt | null;
   history: readonly HistoryRecord[];
+  /** What is signed instead of the payload. */
+  change?: QueuedChange;
   claim: { readonly token: number; readonly ordinal: number } | null;
   acceptedOrdinal: number | null;
   submitAttempts: number;
@@ -76,8 +82,14 @@ export interface DatabaseState {
   readonly requests: Map<string, TransactionRow>;
   readonly nonces: Map<string, TransactionRow>;
   readonly hashes: Map<string, TransactionRow>;
+  /** By lane and nonce. */
+  readonly holes: Map<string, { readonly lane: Lane; readonly hole: Hole }>;
+  readonly reservations: Map<string, Reservation>;
   readonly intake: Map<number, IntakeEntry>;
   readonly confirmations: Map<number, Map<number, Hash>>;
+  readonly geneses: Map<number, Hash>;
+  /** Where lanes stood when the feed's epoch began. */
+  readonly epochFloors: Map<LaneKey, number>;
   readonly completions: CompletionRecord[];
   feed: { epoch: number; lastSeq: number; truncatedThrough: number; epochStartsAfter: number };
   lastIntakeId: number;
@@ -99,8 +111,12 @@ export function emptyState(): DatabaseState {
     requests: new Map(),
     nonces: new Map(),
     hashes: new Map(),
+    holes: new Map(),
+    reservations: new Map(),
     intake: new Map(),
     confirmations: new Map(),
+    geneses: new Map(),
+    epochFloors: new Map(),
     completions: [],
     feed: { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 },
     lastIntakeId: 0,

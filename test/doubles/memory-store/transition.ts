@@ -1,7 +1,8 @@
 import { type Fence, laneKey } from "../../../src/domain/lane.ts";
-import { isSettled, TRANSITIONS, type TransitionRule } from "../../../src/domain/transitions.ts";
+import { isSettled, leavesFrom, TRANSITIONS, type TransitionRule } from "../../../src/domain/transitions.ts";
 import { BatchRefused, type NewCompletion, type TransitionItem } from "../../../src/ports/lane-store.ts";
 import { isHeld, type Work } from "./commit.ts";
+import { changedNonce } from "./nonces.ts";
 import { refuseIllegal, refuseNul } from "./refusals.ts";
 import { hashKey, type LaneRow, type StoredAttempt, sameLane, type TransactionRow } from "./state.ts";
 
@@ -13,8 +14,11 @@ export function applyTransition(work: Work, fence: Fence, item: TransitionItem):
   refuseIllegal(item);
   refuseNul(item.reason, item.lastError);
   const settles = isSettled(item.to);
+  const nonce = changedNonce(work, row, item);
+  if (nonce === null) return "conflict";
   countSettled(work, row, item);
   work.log.assign(row, {
+    ...nonce,
     ...attempts(work, row, item),
     history: history(work, { row, item, fence }),
     state: item.to,
@@ -22,6 +26,7 @@ export function applyTransition(work: Work, fence: Fence, item: TransitionItem):
     lastEvent: item.event,
     updatedAt: work.now,
     confirmedAt: item.to === "CONFIRMED" ? work.now : settles ? row.confirmedAt : null,
+    ...(item.change === undefined ? {} : { change: item.change }),
     ...(item.receipt === undefined ? {} : { receipt: item.receipt }),
     ...(item.lastError === undefined ? {} : { lastError: item.lastError }),
   });
@@ -35,7 +40,7 @@ function fits(row: TransactionRow, item: TransitionItem): boolean {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (row.state !== item.from) return false;
   if (rule.to === "same" && row.subState !== item.subState) return false;
-  return rule.fromSubStates === undefined || (row.subState !== null && rule.fromSubStates.includes(row.subState));
+  return leavesFrom(rule, row.subState);
 }
 
 function attempts({ state, log, now }: Work, row: TransactionRow, item: TransitionItem): Partial<TransactionRow> {
@@ -79,9 +84,11 @@ function history(
 ): TransactionRow["history"] {
   const last = row.history.at(-1);
   const nodeId = state.instances.get(fence.instanceId)?.nodeId ?? null;
-  const seen = { nodeId, token: fence.token, reason: item.reason ?? null, lastAt: now };
+  const decision = item.decision === undefined ? {} : { decision: item.decision };
+  const seen = { nodeId, token: fence.token, reason: item.reason ?? null, ...decision, lastAt: now };
   const repeats =
     last !== undefined &&
+    item.decision === undefined &&
     last.event === item.event &&
     item.from === item.to &&
     last.state === item.to &&

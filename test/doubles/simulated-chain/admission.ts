@@ -1,4 +1,6 @@
+import { serialiseSigned } from "../../../src/adapters/evm/signers/worker/serialise.js";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
+import type { UnsignedTransaction } from "../../../src/domain/transaction.ts";
 import { type Refusal, refusals } from "./refusals.ts";
 import { MalformedRlp } from "./rlp.ts";
 import type { RecoverSender } from "./sender.ts";
@@ -26,6 +28,12 @@ export function admit(raw: Hex, node: Identity): SimulatedTransaction | Refusal 
   if (decoded.chainId === null) return refusals.notReplayProtected();
   const from = decoded.chainId === node.chainId ? node.recoverSender(decoded) : null;
   return from === null ? refusals.invalidSender() : signedBy(from, decoded);
+}
+
+/** What a node makes with a key of its own. The signature names its sender in plain, and nobody verifies it. */
+export function signedByNode(from: Address, unsigned: UnsignedTransaction): SimulatedTransaction {
+  const raw = serialiseSigned(unsigned, { r: from.slice(2).padStart(64, "0"), s: "02", yParity: 0 });
+  return signedBy(from, decodeTransaction(`0x${raw}`));
 }
 
 /** Field by field, so that the pool keeps no signature or closure of a hundred thousand transactions. */

@@ -1,13 +1,16 @@
 import type { SubmitResult } from "../../../src/domain/answers.ts";
 import type { FeeMarket } from "../../../src/domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction.ts";
 import {
   type Block,
   type BlockTag,
   type Call,
   type Chain,
+  type ChainIdentity,
+  type ChainTransaction,
   ChainUnavailable,
+  type NodeSubmission,
   type Simulation,
 } from "../../../src/ports/chain.ts";
 import { receiptOf, type SimulatedBlock } from "./block.ts";
@@ -15,6 +18,7 @@ import type { SimulatedChain } from "./core.ts";
 import { Faults } from "./faults.ts";
 import { decodeRevert } from "./revert.ts";
 import { simulateCall } from "./simulation.ts";
+import type { SimulatedTransaction } from "./transaction.ts";
 import { ChainView } from "./view.ts";
 
 export interface DirectChainOptions {
@@ -33,9 +37,9 @@ export class DirectChain implements Chain {
   readonly chainId: number;
   readonly endpoints: number;
   readonly faults: Faults;
-  readonly #chain: SimulatedChain;
-  readonly #view: ChainView;
-  readonly #elsewhere: { readonly view: ChainView; readonly faults: Faults } | null;
+  #chain: SimulatedChain;
+  #view: ChainView;
+  readonly #elsewhere: { readonly chain: SimulatedChain; readonly view: ChainView; readonly faults: Faults } | null;
   readonly #latency: (method: string) => Promise<void>;
 
   constructor(chain: SimulatedChain, options: DirectChainOptions = {}) {
@@ -46,9 +50,7 @@ export class DirectChain implements Chain {
     this.#chain = chain;
     this.#view = new ChainView(chain, this.faults);
     this.#elsewhere =
-      elsewhere === undefined
-        ? null
-        : { view: new ChainView(elsewhere.chain, elsewhere.faults), faults: elsewhere.faults };
+      elsewhere === undefined ? null : { ...elsewhere, view: new ChainView(elsewhere.chain, elsewhere.faults) };
     this.#latency = options.latency ?? (() => Promise.resolve());
   }
 
@@ -100,6 +102,44 @@ export class DirectChain implements Chain {
     );
   }
 
+  transactionCountAt(address: Address, blockNumber: number): Promise<number | null> {
+    return this.#answer("eth_getTransactionCount", [address, blockNumber], () => {
+      if (this.#view.byNumber(blockNumber) === null) throw new ChainUnavailable("header not found");
+      return this.#view.transactionCountAt(address, blockNumber);
+    });
+  }
+
+  sentInBlock(address: Address, blockNumber: number): Promise<readonly ChainTransaction[] | null> {
+    return this.#answer("eth_getBlockByNumber", [blockNumber, true], () => {
+      const block = this.#view.byNumber(blockNumber);
+      const sent = block?.transactions.filter(({ transaction }) => transaction.from === address);
+      return sent?.map(({ transaction }) => toTransaction(transaction, block)) ?? null;
+    });
+  }
+
+  transactionBySenderAndNonce(address: Address, nonce: number): Promise<ChainTransaction | null | "unsupported"> {
+    return this.#answer("eth_getTransactionBySenderAndNonce", [address, nonce], () => {
+      if (!this.#view.looksUpByNonce) return "unsupported";
+      const found = this.#view.bySenderAndNonce(address, nonce);
+      return found === null ? null : toTransaction(found, this.#view.placeOf(found.hash)?.block ?? null);
+    });
+  }
+
+  identity(): Promise<ChainIdentity> {
+    return this.#answer("eth_chainId", [], () => identityOf(this.#chain, this.#view));
+  }
+
+  identityElsewhere(): Promise<ChainIdentity | null> {
+    const other = this.#elsewhere;
+    return this.#askElsewhere("eth_chainId", [], (view) => (other === null ? null : identityOf(other.chain, view)));
+  }
+
+  /** Another chain behind the same URL, from now on: a reset, or a wrong one. Which it is, only `identity` tells. */
+  serve(chain: SimulatedChain): void {
+    this.#chain = chain;
+    this.#view = new ChainView(chain, this.faults);
+  }
+
   balance(address: Address): Promise<bigint> {
     return this.#answer("eth_getBalance", [address, "latest"], () => this.#view.account(address).balance);
   }
@@ -128,6 +168,17 @@ export class DirectChain implements Chain {
   async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
     await this.#latency("eth_sendRawTransaction");
     return rawTransactions.map((raw) => this.#submitOne(raw));
+  }
+
+  async sendUnsigned(from: Address, transaction: UnsignedTransaction): Promise<NodeSubmission> {
+    await this.#latency("eth_sendTransaction");
+    const fault = this.faults.strike("eth_sendTransaction", [transaction]);
+    const lost = { answer: "unknown", detail: `simulated fault: ${fault?.kind}`, txHash: null } as const;
+    if (fault !== null && !isExecuted(fault)) return lost;
+    const submission = this.#chain.sendUnsigned(from, transaction);
+    if (fault !== null && fault.kind !== "wrapErrors") return lost;
+    if (submission.accepted) return { answer: "accepted", detail: null, txHash: submission.hash };
+    return { answer: submission.refusal.answer, detail: submission.refusal.message, txHash: null };
   }
 
   async close(): Promise<void> {}
@@ -172,6 +223,20 @@ function toBlock(block: SimulatedBlock | null): Block | null {
   const { number, hash, parentHash, baseFeePerGas, gasLimit, transactions } = block;
   const transactionHashes = transactions.map(({ transaction }) => transaction.hash);
   return { number, hash, parentHash, baseFeePerGas, gasLimit, transactionHashes };
+}
+
+function toTransaction(transaction: SimulatedTransaction, block: SimulatedBlock | null): ChainTransaction {
+  const { hash, from, nonce, to, value, data, gas, type, maxFeePerGas, maxPriorityFeePerGas } = transaction;
+  const fees: ChainTransaction["fees"] =
+    type === 2
+      ? { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas }
+      : { type: type === 1 ? "eip2930" : "legacy", gasPrice: maxFeePerGas };
+  const mined = block === null ? null : { number: block.number, hash: block.hash };
+  return { txHash: hash, from, nonce, to, value, data, gas, fees, block: mined };
+}
+
+function identityOf(chain: SimulatedChain, view: ChainView): ChainIdentity {
+  return { chainId: chain.chainId, genesisHash: view.byNumber(0)?.hash ?? null };
 }
 
 function receiptsOf(block: SimulatedBlock | null): readonly Receipt[] {

@@ -1,6 +1,6 @@
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
-import { admit, isRefusal, refuseByPrice } from "./admission.ts";
+import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction.ts";
+import { admit, isRefusal, refuseByPrice, signedByNode } from "./admission.ts";
 import {
   blockHash,
   type Executed,
@@ -45,10 +45,13 @@ export class SimulatedChain {
   readonly options: SimulatedChainOptions;
   readonly pool: TransactionPool;
   readonly witness: WitnessEntry[] = [];
+  /** What the node was asked to sign by itself, in order. */
+  readonly nodeSigned: Omit<WitnessEntry, "raw">[] = [];
   readonly blocks: BlockStore;
   readonly #ledger: Ledger;
   readonly #listeners = new Set<(event: ChainEvent) => void>();
   readonly #revertData = new Map<Address, Hex>();
+  readonly #nodeKeys = new Set<Address>();
   #revertsMined: MinedOutcome = () => false;
   #baseFee: bigint | null;
   #gasLimit: bigint;
@@ -98,6 +101,20 @@ export class SimulatedChain {
     this.witness.push(entry);
     this.#emit({ type: "arrival", entry });
     return submission;
+  }
+
+  /** The node signs with a key of its own: the bytes exist nowhere else, and the caller learns the hash or nothing. */
+  sendUnsigned(from: Address, unsigned: UnsignedTransaction): Submission {
+    if (!this.#nodeKeys.has(from)) return { accepted: false, refusal: refusals.unknownAccount() };
+    const transaction = signedByNode(from, unsigned);
+    const submission = this.#judgeAdmitted(transaction);
+    this.nodeSigned.push({ hash: transaction.hash, from, nonce: transaction.nonce, submission });
+    return submission;
+  }
+
+  /** Keys that the node itself holds. */
+  holdKeys(...addresses: readonly Address[]): void {
+    for (const address of addresses) this.#nodeKeys.add(address);
   }
 
   /** The account as of a canonical block; `latest` where none is named. */
@@ -214,14 +231,15 @@ export class SimulatedChain {
   #judge(raw: Hex): { readonly transaction: SimulatedTransaction | null; readonly submission: Submission } {
     const transaction = admit(raw, this.options);
     if (isRefusal(transaction)) return { transaction: null, submission: { accepted: false, refusal: transaction } };
+    return { transaction, submission: this.#judgeAdmitted(transaction) };
+  }
+
+  #judgeAdmitted(transaction: SimulatedTransaction): Submission {
     const refusal =
       (this.pool.get(transaction.hash) === null ? null : refusals.alreadyKnown()) ??
       refuseByPrice(transaction, { ...this.options, gasLimit: this.#gasLimit, baseFee: this.#baseFee }) ??
       this.pool.add(transaction, this.account(transaction.from));
-    return {
-      transaction,
-      submission: refusal === null ? { accepted: true, hash: transaction.hash } : { accepted: false, refusal },
-    };
+    return refusal === null ? { accepted: true, hash: transaction.hash } : { accepted: false, refusal };
   }
 
   #admitted(raw: Hex): SimulatedTransaction {

@@ -3,6 +3,7 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { createEntropy } from "../../../src/adapters/system/entropy.ts";
 import { type ChainHarness, describeChainContract } from "../../contracts/chain.contract.ts";
 import { SimulatedChain } from "./core.ts";
+import { Faults } from "./faults.ts";
 import { chainHarness } from "./harness.ts";
 import { type SimulatedServerOptions, startSimulatedServer } from "./server.ts";
 
@@ -25,3 +26,8 @@ describeChainContract("EvmChain on the simulated chain", { evm: true }, () => st
 describeChainContract("EvmChain on a node without eth_getBlockReceipts", { evm: true }, () =>
   start({ blockReceipts: false }),
 );
+describeChainContract("EvmChain on a node that looks up by sender and nonce", { evm: true }, () => {
+  const faults = new Faults();
+  faults.lookUpByNonce();
+  return start({ faults });
+});

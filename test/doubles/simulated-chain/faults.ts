@@ -34,6 +34,8 @@ export class Faults {
   readonly #injected = new Set<Injected>();
   #pinnedHead: number | null = null;
   #nonceLie: NonceLie | null = null;
+  #keptState = Number.POSITIVE_INFINITY;
+  #looksUpByNonce = false;
 
   /** Returns how to end it before its `times` are used up. */
   inject(fault: Fault, scope: FaultScope = {}): () => void {
@@ -59,10 +61,29 @@ export class Faults {
     return this.#nonceLie === null ? honest : this.#nonceLie(honest, address, tag);
   }
 
+  /** A pruned node: accounts are known as of the last `blocks` blocks and no earlier ones. */
+  prune(blocks: number): void {
+    this.#keptState = blocks;
+  }
+
+  get keptState(): number {
+    return this.#keptState;
+  }
+
+  /** A node with `eth_getTransactionBySenderAndNonce`; geth had none for most of its life. */
+  lookUpByNonce(offered = true): void {
+    this.#looksUpByNonce = offered;
+  }
+
+  get looksUpByNonce(): boolean {
+    return this.#looksUpByNonce;
+  }
+
   heal(): void {
     this.#injected.clear();
     this.#pinnedHead = null;
     this.#nonceLie = null;
+    this.#keptState = Number.POSITIVE_INFINITY;
   }
 
   /** The fault that strikes this call, used up by one. */

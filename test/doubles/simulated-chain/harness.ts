@@ -25,10 +25,14 @@ export function chainHarness(simulated: SimulatedChain, chain: Chain, close: () 
     simulated.setBalance(address, 1_000n * ETHER);
     return { address, privateKey };
   });
+  const nodeAccount: Address = `0x${"5e".repeat(20)}`;
+  simulated.setBalance(nodeAccount, 1_000n * ETHER);
+  simulated.holdKeys(nodeAccount);
   programmeReverts(simulated);
   return {
     chain,
     accounts,
+    nodeAccount,
     reverting: REVERTING,
     mine: async () => void simulated.mine(),
     reorg: async (depth) => void simulated.reorg(depth, { drop: "all" }),

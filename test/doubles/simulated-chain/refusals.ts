@@ -45,6 +45,8 @@ export const refusals = {
   invalidSender: () => refusal("rejected", "invalid sender"),
   notReplayProtected: () => refusal("rejected", "only replay-protected (EIP-155) transactions allowed over RPC"),
   malformed: (detail: string) => refusal("rejected", detail),
+  /** The node holds no such key. No word about the transaction. */
+  unknownAccount: () => refusal("unknown", "unknown account"),
   /** The pool may have room again in a moment, so this decides nothing. */
   poolFull: () => refusal("unknown", "txpool is full"),
 } as const;

@@ -1,5 +1,6 @@
+import type { Fees } from "../../../src/domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
-import type { AccessListEntry } from "../../../src/domain/transaction.ts";
+import type { AccessListEntry, UnsignedTransaction } from "../../../src/domain/transaction.ts";
 import type { SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
 import { decodeRevert } from "./revert.ts";
@@ -99,11 +100,26 @@ function accountMethods({ chain, view }: RpcOptions): Record<string, Method> {
       if (tag === "pending" || tag === "latest" || tag === undefined) {
         return quantity(view.transactionCount(account, tag === "pending" ? "pending" : "latest"));
       }
-      return quantity(view.account(account, mustFindBlock(view, tag).number).nonce);
+      const count = view.transactionCountAt(account, mustFindBlock(view, tag).number);
+      if (count === null) throw new RpcError(-32000, "missing trie node 0ab1… (path ) state 0x0ab1… is not available");
+      return quantity(count);
     },
     eth_getBalance: ([address, tag]) =>
       quantity(view.account(toAddress(address), mustFindBlock(view, tag ?? "latest").number).balance),
     txpool_contentFrom: ([address]) => ({ pending: pooledOf(chain, toAddress(address)), queued: {} }),
+    eth_getTransactionBySenderAndNonce: ([address, nonce]) => {
+      if (!view.looksUpByNonce) {
+        throw new RpcError(-32601, "the method eth_getTransactionBySenderAndNonce does not exist/is not available");
+      }
+      const found = view.bySenderAndNonce(toAddress(address), Number(nonce));
+      return found === null ? null : formatTransaction(found, view.placeOf(found.hash));
+    },
+    eth_sendTransaction: ([fields]) => {
+      const { from, unsigned } = toUnsigned(chain.chainId, fields);
+      const submission = chain.sendUnsigned(from, unsigned);
+      if (!submission.accepted) throw new RpcError(-32000, submission.refusal.message);
+      return submission.hash;
+    },
     eth_sendRawTransaction: ([raw]) => {
       if (typeof raw !== "string" || !/^0x([0-9a-f]{2})*$/i.test(raw)) {
         throw new RpcError(-32602, "invalid argument 0: json: cannot unmarshal hex string without 0x prefix");
@@ -213,6 +229,26 @@ function toCall(value: unknown): PricedCall {
     ...(call.gas === undefined ? {} : { gas: toBigInt(call.gas) ?? 0n }),
     ...(fee === undefined ? {} : { maxFeePerGas: toBigInt(fee) ?? 0n }),
   };
+}
+
+/** As a node with the key reads it, where every field is given. */
+function toUnsigned(
+  chainId: number,
+  value: unknown,
+): { readonly from: Address; readonly unsigned: UnsignedTransaction } {
+  const call = toCall(value);
+  const fields = value as Record<string, unknown>;
+  const [gasPrice, maxFeePerGas] = [toBigInt(fields.gasPrice), toBigInt(fields.maxFeePerGas)];
+  if (call.gas === undefined || fields.nonce === undefined || (gasPrice ?? maxFeePerGas) === null) {
+    throw new RpcError(-32000, "gas, nonce and price are not filled in here");
+  }
+  const tip = toBigInt(fields.maxPriorityFeePerGas) ?? 0n;
+  const fees: Fees =
+    maxFeePerGas === null
+      ? { type: call.accessList.length > 0 ? "eip2930" : "legacy", gasPrice: gasPrice ?? 0n }
+      : { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: tip };
+  const { from, to, data, value: wei, gas, accessList } = call;
+  return { from, unsigned: { chainId, nonce: Number(fields.nonce), to, data, value: wei, gas, fees, accessList } };
 }
 
 function toBigInt(value: unknown): bigint | null {

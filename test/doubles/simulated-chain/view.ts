@@ -2,9 +2,11 @@ import type { Address, Hash } from "../../../src/domain/lane.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import type { SimulatedBlock } from "./block.ts";
 import { tipOf } from "./block.ts";
+import type { Place } from "./block-store.ts";
 import type { SimulatedChain } from "./core.ts";
 import type { Faults } from "./faults.ts";
 import type { Account } from "./ledger.ts";
+import type { SimulatedTransaction } from "./transaction.ts";
 
 /** The chain as one endpoint shows it: behind, or lying, where its faults say so. */
 export class ChainView {
@@ -51,6 +53,33 @@ export class ChainView {
     const behind = this.head !== this.#chain.head;
     const honest = tag === "latest" || behind ? this.account(address).nonce : this.#chain.pendingNonce(address);
     return this.#faults.nonce(honest, address, tag);
+  }
+
+  /** As of a block; null where this endpoint no longer keeps that state. Past counts are lied about like the latest. */
+  transactionCountAt(address: Address, blockNumber: number): number | null {
+    if (blockNumber <= this.head.number - this.#faults.keptState) return null;
+    return this.#faults.nonce(this.account(address, blockNumber).nonce, address, "latest");
+  }
+
+  bySenderAndNonce(address: Address, nonce: number): SimulatedTransaction | null {
+    const { pool, blocks } = this.#chain;
+    for (let number = this.head.number; number >= 0; number--) {
+      const found = blocks
+        .byNumber(number)
+        ?.transactions.find(({ transaction }) => transaction.from === address && transaction.nonce === nonce);
+      if (found !== undefined) return found.transaction;
+    }
+    return pool.entry(address, nonce)?.transaction ?? null;
+  }
+
+  /** Where a transaction is mined, as far as this endpoint has come. */
+  placeOf(hash: Hash): Place | null {
+    const place = this.#chain.blocks.placeOf(hash);
+    return place === null || place.block.number > this.head.number ? null : place;
+  }
+
+  get looksUpByNonce(): boolean {
+    return this.#faults.looksUpByNonce;
   }
 
   /** The tip at a percentile of a block's transactions; null for an empty block. */

@@ -69,6 +69,17 @@ export class Endpoints {
     return this.#firstAnswer(this.#candidates(), ask);
   }
 
+  /** As `read`, but where every endpoint serves another chain, one of those is asked: it may say which. */
+  async readUnproven<T>(ask: Ask<T>): Promise<T> {
+    const ours = this.#candidates();
+    if (ours.length > 0) return this.#firstAnswer(ours, ask);
+    for (const endpoint of this.#all) {
+      const answer = await ask(endpoint.rpc, endpoint).catch(() => null);
+      if (answer !== null) return answer;
+    }
+    return this.#firstAnswer([], ask);
+  }
+
   /**
    * A second opinion, from an endpoint other than the one `read` would ask; null where those asked have none, "none"
    * where there is nobody to ask. An endpoint that has been down for a while counts as absent, else a dead spare would

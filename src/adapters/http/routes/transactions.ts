@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Include } from "../../../application/api.ts";
+import { Explanation } from "../../../contract/explain.ts";
 import {
   ByRequestQuery,
   Transaction,
@@ -8,6 +9,7 @@ import {
   TransactionQuery,
 } from "../../../contract/transactions.ts";
 import { FencepostError } from "../../../domain/errors.ts";
+import type { Explanation as ExplanationOf } from "../../../domain/explain/situation.ts";
 import type { RouteContext } from "../context.ts";
 import { queryReader } from "../query.ts";
 import { UUID } from "../uuid.ts";
@@ -26,6 +28,12 @@ export function transactionRoutes(app: FastifyInstance, { api, checksum }: Route
     return transactionView(view, checksum);
   });
 
+  app.get<{ Params: { txId: string } }>(
+    "/api/v1/tx/:txId/explain",
+    { schema: { response: { 200: Explanation } } },
+    async (request) => explanationView(await api.explain(readTxId(request.params.txId))),
+  );
+
   app.get("/api/v1/tx/by-request", oneTransaction, async (request) => {
     const { include, ...query } = readByRequestQuery(request.query);
     const view = await api.transactionByRequest(query, includes(include));
@@ -43,6 +51,19 @@ function readTxId(text: string): string {
   const txId = text.toLowerCase();
   if (UUID.test(txId)) return txId;
   throw new FencepostError("NOT_FOUND", "there is no transaction with this id");
+}
+
+function explanationView({ causes, ...explanation }: ExplanationOf): Explanation {
+  return {
+    ...explanation,
+    help: [...explanation.help],
+    causes: causes.map(({ code, text, since, data }) => ({
+      code,
+      text,
+      ...(since === undefined ? {} : { since: since.toISOString() }),
+      ...(data === undefined ? {} : { data }),
+    })),
+  };
 }
 
 function includes(include: string | undefined): readonly Include[] {

@@ -11,6 +11,7 @@ import {
   type WriteOutcome,
 } from "../../../ports/lane-store.ts";
 import type { WaitingIntakeRow } from "../statements/read-intake.ts";
+import { giveNonce } from "./nonces.ts";
 import { existingOf, type LanePlan, type Plan, requestKey } from "./plan.ts";
 
 export function planAllocation(
@@ -18,14 +19,14 @@ export function planAllocation(
   lane: LanePlan,
   { write, now }: { write: AllocateWrite; now: Date },
 ): WriteOutcome {
-  const items = write.items.map((item) => fateOf(plan, lane, { item, floor: write.floor, now }));
+  const items = write.items.map((item) => fateOf(plan, lane, { item, write, now }));
   return { status: "allocated", items, cursor: lane.cursor ?? 0 };
 }
 
 function fateOf(
   plan: Plan,
   lane: LanePlan,
-  { item, floor, now }: { item: NewTransaction; floor: number | null; now: Date },
+  { item, write, now }: { item: NewTransaction; write: AllocateWrite; now: Date },
 ): AllocateFate {
   const { intent } = item;
   const existing = findExisting(plan, lane, item);
@@ -33,18 +34,18 @@ function fateOf(
     return { fate: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
   }
   if (plan.isHeld(lane)) return { fate: "held" };
-  if (lane.cursor === null && floor === null) return { fate: "noCursor" };
-  const nonce = Math.max(lane.cursor ?? 0, floor ?? 0);
+  const given = giveNonce(plan, lane, write);
+  if (given === null) return { fate: "noCursor" };
+  const { nonce } = given;
   const intake = item.intakeId === undefined ? null : consume(plan, item.intakeId, intent.txId);
   plan.allocations.push({ intent, nonce, lane, intake });
-  lane.cursor = nonce + 1;
-  lane.changed = true;
   if (intent.requestId !== null) {
     const { txId, requestId, fingerprint } = intent;
     const created = { txId, lane: intent.lane, requestId, nonce, state: "ALLOCATED", fingerprint } as const;
     plan.requests.set(keyOf(lane, requestId), created);
   }
-  return { fate: "created", nonce, createdAt: intake?.created_at ?? now };
+  const created = { fate: "created", nonce, createdAt: intake?.created_at ?? now } as const;
+  return given.recycled ? { ...created, recycled: true } : created;
 }
 
 /** By request id; an intent from the intake table also by its own id, which a repeated allocation would bring again. */

@@ -7,14 +7,18 @@ import { deleteIntake } from "../statements/delete-intake.ts";
 import { deleteReceipts } from "../statements/delete-receipts.ts";
 import { insertAttempts } from "../statements/insert-attempts.ts";
 import { insertConfirmations } from "../statements/insert-confirmations.ts";
+import { insertLaneDecisions } from "../statements/insert-lane-decisions.ts";
 import { insertTransactions } from "../statements/insert-transactions.ts";
 import { markAttemptsSent } from "../statements/mark-attempts-sent.ts";
+import { noteGenesis } from "../statements/note-genesis.ts";
 import { refuseIntake } from "../statements/refuse-intake.ts";
 import type { Command, Statement } from "../statements/statement.ts";
 import { unwatchTransactions } from "../statements/unwatch-transactions.ts";
 import { updateLanes } from "../statements/update-lanes.ts";
 import { updateTransactions } from "../statements/update-transactions.ts";
+import { vacateNonces } from "../statements/vacate-nonces.ts";
 import { writeHistory } from "../statements/write-history.ts";
+import { writeQueuedChanges } from "../statements/write-queued-changes.ts";
 import { writeReceipts } from "../statements/write-receipts.ts";
 import { subStateOf } from "./intake.ts";
 import { chainIds, signers } from "./lookup.ts";
@@ -29,11 +33,16 @@ export function commandsOf(plan: Plan): readonly Command[] {
     ...intake(plan),
     ...transactions(moved),
     ...rows(writeHistory, history),
+    ...rows(writeQueuedChanges, moved.flatMap(changeRows)),
     ...rows(insertAttempts, moved.flatMap(attemptRows)),
     ...sentAttempts(moved),
     ...receipts(moved),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
+    ...plan.reservations.commands(),
+    ...plan.holes.commands(),
+    ...rows(noteGenesis, [...plan.geneses].map(([chain_id, genesis_hash]) => ({ chain_id, genesis_hash }))),
     ...unwatched(plan),
+    ...rows(insertLaneDecisions, plan.laneDecisions.map(laneDecisionRow)),
     ...completions(plan),
   ];
 }
@@ -84,7 +93,15 @@ function allocationRow({ intent, nonce, lane, intake }: Allocation) {
 /** What came through the intake table was accepted before it was allocated. */
 function acceptedStep({ intent, intake }: Allocation): readonly HistoryStep[] {
   if (intake === null) return [];
-  const nobody = { from_state: null, sub_state: null, node_id: null, token: null, reason: null };
+  const nobody = {
+    from_state: null,
+    sub_state: null,
+    node_id: null,
+    token: null,
+    reason: null,
+    actor: null,
+    audit: null,
+  };
   const step = { tx_id: intent.txId, ordinal: 1, chain_id: intake.chain_id, event: "accept", state: "CREATED" };
   return [{ ...step, ...nobody, count: 1, at: intake.accepted_at }];
 }
@@ -111,13 +128,19 @@ function intake({ aliases, refusals }: Plan): readonly Command[] {
 function transactions(moved: readonly Move[]): readonly Command[] {
   if (moved.length === 0) return [];
   const ids = moved.map(({ row }) => row.tx_id).sort();
-  return [command(updateTransactions, [JSON.stringify(moved.map(moveRow)), ids, moved.length])];
+  const shifted = moved.filter(({ row, nonce }) => nonce !== null && nonce !== row.nonce).map(({ row }) => row.tx_id);
+  return [
+    ...(shifted.length === 0 ? [] : [command(vacateNonces, [shifted.sort(), shifted.length])]),
+    command(updateTransactions, [JSON.stringify(moved.map(moveRow)), ids, moved.length]),
+  ];
 }
 
 function moveRow(move: Move) {
   return {
     tx_id: move.row.tx_id,
     from_state: move.row.state,
+    sets_nonce: move.nonce !== move.row.nonce,
+    nonce: move.nonce,
     state: move.state,
     sub_state: move.subState,
     history_count: move.historyCount,
@@ -132,6 +155,18 @@ function moveRow(move: Move) {
   };
 }
 
+function laneDecisionRow({ lane, action, actor, reason }: Plan["laneDecisions"][number]) {
+  const { chain_id, signer, node_id, token } = lane.row;
+  return { chain_id, signer, node_id, token, action, actor, reason };
+}
+
+function changeRows({ row, change }: Move) {
+  if (change === null) return [];
+  const { kind, payload, gas } = change;
+  const key = { tx_id: row.tx_id, chain_id: row.chain_id };
+  return [{ ...key, kind, gas_limit: gas.toString(), ...payloadValues(payload) }];
+}
+
 function attemptRows({ row, attempts }: Move) {
   return attempts.map(({ attempt, claimed }) => ({
     tx_id: row.tx_id,
@@ -140,7 +175,8 @@ function attemptRows({ row, attempts }: Move) {
     tx_hash: attempt.txHash,
     kind: attempt.kind,
     gas: attempt.gas.toString(),
-    raw_transaction: bare(attempt.rawTransaction),
+    is_foreign: attempt.foreign === true,
+    raw_transaction: attempt.rawTransaction === null ? null : bare(attempt.rawTransaction),
     claimed,
     ...feeValues(attempt.fees),
   }));

@@ -14,7 +14,9 @@ import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";
 import { planIntakeFate } from "./intake.ts";
 import { lookupFor, UNWATCH_PAGE } from "./lookup.ts";
+import { planNonces } from "./nonces.ts";
 import { type LanePlan, Plan } from "./plan.ts";
+import { planRealignment } from "./realign.ts";
 import { planReconciliation, planSuspension } from "./reconcile.ts";
 import { planTransition } from "./transitions.ts";
 
@@ -60,7 +62,10 @@ async function letGoOfTheRest(runtime: DurableRuntime, unfinished: readonly Lane
 
 function planWrite(plan: Plan, write: LaneWrite, opened: Opened): WriteOutcome {
   const lane = plan.held(write.fence);
-  return lane === null ? { status: "fenced" } : planHeld(plan, lane, { write, opened });
+  if (lane === null) return { status: "fenced" };
+  const decision = write.kind === "suspend" || write.kind === "realign" ? write.decision : undefined;
+  if (decision !== undefined) plan.laneDecisions.push({ ...decision, lane });
+  return planHeld(plan, lane, { write, opened });
 }
 
 function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWrite; opened: Opened }): WriteOutcome {
@@ -71,6 +76,11 @@ function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWr
       return planAlignment(lane, write.floor);
     case "reconcile":
       return planReconciliation(plan, lane, write.floor);
+    case "realign":
+      return planRealignment(plan, lane, write);
+    case "identify":
+      plan.geneses.set(lane.row.chain_id, write.genesisHash);
+      return { status: "done" };
     case "suspend":
       return planSuspension(lane, write.suspended);
     case "transition":
@@ -83,6 +93,8 @@ function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWr
     case "settleIntake":
       for (const fate of write.fates) planIntakeFate(plan, lane, fate);
       return { status: "done" };
+    default:
+      return planNonces(plan, lane, { write, now: opened.now });
   }
 }
 

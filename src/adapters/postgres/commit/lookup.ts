@@ -2,14 +2,19 @@
 import { compareLanes, type Lane, laneKey } from "../../../domain/lane.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
 import type { Run } from "../connections.ts";
+import { findOpenReservations, type OpenReservationRow } from "../statements/find-open-reservations.ts";
 import { type ExistingRow, findRequests } from "../statements/find-requests.ts";
+import { findReservations, type ReservationRow } from "../statements/find-reservations.ts";
 import { findUnwatchable, type UnwatchableRow } from "../statements/find-unwatchable.ts";
 import { lockChains } from "../statements/lock-chains.ts";
 import { type LockedLaneRow, lockLanes } from "../statements/lock-lanes.ts";
+import { type BoundNonceRow, readBoundNonces } from "../statements/read-bound-nonces.ts";
 import { type BlockRow, readConfirmations } from "../statements/read-confirmations.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/read-database-history.ts";
+import { type HoleRow, readHoles } from "../statements/read-holes.ts";
 import { readIntake, type WaitingIntakeRow } from "../statements/read-intake.ts";
 import { type CurrentRow, readTransactions } from "../statements/read-transactions.ts";
+import { type NonceKeys, nonceKeysOf } from "./nonce-lookup.ts";
 
 export interface Found {
   readonly lanes: readonly LockedLaneRow[];
@@ -20,6 +25,10 @@ export interface Found {
   /** Only where a lane is reconciled. */
   readonly history: readonly DatabaseHistoryRow[];
   readonly blocks: ReadonlyMap<number, readonly BlockRow[]>;
+  readonly holes: readonly HoleRow[];
+  readonly reservations: readonly ReservationRow[];
+  readonly openReservations: readonly OpenReservationRow[];
+  readonly bound: readonly BoundNonceRow[];
 }
 
 export interface Lookup {
@@ -44,9 +53,11 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const chains = [...heights.keys()].sort((a, b) => a - b);
   const unwatched = unwatchedOf(writes);
   const reconciled = writes.filter(({ kind }) => kind === "reconcile");
-  const lookups = [requests, transactions, intake, unwatched, reconciled, chains].filter(
-    (keys) => keys.length > 0,
-  ).length;
+  const nonces = nonceKeysOf(writes);
+  const named = [...nonces.reservations, ...nonces.requests];
+  const plain = [requests, transactions, intake, unwatched, reconciled, chains];
+  const keysOf = [...plain, nonces.holes, named, nonces.open, nonces.bound];
+  const lookups = keysOf.filter((keys) => keys.length > 0).length;
   const records = terms.map(({ lane, instanceId, token }) => ({
     chain_id: lane.chainId,
     signer: lane.signer,
@@ -57,9 +68,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
     statements: 1 + lookups + chains.length,
     waits: 1,
     find: async (run) => {
-      const when = <Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>) =>
-        keys.length === 0 ? Promise.resolve([]) : read();
-      const [locked, requestRows, transactionRows, intakeRows, unwatchable, history, , ...blockRows] =
+      const [locked, requestRows, transactionRows, intakeRows, unwatchable, history, found, , ...blockRows] =
         await Promise.all([
           run(lockLanes, [JSON.stringify(records), chainIds(lanes), signers(lanes)]),
           when(requests, () => run(findRequests, [requests, signers(lanes)])),
@@ -67,6 +76,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
           when(intake, () => run(readIntake, [intake])),
           when(unwatched, () => run(findUnwatchable, [JSON.stringify(unwatched), UNWATCH_PAGE])),
           when(reconciled, () => run(readDatabaseHistory, [])),
+          findNonces(run, nonces),
           when(chains, () => run(lockChains, [chains])),
           ...chains.map((chainId) => run(readConfirmations, [chainId, heights.get(chainId), EVERY])),
         ]);
@@ -78,9 +88,25 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
         unwatchable,
         history,
         blocks: new Map(chains.map((chainId, index) => [chainId, blockRows[index] ?? []])),
+        ...found,
       };
     },
   };
+}
+
+async function findNonces(run: Run, keys: NonceKeys) {
+  const named = [...keys.reservations, ...keys.requests];
+  const [holes, reservations, openReservations, bound] = await Promise.all([
+    when(keys.holes, () => run(readHoles, [signers(keys.holes), chainIds(keys.holes)])),
+    when(named, () => run(findReservations, [keys.reservations, keys.requests])),
+    when(keys.open, () => run(findOpenReservations, [signers(keys.open), chainIds(keys.open)])),
+    when(keys.bound, () => run(readBoundNonces, [signers(keys.bound), chainIds(keys.bound)])),
+  ]);
+  return { holes, reservations, openReservations, bound };
+}
+
+function when<Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
+  return keys.length === 0 ? Promise.resolve([]) : read();
 }
 
 export function chainIds(lanes: readonly Lane[]): readonly number[] {
@@ -101,9 +127,14 @@ function termsOf(writes: readonly LaneWrite[]): readonly LaneWrite["fence"][] {
 
 function requestIdsOf(writes: readonly LaneWrite[]): readonly string[] {
   const ids = writes.flatMap((write) =>
-    write.kind === "allocate" ? write.items.map((item) => item.intent.requestId) : [],
+    write.kind === "allocate" ? write.items.map((item) => item.intent.requestId) : requestIdOf(write),
   );
   return [...new Set(ids)].filter((id) => id !== null);
+}
+
+function requestIdOf(write: LaneWrite): readonly (string | null)[] {
+  if (write.kind === "reserve") return [write.requestId];
+  return write.kind === "bind" ? [write.intent.requestId] : [];
 }
 
 /** Those that move, and those from the intake table, which a repeated allocation would bring again. */

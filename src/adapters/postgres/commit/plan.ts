@@ -3,13 +3,22 @@ import type { Confirmation } from "../../../domain/confirmations.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { PreparedIntent, Receipt, SignedAttempt } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { ExistingTransaction, IntakeFate, NewCompletion, SuspendedBy } from "../../../ports/lane-store.ts";
+import type {
+  ExistingTransaction,
+  IntakeFate,
+  LaneDecision,
+  NewCompletion,
+  QueuedChange,
+  SuspendedBy,
+} from "../../../ports/lane-store.ts";
 import { laneOf, prefixed } from "../columns.ts";
 import type { ExistingRow } from "../statements/find-requests.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { WaitingIntakeRow } from "../statements/read-intake.ts";
 import type { CurrentRow } from "../statements/read-transactions.ts";
+import { HoleBook } from "./holes.ts";
 import type { Found } from "./lookup.ts";
+import { ReservationBook } from "./reservations.ts";
 
 /** A locked lane, as it stands after the writes planned so far. */
 export interface LanePlan {
@@ -32,6 +41,8 @@ export interface Allocation {
 /** A transaction as it stands after the steps planned so far. */
 export interface Move {
   readonly row: CurrentRow;
+  /** Null once it is given up. */
+  nonce: number | null;
   state: string;
   subState: string | null;
   lastEvent: string;
@@ -47,6 +58,7 @@ export interface Move {
   readonly attempts: { readonly attempt: SignedAttempt; claimed: boolean }[];
   readonly sent: Set<number>;
   receipt: Receipt | null | undefined;
+  change: QueuedChange | null;
 }
 
 export interface HistoryStep {
@@ -60,6 +72,8 @@ export interface HistoryStep {
   readonly node_id: string | null;
   readonly token: number | null;
   readonly reason: string | null;
+  readonly actor: string | null;
+  readonly audit: Readonly<Record<string, unknown>> | null;
   readonly count: number;
   /** Absent: the time of the transaction. */
   readonly at?: string;
@@ -87,12 +101,15 @@ export interface Refusal {
 
 export class Plan {
   readonly lanes: ReadonlyMap<LaneKey, LanePlan>;
-  readonly moves: ReadonlyMap<string, Move>;
+  /** What this commit itself creates signed stands here too. */
+  readonly moves: Map<string, Move>;
   /** By lane and request id; grows with what this commit itself creates. */
   readonly requests: Map<string, ExistingTransaction>;
   /** Waiting rows, less those that this commit has settled. */
   readonly intake: Map<number, WaitingIntakeRow>;
   readonly chains: ReadonlyMap<number, ChainPlan>;
+  readonly holes: HoleBook;
+  readonly reservations: ReservationBook;
   readonly allocations: Allocation[] = [];
   readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
   readonly refusals: Refusal[] = [];
@@ -104,6 +121,11 @@ export class Plan {
   readonly epoch: number;
   /** It began because commits may have been lost. Read only where a lane is reconciled. */
   readonly mayHaveLost: boolean;
+  /** Of each lane that is to be realigned: the highest nonce that may have left. */
+  readonly bound: ReadonlyMap<LaneKey, number | null>;
+  /** How chains begin, as somebody saw it. */
+  readonly geneses = new Map<number, Hash>();
+  readonly laneDecisions: (LaneDecision & { readonly lane: LanePlan })[] = [];
 
   constructor(found: Found, epoch: number) {
     this.epoch = epoch;
@@ -113,6 +135,9 @@ export class Plan {
     this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
     this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
     this.unwatchable = idsByLane(found.unwatchable);
+    this.bound = new Map(found.bound.map((row) => [laneKey(laneOf(row)), row.nonce]));
+    this.holes = new HoleBook(found.holes);
+    this.reservations = new ReservationBook(found.reservations, found.openReservations);
     this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
   }
 
@@ -160,9 +185,10 @@ function lanePlan(row: LockedLaneRow): LanePlan {
   return { row, cursor, suspendedBy, reconciledEpoch, confirmed: 0, failed: 0, changed: false };
 }
 
-function standing(row: CurrentRow): Move {
+export function standing(row: CurrentRow): Move {
   return {
     row,
+    nonce: row.nonce,
     state: row.state,
     subState: row.sub_state,
     lastEvent: row.last_event,
@@ -177,6 +203,7 @@ function standing(row: CurrentRow): Move {
     attempts: [],
     sent: new Set(),
     receipt: undefined,
+    change: null,
   };
 }
 

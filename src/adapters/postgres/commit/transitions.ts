@@ -3,7 +3,7 @@
  * applied in order and written once, with every step in the history.
  */
 import type { Fence } from "../../../domain/lane.ts";
-import { TRANSITIONS, type TransitionRule } from "../../../domain/transitions.ts";
+import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../../domain/transitions.ts";
 import { BatchRefused, type TransitionItem } from "../../../ports/lane-store.ts";
 import type { LanePlan, Move, Plan } from "./plan.ts";
 
@@ -12,15 +12,17 @@ export function planTransition(plan: Plan, fence: Fence, item: TransitionItem): 
   const move = plan.moves.get(item.txId);
   if (lane === null || move === undefined || !belongs(move, lane) || !fits(move, item)) return "conflict";
   if (item.claim !== undefined && plan.isHeld(lane)) return "conflict";
+  if (!changeNonce(plan, lane, { move, item })) return "conflict";
   recordStep(move, lane, item);
   countSettled(move, lane, item);
   addAttempt(move, item);
   claim(move, fence, item);
+  if (item.change !== undefined) move.change = item.change;
   if (item.receipt !== undefined) move.receipt = item.receipt;
   if (item.lastError !== undefined) move.lastError = item.lastError;
   if (item.completion !== undefined) {
-    const { tx_id: txId, request_id: requestId, nonce } = move.row;
-    plan.completions.push({ ...item.completion, txId, lane, requestId, nonce });
+    const { tx_id: txId, request_id: requestId } = move.row;
+    plan.completions.push({ ...item.completion, txId, lane, requestId, nonce: move.nonce });
   }
   move.state = item.to;
   move.subState = item.subState;
@@ -38,13 +40,43 @@ function fits(move: Move, item: TransitionItem): boolean {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (move.state !== item.from) return false;
   if (rule.to === "same" && move.subState !== item.subState) return false;
-  return rule.fromSubStates === undefined || rule.fromSubStates.some((subState) => subState === move.subState);
+  return leavesFrom(rule, move.subState);
+}
+
+/**
+ * Down into a hole that is free, or given up: either way the nonce it had is a hole from now on. Requeued, it gets the
+ * lane's next, and what it had is used up by somebody else. False: no such hole.
+ */
+function changeNonce(plan: Plan, lane: LanePlan, { move, item }: { move: Move; item: TransitionItem }): boolean {
+  const { nonce } = move;
+  if (item.event === "requeue") {
+    move.nonce = lane.cursor;
+    lane.cursor = (lane.cursor ?? 0) + 1;
+    lane.changed = true;
+    return true;
+  }
+  if (nonce === null || (item.nonce === undefined && item.event !== "giveUp")) return true;
+  if (move.attemptCount > 0) throw new BatchRefused(`transaction ${item.txId} was signed at nonce ${nonce}`);
+  const left = { nonce, since: new Date(0), reservationId: null };
+  if (item.nonce === undefined) {
+    plan.holes.leave(lane, { ...left, why: "givenUp", detail: `${item.txId} gave it up: ${item.reason ?? ""}` });
+    move.nonce = null;
+    return true;
+  }
+  if (item.nonce >= nonce || plan.holes.takeFree(lane, [item.nonce], 0) === null) return false;
+  plan.holes.leave(lane, { ...left, why: "shiftedDown", detail: `${item.txId} moved down to ${item.nonce}` });
+  move.nonce = item.nonce;
+  return true;
 }
 
 /** An event that changes nothing but repeats the last one is counted on the last one's row. */
 function recordStep(move: Move, lane: LanePlan, item: TransitionItem): void {
   const repeats =
-    move.lastEvent === item.event && item.from === item.to && move.state === item.to && move.subState === item.subState;
+    item.decision === undefined &&
+    move.lastEvent === item.event &&
+    item.from === item.to &&
+    move.state === item.to &&
+    move.subState === item.subState;
   if (!repeats) move.historyCount++;
   move.steps.set(move.historyCount, {
     tx_id: item.txId,
@@ -57,6 +89,8 @@ function recordStep(move: Move, lane: LanePlan, item: TransitionItem): void {
     node_id: lane.row.node_id,
     token: lane.row.token,
     reason: item.reason ?? null,
+    actor: item.decision?.actor ?? null,
+    audit: item.decision?.audit ?? null,
     count: (move.steps.get(move.historyCount)?.count ?? 0) + 1,
   });
 }

@@ -8,6 +8,10 @@ export const listLanes = statement<LaneListRow>(
      o.instance_id, o.node_id, o.url, o.expires_at,
      coalesce(open.pending, 0) + coalesce(waiting.pending, 0) AS pending,
      coalesce(open.stuck, 0) AS stuck,
+     (
+       SELECT count(*) FROM fencepost.reservation AS r
+       WHERE r.signer = l.signer AND r.chain_id = l.chain_id AND r.state = 'RESERVED' AND r.expires_at > clock_timestamp()
+     ) AS reserved,
      least(open.oldest, waiting.oldest) AS oldest_pending_at,
      (
        SELECT json_build_object('txId', h.tx_id, 'nonce', h.nonce, 'state', h.state, 'createdAt', h.created_at)
@@ -46,6 +50,7 @@ export interface LaneListRow extends OwnerColumns {
   readonly failed_total: number;
   readonly pending: number;
   readonly stuck: number;
+  readonly reserved: number;
   readonly oldest_pending_at: Date | null;
   readonly head_of_line: {
     readonly txId: string;

@@ -5,7 +5,7 @@ import { statement } from "./statement.ts";
 export const readAttempts = statement<AttemptRow>(
   "read-attempts",
   `SELECT a.tx_id, a.ordinal, a.kind, a.tx_hash, a.gas, a.fee_type, a.gas_price, a.max_fee_per_gas,
-     a.max_priority_fee_per_gas, a.created_at, a.first_sent_at
+     a.max_priority_fee_per_gas, a.is_foreign, a.created_at, a.first_sent_at
    FROM fencepost.attempt AS a
    WHERE a.tx_id = ANY ($1::uuid[])
    ORDER BY a.tx_id, a.ordinal`,
@@ -17,6 +17,7 @@ export interface AttemptRow extends FeeColumns {
   readonly kind: string;
   readonly tx_hash: string;
   readonly gas: number;
+  readonly is_foreign: boolean;
   readonly created_at: Date;
   readonly first_sent_at: Date | null;
 }

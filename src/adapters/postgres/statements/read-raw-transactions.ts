@@ -5,7 +5,7 @@ export const readRawTransactions = statement<RawRow>(
   "read-raw-transactions",
   `SELECT a.tx_id, a.ordinal, encode(a.raw_transaction, 'hex') AS raw_transaction
    FROM fencepost.attempt AS a
-   WHERE a.tx_id = ANY ($1::uuid[])`,
+   WHERE a.tx_id = ANY ($1::uuid[]) AND a.raw_transaction IS NOT NULL`,
 );
 
 export interface RawRow {

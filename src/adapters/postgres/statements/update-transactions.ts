@@ -3,13 +3,17 @@ import { statement } from "./statement.ts";
 /**
  * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
  * arrive here as one; its history has them all. Not asked: whether it is live. That was judged behind the lock, a CHECK
- * refuses otherwise, and naming it would let a plan from an empty table walk the index of all live ones.
+ * refuses otherwise, and naming it would let a plan from an empty table walk the index of all live ones. What gave its
+ * nonce up is over at once: nothing of it is on any chain, so there is nothing to watch.
  */
 export const updateTransactions = statement<unknown>(
   "update-transactions",
   `WITH moved AS (
      UPDATE fencepost.transaction AS t
      SET state = m.state,
+       nonce = CASE WHEN m.sets_nonce THEN m.nonce ELSE t.nonce END,
+       live = t.live AND NOT (m.sets_nonce AND m.nonce IS NULL),
+       outcome = CASE WHEN m.sets_nonce AND m.nonce IS NULL THEN m.state ELSE t.outcome END,
        sub_state = m.sub_state,
        history_count = m.history_count,
        last_event = m.last_event,
@@ -23,7 +27,7 @@ export const updateTransactions = statement<unknown>(
        confirmed_at = CASE WHEN m.state <> 'CONFIRMED' THEN NULL ELSE coalesce(t.confirmed_at, now()) END,
        updated_at = now()
      FROM json_to_recordset($1::json) AS m(
-       tx_id uuid, from_state text, state text, sub_state text, history_count integer, last_event text,
+       tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text, history_count integer, last_event text,
        attempt_count integer, claim_token bigint, claim_ordinal integer, accepted_ordinal integer, claims integer,
        sets_error boolean, last_error text
      )

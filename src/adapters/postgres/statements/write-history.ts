@@ -4,13 +4,14 @@ import { statement } from "./statement.ts";
 export const writeHistory = statement<unknown>(
   "write-history",
   `INSERT INTO fencepost.history AS h (
-     tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, count, first_at, last_at
+     tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count,
+     first_at, last_at
    )
-   SELECT tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, count,
+   SELECT tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count,
      coalesce(at, now()), coalesce(at, now())
    FROM json_to_recordset($1::json) AS s(
      tx_id uuid, ordinal integer, chain_id bigint, event text, from_state text, state text, sub_state text,
-     node_id text, token bigint, reason text, count integer, at timestamptz
+     node_id text, token bigint, reason text, actor text, audit jsonb, count integer, at timestamptz
    )
    ON CONFLICT (tx_id, ordinal) DO UPDATE
    SET count = h.count + excluded.count,

@@ -92,24 +92,25 @@ export function parseRequestId(value: unknown): string | null {
 }
 
 /** Inside a process anything may be in there: a bigint, a circle, an object that hides itself. */
-function jsonOf(metadata: object): string {
+function jsonOf(metadata: object, path: string): string {
   try {
     const text: string | undefined = JSON.stringify(metadata);
     if (text !== undefined) return text;
   } catch {
     // A circle, a bigint, or nested deeper than the stack.
   }
-  throw invalid("metadata", "must be JSON");
+  throw invalid(path, "must be JSON");
 }
 
-function parseMetadata(value: unknown): Intent["metadata"] {
+/** An object of the caller's own, kept as it is: `metadata`, and `audit` of an operator's action. */
+export function parseMetadata(value: unknown, path = "metadata"): Intent["metadata"] {
   if (value === undefined || value === null) return null;
-  const metadata = asObject(value, "metadata");
-  const text = jsonOf(metadata);
-  if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw invalid("metadata", "must be at most 8 KiB of JSON");
+  const metadata = asObject(value, path);
+  const text = jsonOf(metadata, path);
+  if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw invalid(path, "must be at most 8 KiB of JSON");
   // jsonb stores neither NUL nor a lone surrogate; JSON.stringify writes both as escapes.
   if (/(?<!\\)(\\\\)*\\u(0000|d[89a-f][0-9a-f]{2})/i.test(text)) {
-    throw invalid("metadata", "must not contain NUL or unpaired surrogates");
+    throw invalid(path, "must not contain NUL or unpaired surrogates");
   }
   return metadata;
 }

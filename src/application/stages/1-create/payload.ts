@@ -54,7 +54,7 @@ export function normalisePayload(codec: Codec, input: unknown): Payload {
     value,
     ...(gas === undefined ? {} : { gas }),
     ...(accessList === undefined ? {} : { accessList }),
-    ...parseFees(fields, accessList !== undefined),
+    ...parseFees(fields, "payload", accessList !== undefined),
   };
 }
 
@@ -142,21 +142,23 @@ function parseAccessListEntry(codec: Codec, value: unknown, path: string): Acces
   return { address, storageKeys };
 }
 
-function parseFees(fields: Fields, hasAccessList: boolean): FeeWishes {
-  const gasPrice = optionalQuantity(fields.gasPrice, "payload.gasPrice");
-  const maxFeePerGas = optionalQuantity(fields.maxFeePerGas, "payload.maxFeePerGas");
-  const maxPriorityFeePerGas = optionalQuantity(fields.maxPriorityFeePerGas, "payload.maxPriorityFeePerGas");
+/** The fee fields of an object at `path`; what is not there is left to the market. */
+export function parseFees(fields: Fields, path = "payload", hasAccessList = false): FeeWishes {
+  const gasPrice = optionalQuantity(fields.gasPrice, join(path, "gasPrice"));
+  const maxFeePerGas = optionalQuantity(fields.maxFeePerGas, join(path, "maxFeePerGas"));
+  const maxPriorityFeePerGas = optionalQuantity(fields.maxPriorityFeePerGas, join(path, "maxPriorityFeePerGas"));
   const dynamic = maxFeePerGas !== undefined || maxPriorityFeePerGas !== undefined;
   if (gasPrice !== undefined && dynamic)
-    throw invalid("payload.gasPrice", "cannot be combined with maxFeePerGas or maxPriorityFeePerGas");
+    throw invalid(join(path, "gasPrice"), "cannot be combined with maxFeePerGas or maxPriorityFeePerGas");
   if (maxFeePerGas !== undefined && maxPriorityFeePerGas !== undefined && maxPriorityFeePerGas > maxFeePerGas) {
-    throw invalid("payload.maxPriorityFeePerGas", "must not exceed maxFeePerGas");
+    throw invalid(join(path, "maxPriorityFeePerGas"), "must not exceed maxFeePerGas");
   }
-  const type = parseType(fields.type) ?? (gasPrice !== undefined && hasAccessList ? "eip2930" : undefined);
-  if (type === "eip1559" && gasPrice !== undefined) throw invalid("payload.gasPrice", "does not fit type eip1559");
+  const given = parseType(fields.type, join(path, "type"));
+  const type = given ?? (gasPrice !== undefined && hasAccessList ? "eip2930" : undefined);
+  if (type === "eip1559" && gasPrice !== undefined) throw invalid(join(path, "gasPrice"), "does not fit type eip1559");
   if ((type === "legacy" || type === "eip2930") && dynamic)
-    throw invalid("payload.type", `does not fit the fee fields given`);
-  if (type === "legacy" && hasAccessList) throw invalid("payload.accessList", "does not fit type legacy");
+    throw invalid(join(path, "type"), `does not fit the fee fields given`);
+  if (type === "legacy" && hasAccessList) throw invalid(join(path, "accessList"), "does not fit type legacy");
   return {
     ...(type === undefined ? {} : { type }),
     ...(gasPrice === undefined ? {} : { gasPrice }),
@@ -165,9 +167,9 @@ function parseFees(fields: Fields, hasAccessList: boolean): FeeWishes {
   };
 }
 
-function parseType(value: unknown): FeeWishes["type"] {
+function parseType(value: unknown, path: string): FeeWishes["type"] {
   if (value === undefined || value === null) return undefined;
   const type = typeof value === "string" || typeof value === "number" ? TYPES.get(String(value)) : undefined;
-  if (type === undefined) throw invalid("payload.type", "must be legacy, eip2930 or eip1559");
+  if (type === undefined) throw invalid(path, "must be legacy, eip2930 or eip1559");
   return type;
 }

@@ -15,7 +15,8 @@ import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
 import type { SignedTransaction, Signer } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
-import { LONG_AGO, type OwnedLane, type Tracked } from "../../lane/owned-lane.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { LONG_AGO, signed } from "../../lane/tracked.ts";
 
 export interface SignPorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;
@@ -29,9 +30,10 @@ const PAGE = 512;
 
 /** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
 export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  while (!lane.stopped && !lane.suspended && ports.lease.mayAct()) {
+  while (!lane.stopped && !lane.suspended && lane.signingHeld === 0 && ports.lease.mayAct()) {
     await refill(ports, lane);
-    const batch = lane.toSign(context.settings.inFlightWindow, AT_ONCE);
+    const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
+    const batch = lane.toSign(window, AT_ONCE);
     if (batch.length === 0 || !(await signBatch(ports, context, { lane, batch }))) return;
   }
 }
@@ -49,17 +51,19 @@ async function signBatch(
   const { lane, batch } = work;
   const unsigned = await priceAll(context, lane, batch);
   if (unsigned === null) return false;
-  const signed = await ports.signer.sign(lane.lane.signer, unsigned);
+  const made = await ports.signer.sign(lane.lane.signer, unsigned);
   await ports.failpoint("sign.signed");
   if (lane.stopped || !ports.lease.mayAct()) return false;
   const planned = batch.map((record, index) =>
-    planSigned(record, unsigned[index] as UnsignedTransaction, signed[index] as SignedTransaction),
+    planSigned(record, unsigned[index] as UnsignedTransaction, made[index] as SignedTransaction),
   );
   if (!(await commitPlanned(ports, lane, planned))) return false;
   await ports.failpoint("sign.committed");
   const nowMs = ports.clock.monotonicMs();
+  const sentAt = ports.clock.now();
   lane.signed(batch.length);
   for (const { tx } of planned) {
+    tx.firstSentAt = sentAt;
     tx.nextSendAtMs = nowMs;
     tx.receiptCheckedAtMs = context.settings.fetchReceiptUponEntry ? LONG_AGO : nowMs;
     lane.track(tx);
@@ -92,32 +96,14 @@ function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): Unsig
   return { chainId, nonce: record.nonce, to, data, value, gas: record.gas, fees: carried, accessList };
 }
 
-function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, signed: SignedTransaction): Planned {
+function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, made: SignedTransaction): Planned {
   const attempt: SignedAttempt = {
     ordinal: 1,
-    kind: "initial",
-    txHash: signed.txHash,
+    kind: record.changedTo ?? "initial",
+    txHash: made.txHash,
     gas: unsigned.gas,
     fees: unsigned.fees,
-    rawTransaction: signed.rawTransaction,
+    rawTransaction: made.rawTransaction,
   };
-  const tx: Tracked = {
-    txId: record.txId,
-    nonce: record.nonce,
-    requestId: record.requestId,
-    createdAt: record.createdAt,
-    status: { state: "ALLOCATED", subState: null },
-    attempts: [attempt],
-    receipt: null,
-    submitAttempts: 1,
-    lastError: null,
-    sendOrdinal: 1,
-    rawTransaction: signed.rawTransaction,
-    claimed: true,
-    nextSendAtMs: null,
-    failures: 0,
-    sending: false,
-    receiptCheckedAtMs: LONG_AGO,
-  };
-  return plan(tx, "sign", { attempt, claim: { ordinal: 1 } });
+  return plan(signed(record, attempt), "sign", { attempt, claim: { ordinal: 1 } });
 }

@@ -6,13 +6,16 @@
  * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again, and sends again.
  */
 import { isTaken, type SubmitAnswer, type SubmitResult } from "../../../domain/answers.ts";
+import { sendableAttempts } from "../../../domain/attempts.ts";
 import { type BackoffRule, backoffMs } from "../../../domain/backoff.ts";
 import type { Hash, Hex } from "../../../domain/lane.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { claimAgain, type ResubmitPorts } from "../../detours/resubmit.ts";
+import { claimAgain, type ResubmitPorts, resubmitEveryMs } from "../../detours/resubmit.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
-import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { RECEIPT_OWED, type Tracked } from "../../lane/tracked.ts";
+import { learn } from "./learn.ts";
 
 export interface BroadcastPorts extends ResubmitPorts {
   readonly entropy: Entropy;
@@ -74,16 +77,18 @@ function note(
   context: ChainContext,
   work: { readonly lane: OwnedLane; readonly tx: Tracked; readonly result: SubmitResult },
 ): readonly Planned[] {
-  const { tx, result } = work;
+  const { lane, tx, result } = work;
   report(ports, work);
   tx.claimed = false;
   if (tx.receipt !== null) return [];
   const nowMs = ports.clock.monotonicMs();
+  tx.answer = result.answer;
+  learn(ports, work);
   if (isTaken(result.answer)) {
-    const { resubmitIntervalMs } = context.settings;
     tx.failures = 0;
     tx.rawTransaction = null;
-    tx.nextSendAtMs = resubmitIntervalMs === null ? null : nowMs + resubmitIntervalMs;
+    tx.nextSendAtMs = nextSend(context, tx, nowMs);
+    if (tx.nonce !== lane.headOfLine()) lane.futureTaken();
     return planTaken(tx);
   }
   tx.failures++;
@@ -91,14 +96,32 @@ function note(
   tx.nextSendAtMs = nowMs + backoffMs(rule, tx.failures, ports.entropy.random());
   // Somebody's transaction stands at this nonce; whether it is one of ours, its receipt tells.
   if (result.answer === "nonceConsumed") tx.receiptCheckedAtMs = RECEIPT_OWED;
+  if (result.answer === "insufficientFunds" || result.answer === "rejected") fallBack(tx);
   return planFailed(tx, `${result.answer}${result.detail === null ? "" : `: ${result.detail}`}`);
 }
 
+/** What was signed for more cannot be had: what a node has taken before is kept alive instead. */
+function fallBack(tx: Tracked): void {
+  const taken = sendableAttempts(tx.attempts).find(({ ordinal }) => ordinal === tx.acceptedOrdinal);
+  if (taken === undefined || taken.ordinal === tx.sendOrdinal) return;
+  tx.sendOrdinal = taken.ordinal;
+  tx.rawTransaction = null;
+}
+
+function nextSend({ settings }: ChainContext, { status }: Tracked, nowMs: number): number | null {
+  const everyMs = resubmitEveryMs(settings.resubmitIntervalMs, status.state);
+  return everyMs === null ? null : nowMs + everyMs;
+}
+
 function planTaken(tx: Tracked): readonly Planned[] {
-  const known = tx.status.subState === "BROADCAST" && tx.lastError === null;
-  if (known || tx.status.state !== "TRACKING") return [];
+  const accepted = { ordinal: tx.sendOrdinal as number };
+  const isNews = (tx.acceptedOrdinal ?? 0) < accepted.ordinal || tx.lastError !== null;
+  const isPending = tx.status.subState === "PENDING";
+  tx.acceptedOrdinal = Math.max(tx.acceptedOrdinal ?? 0, accepted.ordinal);
   tx.lastError = null;
-  return [plan(tx, "broadcast", { accepted: { ordinal: tx.sendOrdinal }, lastError: null })];
+  // A stale one that a node knows is stale still; and only the chain or a repair leads out of STUCK.
+  if (!isNews && !isPending) return [];
+  return [plan(tx, tx.status.state === "STUCK" ? "resubmit" : "broadcast", { accepted, lastError: null })];
 }
 
 /** The same words again, but for the numbers in them, are not written again: an outage must not fill the history. */

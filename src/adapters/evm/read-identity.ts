@@ -1,0 +1,17 @@
+import type { ChainIdentity } from "../../ports/chain.ts";
+import { blockFrom } from "./read-block.ts";
+import { resultOf } from "./rpc/errors.ts";
+import { readNumber } from "./rpc/quantities.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
+
+/** Chain id and the hash of block 0: two chains that share a number still begin differently. */
+export async function fetchIdentity(rpc: Pick<RpcTransport, "batch">): Promise<ChainIdentity> {
+  const [chainId, genesis] = await rpc.batch([
+    { method: "eth_chainId", params: [] },
+    { method: "eth_getBlockByNumber", params: ["0x0", false] },
+  ]);
+  return {
+    chainId: readNumber(resultOf(chainId), "eth_chainId"),
+    genesisHash: blockFrom(genesis, { number: 0 })?.hash ?? null,
+  };
+}

@@ -1,0 +1,108 @@
+import type { Fees } from "../../domain/fees.ts";
+import type { Address } from "../../domain/lane.ts";
+import type { ChainTransaction } from "../../ports/chain.ts";
+import { saysNoSuchBlock } from "./read-block.ts";
+import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/errors.ts";
+import {
+  BadAnswer,
+  readAddress,
+  readArray,
+  readBigInt,
+  readBytes,
+  readHash,
+  readNumber,
+  readRecord,
+} from "./rpc/quantities.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+type Batch = Pick<RpcTransport, "batch">;
+
+/** The count as of a block; null where the node no longer keeps that state. */
+export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: number): Promise<number | null> {
+  const [reply] = await rpc.batch([{ method: "eth_getTransactionCount", params: [address, toHex(blockNumber)] }]);
+  if (reply?.ok === false && saysStateGone(reply.error)) return null;
+  return readNumber(resultOf(reply), "eth_getTransactionCount");
+}
+
+/** What one address sent in a block. Others' transactions are not looked at: a rollup's own kinds need not be known. */
+export async function fetchSentInBlock(
+  rpc: Batch,
+  address: Address,
+  blockNumber: number,
+): Promise<readonly ChainTransaction[] | null> {
+  const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [toHex(blockNumber), true] }]);
+  if (reply?.ok === false && saysNoSuchBlock(reply.error)) return null;
+  const result = resultOf(reply);
+  if (result === null) return null;
+  const fields = readRecord(result, "the block");
+  const block = { number: readNumber(fields.number, "block.number"), hash: readHash(fields.hash, "block.hash") };
+  if (block.number !== blockNumber) throw new BadAnswer("it answered with another block");
+  return readArray(fields.transactions, "block.transactions")
+    .map((each) => readRecord(each, "block.transactions[]"))
+    .filter((each) => readAddress(each.from, "transaction.from") === address)
+    .map((each) => ({ ...readTransaction(each), block }));
+}
+
+/** Erigon, Reth and newer geth look a transaction up by sender and nonce; most nodes do not. */
+export async function fetchBySenderAndNonce(
+  rpc: Batch,
+  address: Address,
+  nonce: number,
+): Promise<ChainTransaction | null | "unsupported"> {
+  const [reply] = await rpc.batch([{ method: "eth_getTransactionBySenderAndNonce", params: [address, toHex(nonce)] }]);
+  if (reply?.ok === false && saysMethodUnsupported(reply.error)) return "unsupported";
+  const result = resultOf(reply);
+  if (result === null) return null;
+  const found = readTransaction(readRecord(result, "the transaction"));
+  if (found.from !== address || found.nonce !== nonce) throw new BadAnswer("it answered with another transaction");
+  return found;
+}
+
+function readTransaction(fields: Fields): ChainTransaction {
+  const mined = fields.blockHash !== null && fields.blockHash !== undefined;
+  return {
+    txHash: readHash(fields.hash, "transaction.hash"),
+    from: readAddress(fields.from, "transaction.from"),
+    nonce: readNumber(fields.nonce, "transaction.nonce"),
+    to: fields.to === null || fields.to === undefined ? null : readAddress(fields.to, "transaction.to"),
+    value: readBigInt(fields.value, "transaction.value"),
+    data: readBytes(fields.input ?? fields.data, "transaction.input"),
+    gas: readBigInt(fields.gas, "transaction.gas"),
+    fees: readFees(fields),
+    block: mined
+      ? {
+          number: readNumber(fields.blockNumber, "transaction.blockNumber"),
+          hash: readHash(fields.blockHash, "transaction.blockHash"),
+        }
+      : null,
+  };
+}
+
+function readFees(fields: Fields): Fees {
+  if (fields.maxFeePerGas !== undefined && fields.maxFeePerGas !== null) {
+    return {
+      type: "eip1559",
+      maxFeePerGas: readBigInt(fields.maxFeePerGas, "transaction.maxFeePerGas"),
+      maxPriorityFeePerGas: readBigInt(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas"),
+    };
+  }
+  const type = fields.type === "0x1" ? "eip2930" : "legacy";
+  return { type, gasPrice: readBigInt(fields.gasPrice, "transaction.gasPrice") };
+}
+
+/**
+ * geth: "missing trie node", "historical state … is not available"; Erigon: "old data not available due to pruning";
+ * Reth: "state at block … is pruned"; Nethermind: "No state available"; Besu: "World state unavailable"; gateways:
+ * "archive". Only words about state: a block that is unknown is no sign of pruning.
+ */
+const STATE_GONE_TEXT =
+  /missing trie node|(historical |world |no )?state.*(not |un)available|no state available|prun(ed|ing)|archive/i;
+
+function saysStateGone(error: unknown): boolean {
+  return error instanceof RpcErrorAnswer && STATE_GONE_TEXT.test(error.message);
+}
+
+function toHex(number: number): string {
+  return `0x${number.toString(16)}`;
+}

@@ -1,0 +1,86 @@
+/**
+ * Detour: another payload at a nonce that already has one. Reprice, cancel, replace and placeholder all end here.
+ *
+ * Reads: nothing. Writes, in one fenced transaction: attempt with raw bytes and hash, TRACKING/PENDING, claim, who decided
+ * it and why. Invariants: I3 (the nonce stays with its transaction), I6 (committed and claimed before a byte leaves).
+ * A crash before the commit leaves nothing; after it, a claimed attempt that the next owner claims again and sends. Every
+ * older attempt stays tracked: whichever is mined decides.
+ */
+import type { SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
+import type { Failpoints } from "../../ports/failpoints.ts";
+import type { Decision } from "../../ports/lane-store.ts";
+import type { SignedTransaction, Signer } from "../../ports/signer.ts";
+import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
+import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
+
+export interface AnotherAttemptPorts extends LaneWriterPorts {
+  readonly signer: Pick<Signer, "sign">;
+  readonly lease: { mayAct(): boolean };
+  readonly failpoint: Failpoints;
+}
+
+export interface AnotherPayload {
+  readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
+  readonly unsigned: UnsignedTransaction;
+  /** Where the decider brought it signed. */
+  readonly signed?: SignedTransaction;
+  readonly reason: string;
+  /** Absent where the lane's own loop decided by its settings. */
+  readonly decision?: Decision;
+}
+
+/** The transaction moved on meanwhile: it is being sent, was mined, or the lane is no longer ours. Nothing was written. */
+export type AnotherAttemptFate = "committed" | "busy" | "mined" | "lost";
+
+export async function signAnother(
+  ports: AnotherAttemptPorts,
+  lane: OwnedLane,
+  work: { readonly tx: Tracked; readonly payload: AnotherPayload },
+): Promise<AnotherAttemptFate> {
+  const { tx, payload } = work;
+  if (tx.sending) return "busy";
+  // Holds off the sender: what it is answered must be noted on the attempt it sent.
+  tx.sending = true;
+  try {
+    const [signed] = payload.signed ? [payload.signed] : await ports.signer.sign(lane.lane.signer, [payload.unsigned]);
+    await ports.failpoint("another.signed");
+    if (lane.stopped || !ports.lease.mayAct() || signed === undefined) return "lost";
+    if (tx.receipt !== null) return "mined";
+    const attempt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, ...paid(payload) };
+    if (!(await commitAttempt(ports, lane, { tx, payload, attempt }))) return "lost";
+    await ports.failpoint("another.committed");
+    return "committed";
+  } finally {
+    tx.sending = false;
+    lane.broadcasting?.kick();
+  }
+}
+
+function paid({ unsigned }: AnotherPayload): Pick<SignedAttempt, "gas" | "fees"> {
+  return { gas: unsigned.gas, fees: unsigned.fees };
+}
+
+async function commitAttempt(
+  ports: AnotherAttemptPorts,
+  lane: OwnedLane,
+  work: { readonly tx: Tracked; readonly payload: AnotherPayload; readonly attempt: SignedAttempt },
+): Promise<boolean> {
+  const { tx, payload, attempt } = work;
+  const { ordinal } = attempt;
+  tx.attempts.push(attempt);
+  const decision = payload.decision === undefined ? {} : { decision: payload.decision };
+  const planned = plan(tx, payload.kind, { attempt, claim: { ordinal }, reason: payload.reason, ...decision });
+  if (!(await commitPlanned(ports, lane, [planned]))) return false;
+  tx.sendOrdinal = ordinal;
+  tx.rawTransaction = attempt.rawTransaction;
+  tx.claimed = true;
+  tx.submitAttempts++;
+  tx.answer = null;
+  tx.failures = 0;
+  tx.rejections = 0;
+  tx.facts.delete("REFUSED_FOR_GOOD");
+  // Mined while this was committed: the new bytes are tracked, and sent only should that receipt be withdrawn.
+  tx.nextSendAtMs = tx.receipt === null ? ports.clock.monotonicMs() : null;
+  lane.follow(tx);
+  return true;
+}

@@ -1,0 +1,264 @@
+/**
+ * Detour: somebody decided that another payload takes a nonce. Before it is signed, the queue gets the other payload; once
+ * it is signed, the other one is signed too, pays enough to replace it, and is tracked beside it.
+ *
+ * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt. Invariants: I3
+ * (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash before the commit leaves the
+ * transaction as it was and the decision untaken; after it, the next owner signs what is queued, or claims and sends.
+ */
+import { attemptToSend, repricedKind } from "../../domain/attempts.ts";
+import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
+import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
+import type { Address } from "../../domain/lane.ts";
+import { leastReplacement, replacementFees } from "../../domain/replacement.ts";
+import { covers, highestOffer, repricingCeiling } from "../../domain/repricing.ts";
+import type { Payload, UnsignedTransaction } from "../../domain/transaction.ts";
+import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
+import { ChainUnavailable } from "../../ports/chain.ts";
+import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
+import type { Decision, LaneStore } from "../../ports/lane-store.ts";
+import type { TransactionRecord } from "../../ports/query-store.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { type OwnedLane, queued } from "../lane/owned-lane.ts";
+import type { Tracked } from "../lane/tracked.ts";
+import { prepare } from "../stages/1-create/prepare.ts";
+import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
+
+export interface ChangePorts extends AnotherAttemptPorts {
+  readonly store: Pick<LaneStore, "loadRawTransactions">;
+  readonly codec: Pick<Codec, "decodeTransaction">;
+}
+
+export interface PayloadChange {
+  /** `reprice` signs the payload that stands, at another price. */
+  readonly kind: AnotherPayload["kind"];
+  /** With `replace`. */
+  readonly payload?: Payload;
+  /** Signed by whoever decided it, and checked to belong to this nonce. */
+  readonly signed?: DecodedTransaction & { readonly rawTransaction: `0x${string}` };
+  /** What is not wished for is the market's, and enough. */
+  readonly fees: FeeWishes;
+  readonly reason: string;
+  readonly decision: Decision;
+}
+
+/** "movedOn": it is being sent, or the lane was lost or read again. Look at it anew; it may even be done. */
+export type ChangeFate = "done" | "movedOn";
+
+interface TrackedWork {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+  readonly change: PayloadChange;
+}
+
+/** For a transaction that has been signed. Throws CONFLICT where it was mined meanwhile. */
+export async function changeTracked(ports: ChangePorts, context: ChainContext, work: TrackedWork): Promise<ChangeFate> {
+  const { lane, tx, change } = work;
+  refuseMined(tx);
+  if (tx.sending) return "movedOn";
+  const payload = await askingChain(() => anotherPayload(ports, context, work));
+  refuseMined(tx);
+  refuseImpossible(tx, payload.kind);
+  const fate = await signAnother(ports, lane, { tx, payload: { ...payload, ...decided(change) } });
+  if (fate === "mined") refuseMined(tx);
+  return fate === "committed" ? "done" : "movedOn";
+}
+
+/** For one that waits to be signed: signing stands still until the change is durable and the lane is read again. */
+export async function changeQueued(
+  ports: ChangePorts,
+  context: ChainContext,
+  work: { readonly lane: OwnedLane; readonly record: TransactionRecord; readonly change: PayloadChange },
+): Promise<ChangeFate> {
+  const { lane, record, change } = work;
+  if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
+  if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
+  const { payload, gas } = await askingChain(() => queuedPayload(context, lane, work));
+  lane.signingHeld++;
+  try {
+    await lane.signing?.settled();
+    if (lane.stopped || lane.find(record.txId) !== null) return "movedOn";
+    const amended = { kind: change.kind, payload, gas };
+    const tx = queued({ ...record, nonce: record.nonce as number });
+    const planned = plan(tx, "amend", { change: amended, ...decided(change) });
+    if (!(await commitPlanned(ports, lane, [planned]))) return "movedOn";
+    // A row at hand, or on its way here from an allocation, still has the payload from before.
+    ports.reload(lane, `${record.txId} is to be signed with another payload`);
+    return "done";
+  } finally {
+    lane.signingHeld--;
+    lane.signing?.kick();
+  }
+}
+
+function decided({ reason, decision }: PayloadChange) {
+  return { reason, decision };
+}
+
+async function askingChain<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+    throw unavailable("the chain does not answer, so nothing could be priced; nothing was changed", error);
+  }
+}
+
+async function queuedPayload(
+  context: ChainContext,
+  lane: OwnedLane,
+  { record, change }: { readonly record: TransactionRecord; readonly change: PayloadChange },
+): Promise<{ readonly payload: Payload; readonly gas: bigint }> {
+  const { signer } = lane.lane;
+  if (change.kind !== "replace" || change.payload === undefined) {
+    return { payload: { ...nothing(signer), ...change.fees }, gas: await gasOfNothing(context, signer) };
+  }
+  const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
+  return { payload: change.payload, gas: await gasOf(context, lane, { payload: change.payload, behindPending }) };
+}
+
+/** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
+function nothing(signer: Address): Payload {
+  return { to: signer, data: "0x", value: 0n };
+}
+
+const TRANSFER_GAS = 21_000n;
+
+/**
+ * More than a plain transfer only where the account has code (EIP-7702) or the chain counts otherwise. What the estimate
+ * cannot say is no obstacle: a transfer that runs out of gas uses the nonce up all the same.
+ */
+async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
+  const { to, data, value } = nothing(signer);
+  const simulation = await context.chain.simulate({ from: signer, to, data, value }).catch(() => null);
+  if (simulation?.outcome !== "ok" || simulation.gas <= TRANSFER_GAS) return TRANSFER_GAS;
+  return simulation.gas + simulation.gas / 5n;
+}
+
+async function gasOf(
+  context: ChainContext,
+  { lane }: OwnedLane,
+  work: { readonly payload: Payload; readonly behindPending: boolean },
+): Promise<bigint> {
+  const { payload, behindPending } = work;
+  const intent = { txId: "", lane, requestId: null, payload, fingerprint: "0x", metadata: null } as const;
+  return (await prepare(context, intent, { behindPending, laneKnown: true })).gas;
+}
+
+type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed">;
+
+async function anotherPayload(ports: ChangePorts, context: ChainContext, work: TrackedWork): Promise<Unsigned> {
+  const { lane, tx, change } = work;
+  if (change.signed !== undefined) {
+    const { unsigned, rawTransaction, txHash } = change.signed;
+    return { kind: change.kind, unsigned, signed: { rawTransaction, txHash } };
+  }
+  if (change.kind === "replace" && change.payload !== undefined) {
+    const { to, data, value, accessList = [] } = change.payload;
+    const behindPending = tx.nonce !== lane.headOfLine();
+    const gas = await gasOf(context, lane, { payload: change.payload, behindPending });
+    return finished(context, { ...work, kind: "replace", content: { to, data, value, accessList, gas } });
+  }
+  if (change.kind === "cancel" || change.kind === "placeholder") {
+    const { signer } = lane.lane;
+    const content = { ...nothing(signer), accessList: [], gas: await gasOfNothing(context, signer) };
+    return finished(context, { ...work, kind: change.kind, content });
+  }
+  const content = await standingContent(ports, tx);
+  return finished(context, { ...work, kind: repricedKind(tx.attempts), content });
+}
+
+type Content = Pick<UnsignedTransaction, "to" | "data" | "value" | "gas" | "accessList">;
+
+async function finished(
+  context: ChainContext,
+  work: TrackedWork & { readonly kind: Unsigned["kind"]; readonly content: Content },
+): Promise<Unsigned> {
+  const { lane, tx, kind, content } = work;
+  const { to, data, value, gas, accessList } = content;
+  const fees = await priced(context, tx, work.change.fees);
+  // An access list cannot ride on a legacy envelope.
+  const carried: Fees = fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
+  const { chainId } = lane.lane;
+  return { kind, unsigned: { chainId, nonce: tx.nonce, to, data, value, gas, accessList, fees: carried } };
+}
+
+/** What stands now, as it was signed. */
+async function standingContent(ports: ChangePorts, tx: Tracked): Promise<Content> {
+  const newest = attemptToSend(tx.attempts);
+  if (newest === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
+  const [raw] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
+  const { envelope, unsigned } = await ports.codec.decodeTransaction(raw as `0x${string}`);
+  if (envelope === "eip4844" || envelope === "eip7702") {
+    throw conflict(tx.txId, `is an ${envelope} payload, which only its own signer can price again`);
+  }
+  return unsigned;
+}
+
+async function priced(context: ChainContext, tx: Tracked, wishes: FeeWishes): Promise<Fees> {
+  const standing = standingOffer(tx);
+  if (Object.keys(wishes).length > 0) return wished(context, standing, wishes);
+  const ceiling = repricingCeiling(context.settings.maxFeeWei, tx.attempts[0]?.fees ?? standing);
+  const fees = replacementFees(standing, await context.feeMarket(), ceiling);
+  if (fees !== null) return fees;
+  const least = feeCap(leastReplacement(standing));
+  throw conflict(tx.txId, `needs at least ${least} wei of gas fee, above the ceiling of ${ceiling}: give the fees`);
+}
+
+/** The dearest that may stand in a pool: up to the highest that was taken, and beyond it where the answer left that open. */
+function standingOffer({ attempts, acceptedOrdinal, answer }: Tracked): Fees {
+  const own = attempts.filter(({ foreign }) => foreign !== true);
+  const isOpen = acceptedOrdinal === null || answer === null || answer === "unknown" || answer === "underpriced";
+  const standing = isOpen ? own : own.filter(({ ordinal }) => ordinal <= acceptedOrdinal);
+  return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;
+}
+
+/** Whoever names a price is not kept under the ceiling, but has to name enough. */
+async function wished(context: ChainContext, standing: Fees, wishes: FeeWishes): Promise<Fees> {
+  const least = leastReplacement(standing);
+  const asked = await context.price({ ...wishes, type: typeOf(standing, wishes) });
+  const fees = wishes.maxPriorityFeePerGas === undefined ? withTip(asked, least) : asked;
+  if (covers(fees, least)) return fees;
+  const isCap = wishes.maxFeePerGas !== undefined && feeCap(fees) < feeCap(least);
+  const field = fees.type !== "eip1559" ? "gasPrice" : isCap ? "maxFeePerGas" : "maxPriorityFeePerGas";
+  throw invalid(field, `is not enough: nodes take a replacement only from ${inWords(least)} on`);
+}
+
+/** The envelope that was asked for, else the one that the fields belong to, else the one that stands. */
+function typeOf({ type }: Fees, wishes: FeeWishes): Fees["type"] {
+  if (wishes.type !== undefined) return wishes.type;
+  if (wishes.gasPrice !== undefined) return type === "eip1559" ? "legacy" : type;
+  return wishes.maxFeePerGas === undefined && wishes.maxPriorityFeePerGas === undefined ? type : "eip1559";
+}
+
+function withTip(fees: Fees, least: Fees): Fees {
+  if (fees.type !== "eip1559" || least.type !== "eip1559") return fees;
+  const { maxFeePerGas, maxPriorityFeePerGas } = fees;
+  const tip = maxPriorityFeePerGas > least.maxPriorityFeePerGas ? maxPriorityFeePerGas : least.maxPriorityFeePerGas;
+  return { ...fees, maxPriorityFeePerGas: tip < maxFeePerGas ? tip : maxFeePerGas };
+}
+
+function inWords(fees: Fees): string {
+  if (fees.type !== "eip1559") return `gasPrice ${fees.gasPrice}`;
+  return `maxFeePerGas ${fees.maxFeePerGas} and maxPriorityFeePerGas ${fees.maxPriorityFeePerGas}`;
+}
+
+function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]): void {
+  const rule: TransitionRule = TRANSITIONS[kind];
+  if (rule.from.includes(tx.status.state) && leavesFrom(rule, tx.status.subState)) return;
+  throw conflict(tx.txId, `is ${tx.status.state}/${tx.status.subState ?? "-"}: ${kind} is not possible there`);
+}
+
+/** Losing the race is reported as what really happened. */
+export function refuseMined({ txId, receipt, attempts }: Tracked): void {
+  if (receipt === null) return;
+  const mined = attempts.find(({ txHash }) => txHash === receipt.txHash);
+  const which = mined === undefined ? "" : `, as its attempt ${mined.ordinal} (${mined.kind})`;
+  const what = `was mined in block ${receipt.blockNumber}${which}: ${receipt.txHash} (${receipt.status})`;
+  throw new FencepostError("CONFLICT", `transaction ${txId} ${what}`, { txId, txHash: receipt.txHash });
+}
+
+export function conflict(txId: string, why: string): FencepostError {
+  return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
+}

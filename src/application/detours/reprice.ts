@@ -1,0 +1,136 @@
+/**
+ * Detour: a transaction that offers less than the last blocks took, or that a node called underpriced, is signed again
+ * at the same nonce, for more.
+ *
+ * Reads: the fee market, the bytes of its newest payload. Writes: another attempt (another-attempt.ts). Invariants: I3
+ * (same nonce, same payload), I6; an offer rises over everything a node has taken, and never above the ceiling.
+ * A crash leaves what another-attempt.ts leaves; the next owner sends the newest attempt and judges it by its answer.
+ */
+import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
+import type { FeeMarket, Fees } from "../../domain/fees.ts";
+import {
+  covers,
+  highestOffer,
+  type Repricing,
+  type RepricingStrategy,
+  type RepricingView,
+  reprice,
+  repricingCeiling,
+} from "../../domain/repricing.ts";
+import type { Attempt } from "../../domain/transaction.ts";
+import { ChainUnavailable } from "../../ports/chain.ts";
+import type { Codec } from "../../ports/codec.ts";
+import type { LaneStore } from "../../ports/lane-store.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { establish, type FactCode, type Tracked } from "../lane/tracked.ts";
+import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
+
+export interface RepricePorts extends AnotherAttemptPorts {
+  readonly store: Pick<LaneStore, "loadRawTransactions">;
+  readonly codec: Pick<Codec, "decodeTransaction">;
+}
+
+/** "signed": another attempt is on its way. "kept": what stands is to be sent again as it is. "lost": the lane is not ours. */
+export type RepriceFate = "signed" | "kept" | "lost";
+
+interface Work {
+  readonly context: ChainContext;
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+}
+
+export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<RepriceFate> {
+  const strategy = work.context.settings.repricing;
+  const market = strategy === null ? null : await marketNow(work.context);
+  const view = market === null ? null : viewOf(work.tx, market);
+  if (strategy === null || view === null) return "kept";
+  const verdict = judge(ports, work, { strategy, view });
+  if (verdict.verdict !== "reprice") return "kept";
+  const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
+  if (known !== undefined) return sendKnown(work.tx, known);
+  return maySign(ports, work) ? signAt(ports, work, verdict.fees) : "kept";
+}
+
+/** Null: nobody can say what blocks take now, so nothing is said about this offer either. */
+async function marketNow(context: ChainContext): Promise<FeeMarket | null> {
+  try {
+    return await context.feeMarket();
+  } catch (error) {
+    if (error instanceof ChainUnavailable) return null;
+    throw error;
+  }
+}
+
+/** What was taken, or refused for its price, is what a new offer must beat, superseded payloads included: a pool may hold them. */
+function viewOf(tx: Tracked, market: FeeMarket): RepricingView | null {
+  const ours = tx.attempts.filter(({ kind, foreign }) => kind !== "external" && foreign !== true);
+  const refused = tx.answer === "underpriced";
+  const through = Math.max(tx.acceptedOrdinal ?? 0, refused ? (tx.sendOrdinal ?? 0) : 0);
+  const standing = highestOffer(ours.filter(({ ordinal }) => ordinal <= through));
+  const first = ours[0]?.fees;
+  if (standing === null || first === undefined) return null;
+  return { first, standing, refused, market, attempts: tx.attempts.length };
+}
+
+function judge(
+  ports: RepricePorts,
+  { context, lane, tx }: Work,
+  { strategy, view }: { readonly strategy: RepricingStrategy; readonly view: RepricingView },
+): Repricing {
+  const ceiling = repricingCeiling(context.settings.maxFeeWei, view.first);
+  const verdict = reprice(strategy, view, ceiling);
+  if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached)) {
+    const text = `its fee has reached the ceiling of ${ceiling} wei per gas, and more is wanted`;
+    hold(ports, { lane, tx }, { code: "FEE_CEILING_REACHED", text });
+  } else tx.facts.delete("FEE_CEILING_REACHED");
+  return verdict;
+}
+
+/** The same offer was signed before and not taken for another reason (funds, say): those very bytes, not others like them. */
+function sendKnown(tx: Tracked, { ordinal }: Attempt): RepriceFate {
+  if (tx.sendOrdinal !== ordinal) tx.rawTransaction = null;
+  tx.sendOrdinal = ordinal;
+  return "kept";
+}
+
+function maySign(ports: RepricePorts, { context, lane, tx }: Work): boolean {
+  const { maxAttempts } = context.settings;
+  if (maxAttempts === 0 || tx.attempts.length < maxAttempts) return true;
+  const text = `${tx.attempts.length} payloads were signed for it, which is all that is allowed`;
+  hold(ports, { lane, tx }, { code: "MAX_ATTEMPTS_REACHED", text });
+  return false;
+}
+
+async function signAt(ports: RepricePorts, { lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
+  const payload = await payloadAt(ports, tx, fees);
+  if (payload === null) {
+    hold(ports, { lane, tx }, { code: "CANNOT_RESIGN", text: "its payload can only be signed again by its caller" });
+    return "kept";
+  }
+  if (lane.stopped || tx.receipt !== null) return "lost";
+  const fate = await signAnother(ports, lane, { tx, payload });
+  return fate === "committed" ? "signed" : fate === "lost" ? "lost" : "kept";
+}
+
+/** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */
+async function payloadAt(ports: RepricePorts, tx: Tracked, fees: Fees): Promise<AnotherPayload | null> {
+  const newest = sendableAttempts(tx.attempts).at(-1);
+  if (newest === undefined) return null;
+  const [bytes] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
+  if (bytes === undefined) return null;
+  const { envelope, unsigned } = await ports.codec.decodeTransaction(bytes);
+  if (envelope === "eip4844" || envelope === "eip7702") return null;
+  const reason = tx.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
+  return { kind: repricedKind(tx.attempts), unsigned: { ...unsigned, fees }, reason };
+}
+
+function hold(
+  ports: RepricePorts,
+  { lane, tx }: { readonly lane: OwnedLane; readonly tx: Tracked },
+  { code, text }: { readonly code: FactCode; readonly text: string },
+): void {
+  if (!establish(tx, code, { text, since: ports.clock.now() })) return;
+  const message = `nonce ${tx.nonce} of ${lane.lane.signer}: ${text}; it is still tracked and sent`;
+  ports.telemetry.emit({ type: "alert", severity: "WARNING", code, message, lane: lane.lane, txId: tx.txId });
+}

@@ -1,0 +1,138 @@
+/**
+ * Detour: what a hook or an operator decided about a transaction that does not get on is carried out, once. The same
+ * decision again finds its own work and signs nothing more, whoever owns the lane by then.
+ *
+ * Reads: the bytes that stand. Writes: the decision, with another payload where it asks for one, STUCK or TRACKING where it
+ * says so. A crash before the commit leaves the decision untaken: it is asked for again; after it, the work is there.
+ */
+import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
+import { invalid } from "../../domain/errors.ts";
+import { isFullyPriced, priceFirstAttempt } from "../../domain/fees.ts";
+import { covers, highestOffer, isBelowMarket } from "../../domain/repricing.ts";
+import type { Payload } from "../../domain/transaction.ts";
+import { BadEncoding } from "../../ports/codec.ts";
+import type { Decision } from "../../ports/lane-store.ts";
+import type { TransactionRecord } from "../../ports/query-store.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { type OwnedLane, queued } from "../lane/owned-lane.ts";
+import type { Tracked } from "../lane/tracked.ts";
+import type { Verdict } from "../operations/order.ts";
+import { type ChangePorts, changeQueued, changeTracked, type PayloadChange, refuseMined } from "./change-payload.ts";
+
+export interface ResolvePorts extends ChangePorts {
+  readonly feedGrew: () => void;
+}
+
+export interface Resolution {
+  readonly lane: OwnedLane;
+  readonly record: TransactionRecord;
+  /** Null where it waits to be signed. */
+  readonly tx: Tracked | null;
+  readonly verdict: Verdict;
+  readonly reason: string;
+  readonly decision: Decision;
+}
+
+/** "repeated": what was decided has been done before. "movedOn": look at it anew. */
+export type ResolutionFate = "applied" | "repeated" | "movedOn";
+
+export async function resolveStuck(
+  ports: ResolvePorts,
+  context: ChainContext,
+  resolution: Resolution,
+): Promise<ResolutionFate> {
+  const { lane, record, tx, verdict } = resolution;
+  if (tx !== null) refuseMined(tx);
+  if (verdict.action === "NOOP") return decideOnly(ports, resolution);
+  const change = await changeOf(ports, resolution);
+  if (tx === null) {
+    const fate = await changeQueued(ports, context, { lane, record, change });
+    return fate === "done" ? "applied" : "movedOn";
+  }
+  if (await isDone(ports, context, { tx, change })) return "repeated";
+  if ((await changeTracked(ports, context, { lane, tx, change })) === "movedOn") return "movedOn";
+  if (verdict.afterwards === "stuck") await stick(ports, resolution, tx);
+  return "applied";
+}
+
+/** Nothing is signed; but who said what is kept, and where it is said so the state follows. */
+async function decideOnly(ports: ResolvePorts, resolution: Resolution): Promise<ResolutionFate> {
+  const { lane, record, tx, verdict, reason, decision } = resolution;
+  if (tx !== null && verdict.afterwards === "stuck" && canStick(lane, tx)) {
+    return (await stick(ports, resolution, tx)) ? "applied" : "movedOn";
+  }
+  const moved = tx ?? queued({ ...record, nonce: record.nonce as number });
+  const leaves = moved.status.state === "STUCK" && verdict.afterwards === "track";
+  const planned = plan(moved, leaves ? "unstick" : "decide", { reason, decision });
+  return (await commitPlanned(ports, lane, [planned])) ? "applied" : "movedOn";
+}
+
+/** Only the head of a lane becomes STUCK: what is behind it waits for it. */
+function canStick(lane: OwnedLane, { nonce, status }: Tracked): boolean {
+  return status.state === "TRACKING" && nonce === lane.headOfLine();
+}
+
+async function stick(ports: ResolvePorts, { lane, reason, decision }: Resolution, tx: Tracked): Promise<boolean> {
+  if (!canStick(lane, tx) || tx.receipt !== null) return true;
+  const applied = await commitPlanned(ports, lane, [plan(tx, "stick", { reason, decision, lastError: reason })]);
+  if (applied) ports.feedGrew();
+  return applied;
+}
+
+const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace" } as const;
+
+async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<PayloadChange> {
+  const { verdict, reason, decision, record, lane } = resolution;
+  const { action, payload, fees, rawTransaction } = verdict;
+  const common = { fees, reason, decision };
+  if (rawTransaction !== undefined) {
+    const decoded = await decode(ports, rawTransaction);
+    const { chainId, nonce } = decoded.unsigned;
+    const fits = decoded.signer === lane.lane.signer && chainId === lane.lane.chainId && nonce === record.nonce;
+    if (!fits) throw invalid("rawTransaction", "is not signed for this signer, chain and nonce");
+    return { ...common, kind: "replace", signed: { ...decoded, rawTransaction } };
+  }
+  if (action === "REPLACE" && payload === undefined) return { ...common, kind: "reprice" };
+  const kind = KINDS[action as keyof typeof KINDS];
+  return { ...common, kind, ...(payload === undefined ? {} : { payload }) };
+}
+
+async function decode(ports: ResolvePorts, rawTransaction: `0x${string}`) {
+  try {
+    return await ports.codec.decodeTransaction(rawTransaction);
+  } catch (error) {
+    if (error instanceof BadEncoding) throw invalid("rawTransaction", error.message);
+    throw error;
+  }
+}
+
+/** Whether this very decision stands already: another owner, or an earlier asking, has carried it out. */
+async function isDone(
+  ports: ResolvePorts,
+  context: ChainContext,
+  { tx, change }: { readonly tx: Tracked; readonly change: PayloadChange },
+): Promise<boolean> {
+  const standing = repricedKind(tx.attempts);
+  if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);
+  if (change.kind === "cancel" || change.kind === "placeholder")
+    return standing === "cancel" || standing === "placeholder";
+  if (change.payload !== undefined) return standing === "replace" && (await isSame(ports, tx, change.payload));
+  const offer = highestOffer(sendableAttempts(tx.attempts));
+  if (offer === null) return false;
+  if (isFullyPriced(change.fees)) return covers(offer, priceFirstAttempt(NO_MARKET, change.fees, null));
+  // "At the market's price": done while it is not below that.
+  return (
+    Object.keys(change.fees).length === 0 && tx.attempts.length > 1 && !isBelowMarket(offer, await context.feeMarket())
+  );
+}
+
+const NO_MARKET = { baseFees: [], priorityFees: [], gasPrice: 0n } as const;
+
+async function isSame(ports: ResolvePorts, tx: Tracked, payload: Payload): Promise<boolean> {
+  const newest = sendableAttempts(tx.attempts).at(-1);
+  if (newest === undefined) return false;
+  const [raw] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
+  const { unsigned } = await ports.codec.decodeTransaction(raw as `0x${string}`);
+  return unsigned.to === payload.to && unsigned.data === payload.data && unsigned.value === payload.value;
+}

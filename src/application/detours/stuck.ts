@@ -1,0 +1,44 @@
+/**
+ * Detour: the head of a lane that does not get on is reported as STUCK, with the reason in words. Final for the feed
+ * only: it is tracked by every hash and sent again at a slower pace, and leaves the state when it is mined or repaired.
+ *
+ * Reads: nothing but memory. Writes: STUCK and its completion (settled: false), together. Invariant I9: never silent.
+ * A crash after the commit leaves STUCK, which every owner loads and follows like the rest.
+ */
+import type { LaneWriterPorts } from "../lane/lane-writer.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { Tracked } from "../lane/tracked.ts";
+
+export interface StuckPorts extends LaneWriterPorts {
+  /** Wakes those who wait for the feed on this node. */
+  readonly feedGrew: () => void;
+}
+
+export interface StuckWork {
+  readonly tx: Tracked;
+  readonly reason: string;
+}
+
+/** May be reported as STUCK: open, without a receipt, and not reported yet. */
+export function mayStick({ status, receipt }: Tracked): boolean {
+  return receipt === null && status.state === "TRACKING" && status.subState !== "MINED";
+}
+
+/** Whoever finds that the head cannot get on by itself calls this; the reason is shown to people as it is. */
+export async function stick(ports: StuckPorts, lane: OwnedLane, { tx, reason }: StuckWork): Promise<boolean> {
+  if (!mayStick(tx) || lane.stopped || tx.sending) return false;
+  if (!(await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]))) return false;
+  ports.feedGrew();
+  const message = `nonce ${tx.nonce} of ${lane.lane.signer} holds up its lane: ${reason}`;
+  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });
+  return true;
+}
+
+/** The reason where age alone is what is known: what was found out on the way is said first. */
+export function reasonOf(tx: Tracked, ageMs: number): string {
+  const found = [...tx.facts.values()].map(({ text }) => text);
+  const age = `not mined ${Math.round(ageMs / 1_000)} s after it came to the head of its lane`;
+  const last = tx.lastError === null || found.length > 0 ? [] : [`a node last said: ${tx.lastError}`];
+  return [age, ...found, ...last].join("; ");
+}

@@ -1,0 +1,133 @@
+import type { SubmitAnswer } from "../../domain/answers.ts";
+import { attemptToSend } from "../../domain/attempts.ts";
+import type { Hex } from "../../domain/lane.ts";
+import type { Attempt, Receipt, SignedAttempt } from "../../domain/transaction.ts";
+import type { Status } from "../../domain/transitions.ts";
+import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
+
+/** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
+export interface Tracked {
+  readonly txId: string;
+  readonly nonce: number;
+  readonly requestId: string | null;
+  readonly createdAt: Date;
+  /** When sending it was first claimed; null: not known to have been. */
+  firstSentAt: Date | null;
+  status: Status;
+  readonly attempts: Attempt[];
+  receipt: Receipt | null;
+  submitAttempts: number;
+  /** The highest attempt that a node took. */
+  acceptedOrdinal: number | null;
+  lastError: string | null;
+  /** Which attempt is to be sent next, and its bytes where they are at hand. Null: none of it is ours to send. */
+  sendOrdinal: number | null;
+  rawTransaction: Hex | null;
+  /** Sending `sendOrdinal` is claimed under this term and has not been tried yet. */
+  claimed: boolean;
+  /** Monotonic; null: nothing is to be sent until something happens. */
+  nextSendAtMs: number | null;
+  /** What a node last said to `sendOrdinal`; null: it is to be sent, or nobody has answered under this term. */
+  answer: SubmitAnswer | null;
+  /** Unanswered or refused submissions in a row. */
+  failures: number;
+  /** How often in a row `sendOrdinal` was called impossible. */
+  rejections: number;
+  sending: boolean;
+  /** Monotonic time of the last look for a receipt by hash, or one of the two constants below. */
+  receiptCheckedAtMs: number;
+  /** What stands in its way, for people: why, and since when. */
+  readonly facts: Map<FactCode, Fact>;
+}
+
+/** What the lane's loop has found out about a transaction that does not get on. */
+export const FACT_CODES = [
+  /** More is wanted than the ceiling of its fee allows. */
+  "FEE_CEILING_REACHED",
+  /** As many payloads were signed as the settings allow; it is still tracked and sent. */
+  "MAX_ATTEMPTS_REACHED",
+  /** Its bytes cannot be signed again at another price. */
+  "CANNOT_RESIGN",
+  /** The signer cannot pay for it. */
+  "INSUFFICIENT_FUNDS",
+  /** Called impossible more than once, and taken by no node ever. */
+  "REFUSED_FOR_GOOD",
+] as const;
+export type FactCode = (typeof FACT_CODES)[number];
+
+export interface Fact {
+  readonly text: string;
+  readonly since: Date;
+}
+
+/** A look by hash is owed before anything is sent again. */
+export const RECEIPT_OWED = Number.NEGATIVE_INFINITY;
+/** Never looked for by hash: the next pass does, and nothing waits for it. */
+export const LONG_AGO = Number.MIN_SAFE_INTEGER;
+
+/** `rejected` once may be one node's mood; again, and by nobody taken, it is for good (SPEC section 8). */
+const REJECTIONS_FOR_GOOD = 2;
+
+/** No node will ever take it as it is: whoever repairs holes may act on it. */
+export function isRefusedForGood(tx: Tracked): boolean {
+  return tx.acceptedOrdinal === null && tx.rejections >= REJECTIONS_FOR_GOOD;
+}
+
+/** Sets a fact once; true where it is new. */
+export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
+  if (tx.facts.has(code)) return false;
+  tx.facts.set(code, fact);
+  return true;
+}
+
+const UNTRIED = { claimed: false, answer: null, failures: 0, rejections: 0, sending: false } as const;
+
+/** Signed a moment ago, with the claim to send it. */
+export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked {
+  return {
+    txId: record.txId,
+    nonce: record.nonce,
+    requestId: record.requestId,
+    createdAt: record.createdAt,
+    firstSentAt: null,
+    status: { state: "ALLOCATED", subState: null },
+    attempts: [attempt],
+    receipt: null,
+    submitAttempts: 1,
+    acceptedOrdinal: null,
+    lastError: null,
+    sendOrdinal: attempt.ordinal,
+    rawTransaction: attempt.rawTransaction,
+    ...UNTRIED,
+    claimed: true,
+    nextSendAtMs: null,
+    receiptCheckedAtMs: LONG_AGO,
+    facts: new Map(),
+  };
+}
+
+/**
+ * A row as a new owner finds it: whether it was sent, nobody knows, so its receipt is looked for first, and then its
+ * newest bytes are sent, which a node that has them calls known.
+ */
+export function resumed(record: TrackedRecord): Tracked {
+  return {
+    txId: record.txId,
+    nonce: record.nonce,
+    requestId: record.requestId,
+    createdAt: record.createdAt,
+    firstSentAt: record.firstSentAt,
+    status: { state: record.state, subState: record.subState },
+    attempts: [...record.attempts],
+    receipt: record.receipt,
+    submitAttempts: record.submitAttempts,
+    acceptedOrdinal: record.acceptedOrdinal,
+    lastError: record.lastError,
+    sendOrdinal: attemptToSend(record.attempts)?.ordinal ?? null,
+    rawTransaction: null,
+    ...UNTRIED,
+    nextSendAtMs: record.receipt === null ? 0 : null,
+    receiptCheckedAtMs: RECEIPT_OWED,
+    facts: new Map(),
+  };
+}

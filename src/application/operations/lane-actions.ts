@@ -1,0 +1,78 @@
+import { FencepostError, unavailable } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
+import { parseChainId, parseSigner } from "../stages/1-create/normalise.ts";
+import { type OwnerPorts, onOwner } from "./on-owner.ts";
+import { parseLaneOrder } from "./order.ts";
+
+export interface LaneActionPorts extends SignerQueryPorts, OwnerPorts {
+  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** An order about a lane, on the node that owns it. */
+export interface LaneTask {
+  readonly lane: OwnedLane;
+  readonly reason: string;
+  readonly actor: string;
+}
+
+/** A send that is out is waited for this long before the answer says that nothing is sent any more. */
+const LAST_SENDS_MS = 5_000;
+
+const ACTIONS: Readonly<Record<LaneAction, (ports: LaneActionPorts, task: LaneTask) => Promise<void>>> = {
+  suspend: (ports, task) => setSuspended(ports, task, true),
+  resume: (ports, task) => setSuspended(ports, task, false),
+};
+
+export async function actOnLane(ports: LaneActionPorts, order: LaneOrder): Promise<readonly SignerView[]> {
+  const { reason, chainId } = parseLaneOrder(order);
+  const address = parseSigner(ports.codec, order.signer, "signer");
+  const lane: Lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer: address };
+  const perform = ACTIONS[order.action];
+  await onOwner(ports, lane, (owned) => perform(ports, { lane: owned, reason, actor: order.actor }));
+  const lanes = await readSigner(ports, order.signer);
+  return lanes.filter((view) => view.lane.chainId === lane.chainId);
+}
+
+/** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
+async function setSuspended(ports: LaneActionPorts, task: LaneTask, suspended: boolean): Promise<void> {
+  const { lane, reason, actor } = task;
+  const before = lane.suspended;
+  // Stops at once what would start meanwhile; starts nothing before it is durable.
+  lane.suspended ||= suspended;
+  try {
+    const decision = { action: suspended ? "suspend" : "resume", actor, reason };
+    const outcome = await ports.writer.write({ kind: "suspend", fence: lane.fence, suspended, decision });
+    if (outcome.status !== "done") throw lostLane();
+  } catch (error) {
+    lane.suspended = before;
+    if (error instanceof FencepostError) throw error;
+    throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
+  }
+  lane.suspended = suspended;
+  ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
+  if (suspended) await lastSends(ports, lane);
+  lane.signing?.kick();
+  lane.broadcasting?.kick();
+}
+
+async function lastSends(ports: LaneActionPorts, lane: OwnedLane): Promise<void> {
+  const done = new AbortController();
+  const patience = ports.clock.sleep(LAST_SENDS_MS, done.signal).catch(() => undefined);
+  await Promise.race([Promise.all([lane.signing?.settled(), lane.broadcasting?.settled()]), patience]);
+  done.abort();
+}
+
+export function lostLane(): FencepostError {
+  return new FencepostError("NOT_LEADER", "another node took this signer over", {
+    ownerUrl: null,
+    retryAfterSeconds: 1,
+  });
+}

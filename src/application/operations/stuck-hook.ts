@@ -1,0 +1,261 @@
+import { FencepostError, unavailable } from "../../domain/errors.ts";
+import type { Fees, FeeWishes } from "../../domain/fees.ts";
+import type { LaneKey } from "../../domain/lane.ts";
+import type { Codec } from "../../ports/codec.ts";
+import type { Decision } from "../../ports/lane-store.ts";
+import type { AttemptRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type {
+  StuckAction,
+  StuckAttempt,
+  StuckContext,
+  StuckResolutionHook,
+  StuckTrigger,
+} from "../../ports/stuck-hook.ts";
+import type { AlertSeverity, StuckResultLabel } from "../../ports/telemetry.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { type ResolutionFate, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { Tracked } from "../lane/tracked.ts";
+import { asObject, refuseUnknownKeys } from "../stages/1-create/fields.ts";
+import { parseMetadata } from "../stages/1-create/normalise.ts";
+import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "./order.ts";
+import { RateLimit } from "./rate-limit.ts";
+
+export interface HookPorts extends ResolvePorts {
+  /** Null: nobody decides, so nothing is ever signed without an operator. */
+  readonly stuckHook: StuckResolutionHook | null;
+  readonly store: ResolvePorts["store"] & Pick<QueryStore, "transaction" | "history">;
+  readonly codec: Codec;
+}
+
+export interface Consultation {
+  readonly lane: OwnedLane;
+  readonly context: ChainContext;
+  readonly record: TransactionRecord;
+  /** Null where it waits to be signed. */
+  readonly tx: Tracked | null;
+  readonly trigger: StuckTrigger;
+  /** The operator's order, where one asks. */
+  readonly by?: Instruction;
+}
+
+interface Ruling {
+  readonly verdict: Verdict;
+  readonly reason: string;
+  readonly severity?: AlertSeverity;
+  readonly decision: Decision;
+}
+
+/** An adapter has timeouts of its own; a module may have none. */
+const ANSWER_WITHIN_MS = 15_000;
+const ASK_AGAIN_MS = 30_000;
+const PER_LANE = { most: 10, withinMs: 60_000 };
+const KEYS = ["action", "reason", "payload", "fees", "rawTransaction", "then", "severity", "audit"];
+
+/**
+ * Asks the hook and carries out what it decides. The hook only decides: that this node leads, that the write is fenced,
+ * how often, and what is kept of it, is seen to here. One that throws, hangs or talks nonsense has decided nothing.
+ */
+export class HookRunner {
+  private readonly ports: HookPorts;
+  private readonly perTransaction: RateLimit<string>;
+  private readonly perLane: RateLimit<LaneKey>;
+  private readonly underWay = new Set<string>();
+  /** What was last said of a transaction that nothing is to be done about: said again, it is not kept again. */
+  private readonly noops = new Map<string, string>();
+
+  constructor(ports: HookPorts) {
+    this.ports = ports;
+    this.perTransaction = new RateLimit(ports.clock, { most: 1, withinMs: ASK_AGAIN_MS });
+    this.perLane = new RateLimit(ports.clock, PER_LANE);
+  }
+
+  get isConfigured(): boolean {
+    return this.ports.stuckHook !== null;
+  }
+
+  /** By itself: within the limits, and never more than a word where it fails. */
+  async ask(question: Omit<Consultation, "record">): Promise<void> {
+    const { lane, tx } = question;
+    if (!this.isConfigured || tx === null || this.underWay.has(tx.txId)) return;
+    if (!this.perTransaction.take(tx.txId)) return;
+    try {
+      const record = await this.ports.store.transaction(tx.txId);
+      if (record === null || (await this.isLeftToPeople(tx.txId))) return;
+      await this.consult({ ...question, record });
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      this.alert(lane, tx.txId, {
+        severity: "ERROR",
+        code: "STUCK_HOOK_FAILED",
+        message: `nothing was done: ${detail}`,
+      });
+    }
+  }
+
+  /** Throws what a caller can act on; counts what became of it. */
+  async consult(consultation: Consultation): Promise<ResolutionFate> {
+    const { lane, record } = consultation;
+    const { txId } = record;
+    if (!this.isConfigured) {
+      throw new FencepostError("CONFLICT", "no hook is configured (FENCEPOST_STUCK_HOOK): say which action to take", {
+        txId,
+      });
+    }
+    if (!this.perLane.take(lane.key)) {
+      this.report(lane, txId, { action: "NOOP", result: "limited" });
+      throw new FencepostError("QUEUE_FULL", "the hook decides no more for this lane just now", {
+        txId,
+        retryAfterSeconds: 10,
+      });
+    }
+    this.underWay.add(txId);
+    try {
+      const ruling = await this.decide(consultation);
+      return await this.carryOut(consultation, ruling);
+    } finally {
+      this.underWay.delete(txId);
+    }
+  }
+
+  report(
+    lane: OwnedLane,
+    txId: string,
+    outcome: { readonly action: StuckAction; readonly result: StuckResultLabel },
+  ): void {
+    this.ports.telemetry.emit({ type: "stuck.resolution", lane: lane.lane, txId, ...outcome });
+  }
+
+  private async decide(consultation: Consultation): Promise<Ruling> {
+    const { lane, record } = consultation;
+    try {
+      const asked = Promise.resolve().then(() => this.ports.stuckHook?.decide(this.describe(consultation)));
+      return this.rulingOf(consultation, await this.bounded(asked));
+    } catch (error) {
+      this.report(lane, record.txId, { action: "NOOP", result: "failed" });
+      throw unavailable(`the hook decided nothing: ${error instanceof Error ? error.message : String(error)}`, error);
+    }
+  }
+
+  private async bounded<T>(work: Promise<T>): Promise<T> {
+    const done = new AbortController();
+    const timeout = this.ports.clock.sleep(ANSWER_WITHIN_MS, done.signal).then(() => {
+      throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
+    });
+    try {
+      return await Promise.race([work, timeout]);
+    } finally {
+      timeout.catch(() => undefined);
+      done.abort();
+    }
+  }
+
+  private rulingOf({ trigger, by }: Consultation, answer: unknown): Ruling {
+    const fields = asObject(answer, "decision");
+    refuseUnknownKeys(fields, KEYS, "");
+    const verdict = parseVerdict(this.ports.codec, fields);
+    const reason = parseReason(fields.reason);
+    const severity = fields.severity === undefined ? undefined : parseSeverity(fields.severity);
+    const { action, afterwards } = verdict;
+    const asked = by === undefined ? {} : { ...by.decision.audit, requestedBy: by.decision.actor, request: by.reason };
+    const own = { trigger, action, ...(afterwards === undefined ? {} : { afterwards }) };
+    const audit = { ...parseMetadata(fields.audit, "audit"), ...asked, ...own };
+    const decision = { actor: "hook", audit };
+    return { verdict, reason, decision, ...(severity === undefined ? {} : { severity }) };
+  }
+
+  private async carryOut(consultation: Consultation, ruling: Ruling): Promise<ResolutionFate> {
+    const { lane, context, tx, record } = consultation;
+    const { action } = ruling.verdict;
+    const seen = record.attempts.length;
+    // It was decided on what the hook was shown: another payload since then is another question.
+    if (lane.stopped || !this.ports.lease.mayAct() || (tx !== null && tx.attempts.length !== seen)) return "movedOn";
+    if (ruling.severity !== undefined) {
+      const message = `${action}: ${ruling.reason}`;
+      this.alert(lane, record.txId, { severity: ruling.severity, code: "STUCK_HOOK_DECISION", message });
+    }
+    if (this.isOldNews(consultation, ruling)) {
+      this.report(lane, record.txId, { action, result: "repeated" });
+      return "repeated";
+    }
+    try {
+      const fate = await resolveStuck(this.ports, context, { lane, record, tx, ...ruling });
+      this.report(lane, record.txId, { action, result: fate });
+      return fate;
+    } catch (error) {
+      this.report(lane, record.txId, { action, result: "refused" });
+      throw error;
+    }
+  }
+
+  private isOldNews({ record, by }: Consultation, { verdict, reason }: Ruling): boolean {
+    if (verdict.action !== "NOOP" || by !== undefined) return false;
+    const news = `${verdict.afterwards ?? ""} ${reason}`;
+    if (this.noops.get(record.txId) === news) return true;
+    if (this.noops.size >= MOST_REMEMBERED) this.noops.clear();
+    this.noops.set(record.txId, news);
+    return false;
+  }
+
+  /** `manual` holds until a person has acted, whoever owns the lane by then. */
+  private async isLeftToPeople(txId: string): Promise<boolean> {
+    const decided = (await this.ports.store.history(txId)).filter(({ decision }) => decision !== undefined);
+    const last = decided.at(-1)?.decision;
+    return last?.actor === "hook" && last.audit?.afterwards === "manual";
+  }
+
+  private describe({ lane, record, tx, trigger }: Consultation): StuckContext {
+    const { codec, clock } = this.ports;
+    const { txId, requestId, state, subState, metadata } = record;
+    const nonce = record.nonce as number;
+    return {
+      trigger,
+      chainId: lane.lane.chainId,
+      signer: codec.checksum(lane.lane.signer),
+      txId,
+      requestId,
+      nonce,
+      state: tx?.status.state ?? state,
+      subState: tx?.status.subState ?? subState,
+      attempts: record.attempts.map(describeAttempt),
+      lastError: tx?.lastError ?? record.lastError,
+      lastErrorClass: tx?.answer ?? null,
+      ageSeconds: Math.max(0, Math.round((clock.now().getTime() - record.createdAt.getTime()) / 1_000)),
+      queueDepth: lane.unminedDepth(),
+      headOfLine: nonce === (lane.headOfLine() ?? nonce),
+      metadata,
+    };
+  }
+
+  private alert(
+    { lane }: OwnedLane,
+    txId: string,
+    what: { readonly severity: AlertSeverity; readonly code: string; readonly message: string },
+  ): void {
+    this.ports.telemetry.emit({ type: "alert", lane, txId, ...what });
+  }
+}
+
+const MOST_REMEMBERED = 10_000;
+
+function describeAttempt(attempt: AttemptRecord): StuckAttempt {
+  const { ordinal, kind, txHash, gas, fees, firstSentAt } = attempt;
+  return {
+    ordinal,
+    kind,
+    txHash,
+    gas: gas.toString(),
+    ...inDigits(fees),
+    firstSentAt: firstSentAt?.toISOString() ?? null,
+  };
+}
+
+function inDigits(fees: Fees) {
+  const { gasPrice, maxFeePerGas, maxPriorityFeePerGas }: FeeWishes = fees;
+  return {
+    type: fees.type,
+    ...(gasPrice === undefined ? {} : { gasPrice: gasPrice.toString() }),
+    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas: maxFeePerGas.toString() }),
+    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas: maxPriorityFeePerGas.toString() }),
+  };
+}

@@ -1,0 +1,171 @@
+import { FencepostError, unavailable } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import { isSettled } from "../../domain/transitions.ts";
+import type { Codec } from "../../ports/codec.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { type ChangePorts, changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
+import { type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { Tracked } from "../lane/tracked.ts";
+import { transaction } from "../queries/transactions.ts";
+import { type OwnerPorts, onOwner } from "./on-owner.ts";
+import { type Instruction, parseOrder } from "./order.ts";
+import type { HookRunner } from "./stuck-hook.ts";
+
+export interface ActionPorts extends ResolvePorts, OwnerPorts {
+  readonly store: ChangePorts["store"] & QueryStore;
+  readonly codec: Codec;
+  readonly entropy: Entropy;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly hook: HookRunner;
+}
+
+/** One order on the node that may carry it out. */
+interface Task {
+  readonly lane: OwnedLane;
+  readonly context: ChainContext;
+  readonly record: TransactionRecord;
+  /** Null where it waits to be signed. */
+  readonly tx: Tracked | null;
+  readonly instruction: Instruction;
+}
+
+type Fate = "done" | "movedOn";
+type Performed = (ports: ActionPorts, task: Task) => Promise<Fate>;
+
+/** A send in hand, a lane read again: over in less than this many looks. */
+const MOST_LOOKS = 40;
+const LOOK_AGAIN_MS = 50;
+
+const ACTIONS: Readonly<Record<TransactionAction, Performed>> = {
+  resubmit,
+  reprice: (ports, task) => changePayload(ports, task, "reprice"),
+  cancel: (ports, task) => changePayload(ports, task, "cancel"),
+  replace: (ports, task) => changePayload(ports, task, "replace"),
+  resolve,
+};
+
+/** Validates, finds the lane's owner, acts, and answers with what the transaction is then. */
+export async function act(ports: ActionPorts, order: TransactionOrder): Promise<TransactionView> {
+  const instruction = parseOrder(ports.codec, order, ports.entropy.uuid());
+  for (let looks = 1; looks <= MOST_LOOKS; looks++) {
+    const { txId, lane } = await openTransaction(ports, order.txId);
+    const isRepeat = looks > 1;
+    const fate = await onOwner(ports, lane, (owned) => perform(ports, owned, { txId, instruction, isRepeat }));
+    if (fate === "done") return transaction(ports, txId);
+    await ports.clock.sleep(LOOK_AGAIN_MS);
+  }
+  throw new FencepostError(
+    "UNAVAILABLE",
+    "the transaction did not stand still; whether this was done, it tells itself",
+    {
+      txId: order.txId,
+      outcome: "unknown",
+      retryAfterSeconds: 1,
+    },
+  );
+}
+
+async function openTransaction(
+  ports: ActionPorts,
+  id: string,
+): Promise<{ readonly txId: string; readonly lane: Lane }> {
+  const record = await transaction(ports, id);
+  refuseSettled(record);
+  return record;
+}
+
+async function perform(
+  ports: ActionPorts,
+  lane: OwnedLane,
+  work: { readonly txId: string; readonly instruction: Instruction; readonly isRepeat: boolean },
+): Promise<Fate> {
+  const { txId, instruction, isRepeat } = work;
+  // Read again: what was true before the lane was ours, or before another look, may not be any more.
+  const record = await ports.store.transaction(txId);
+  if (record === null || lane.stopped) return "movedOn";
+  if (isRepeat && (await isCarriedOut(ports, txId, instruction))) return "done";
+  refuseSettled(record);
+  const tx = lane.find(txId);
+  if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
+  if (tx === null && record.state !== "ALLOCATED") return "movedOn";
+  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  return ACTIONS[instruction.action](ports, { lane, context, record, tx, instruction });
+}
+
+async function isCarriedOut(ports: ActionPorts, txId: string, { decisionId }: Instruction): Promise<boolean> {
+  const history = await ports.store.history(txId);
+  return history.some(({ decision }) => decision?.audit?.decisionId === decisionId);
+}
+
+async function changePayload(
+  ports: ActionPorts,
+  { lane, context, record, tx, instruction }: Task,
+  kind: "reprice" | "cancel" | "replace",
+): Promise<Fate> {
+  const { reason, decision, fees, payload } = instruction;
+  const change = { kind, reason, decision, fees, ...(payload === undefined ? {} : { payload }) };
+  return tx === null
+    ? changeQueued(ports, context, { lane, record, change })
+    : changeTracked(ports, context, { lane, tx, change });
+}
+
+/** Sends the stored bytes now. What was STUCK is tracked like any other again. */
+async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: Task): Promise<Fate> {
+  if (tx === null) throw conflict(record.txId, "is not signed yet: there is nothing to send again");
+  refuseMined(tx);
+  if (tx.sendOrdinal === null) throw conflict(record.txId, "was not signed here: there are no bytes to send");
+  if (tx.sending) return "movedOn";
+  const { reason, decision } = instruction;
+  const event = tx.status.state === "STUCK" ? "unstick" : "decide";
+  if (!(await commitPlanned(ports, lane, [plan(tx, event, { reason, decision })]))) return "movedOn";
+  tx.answer = null;
+  tx.failures = 0;
+  if (tx.receipt === null) tx.nextSendAtMs = ports.clock.monotonicMs();
+  lane.broadcasting?.kick();
+  return "done";
+}
+
+/** Applies the verdict that was given, or asks the hook for one now. */
+async function resolve(ports: ActionPorts, { lane, context, record, tx, instruction }: Task): Promise<Fate> {
+  const { reason, decision, verdict } = instruction;
+  if (verdict === undefined) {
+    const fate = await ports.hook.consult({ lane, context, record, tx, trigger: "operator", by: instruction });
+    return fate === "movedOn" ? "movedOn" : "done";
+  }
+  // An operator who says that nothing is to be done has seen to it: STUCK is over.
+  const isSeenTo = verdict.action === "NOOP" && verdict.afterwards === undefined;
+  const settledVerdict = isSeenTo ? { ...verdict, afterwards: "track" as const } : verdict;
+  const fate = await resolveStuck(ports, context, { lane, record, tx, verdict: settledVerdict, reason, decision });
+  if (fate !== "movedOn") ports.hook.report(lane, record.txId, { action: verdict.action, result: fate });
+  return fate === "movedOn" ? "movedOn" : "done";
+}
+
+/** What is final is not acted on; what it became is said. */
+function refuseSettled(record: TransactionRecord): void {
+  const { txId, state, subState, receipt, attempts } = record;
+  if (!isSettled(state)) return;
+  const status = subState === null ? state : `${state}/${subState}`;
+  if (receipt === null) throw conflict(txId, `is ${status}`);
+  const mined = attempts.find(({ txHash }) => txHash === receipt.txHash);
+  const which = mined === undefined ? "" : `, as its attempt ${mined.ordinal} (${mined.kind})`;
+  throw new FencepostError(
+    "CONFLICT",
+    `transaction ${txId} is ${status}: it was mined in block ${receipt.blockNumber}${which}`,
+    { txId, txHash: receipt.txHash },
+  );
+}
+
+/** What the database did not answer is 503, not a mistake of ours. */
+export async function acting<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof FencepostError) throw error;
+    throw unavailable("the database does not answer; look at the transaction before repeating this", error);
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Collects what an explanation is drawn from: the database's view of the transaction and its lane, and what the chain
+ * says now. Any node can answer; a chain that is away leaves facts out, never the answer.
+ */
+import { FencepostError } from "../../domain/errors.ts";
+import { explain } from "../../domain/explain/explain.ts";
+import type {
+  ExplainedChain,
+  ExplainedLane,
+  ExplainedTransaction,
+  Explanation,
+} from "../../domain/explain/situation.ts";
+import { feeCap } from "../../domain/fees.ts";
+import { isSettled } from "../../domain/transitions.ts";
+import type { Block } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+
+export interface ExplainPorts {
+  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes">;
+  readonly clock: Clock;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+}
+
+/** How far back "since block" looks. */
+const BLOCKS_BACK = 32;
+
+export async function explainTransaction(ports: ExplainPorts, txId: string): Promise<Explanation> {
+  const record = await ports.store.transaction(txId);
+  if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction ${txId}`);
+  const [history, lanes] = await Promise.all([ports.store.history(record.txId), ports.store.lanes(record.lane.signer)]);
+  const context = ports.chains.get(record.lane.chainId);
+  const chain = await chainFacts(context, record);
+  const row = lanes.find(({ lane }) => lane.chainId === record.lane.chainId);
+  const lane = await laneFacts(ports, record, { row, minedCount: chain.minedCount });
+  return explain({ now: ports.clock.now(), transaction: transactionFacts(record, history), lane, chain });
+}
+
+function transactionFacts(record: TransactionRecord, history: readonly HistoryRecord[]): ExplainedTransaction {
+  const { payload, ...rest } = record;
+  const led = history.findLast((step) => step.fromState !== step.state || step.reason !== null);
+  const withdrawn = history.findLast(({ event }) => event === "withdraw" || event === "reorg" || event === "mine");
+  const gone = withdrawn !== undefined && withdrawn.event !== "mine";
+  return {
+    ...rest,
+    value: payload.value,
+    reason: led?.reason ?? null,
+    since: led?.firstAt ?? record.updatedAt,
+    withdrawn: gone && record.receipt === null && !isSettled(record.state),
+  };
+}
+
+async function laneFacts(
+  { store }: ExplainPorts,
+  record: TransactionRecord,
+  { row, minedCount }: { readonly row: LaneRecord | undefined; readonly minedCount: number | null },
+): Promise<ExplainedLane> {
+  const owner = row?.owner ?? null;
+  const known = { suspended: row?.suspended ?? false, owner };
+  if (record.nonce === null || isSettled(record.state)) return { ...known, head: null, hole: null };
+  if (minedCount === null) return { ...known, head: otherThan(record, row?.headOfLine ?? null), hole: null };
+  if (minedCount >= record.nonce) return { ...known, head: null, hole: null };
+  const next = await store.transactionAt(record.lane, minedCount);
+  if (next === null) return { ...known, head: null, hole: minedCount };
+  return { ...known, head: { txId: next.txId, nonce: minedCount, state: next.state }, hole: null };
+}
+
+function otherThan(record: TransactionRecord, head: LaneRecord["headOfLine"]): ExplainedLane["head"] {
+  return head === null || head.txId === record.txId ? null : head;
+}
+
+async function chainFacts(context: ChainContext | undefined, record: TransactionRecord): Promise<ExplainedChain> {
+  const { chainId, signer } = record.lane;
+  if (context === undefined) return unknownChain(chainId);
+  const { settings, chain, follower } = context;
+  const head = follower.window.tip?.number ?? null;
+  const isOpen = !isSettled(record.state) && record.receipt === null;
+  const [minedCount, balance, blocks, pooled] = await Promise.all([
+    isOpen ? silent(chain.transactionCount(signer, "latest")) : null,
+    isOpen ? silent(context.balance(signer)) : null,
+    isOpen && head !== null ? silent(chain.blocksByNumber(lastNumbers(head))) : null,
+    isOpen ? silent(isPooled(context, record)) : null,
+  ]);
+  const fees = record.attempts.findLast((attempt) => attempt.foreign !== true)?.fees;
+  return {
+    chainId,
+    known: true,
+    reachable: context.reachable,
+    unreachableSince: context.unreachableSince,
+    minedCount,
+    head,
+    balance,
+    baseFee: blocks?.at(-1)?.baseFeePerGas ?? null,
+    dearSinceBlock: fees === undefined ? null : dearSince(blocks ?? [], feeCap(fees)),
+    pooled,
+    finality: settings.finality,
+    confirmations: settings.confirmations,
+    inFlightWindow: settings.inFlightWindow,
+    maxFeeWei: settings.maxFeeWei,
+    doubted: null,
+  };
+}
+
+function lastNumbers(head: number): readonly number[] {
+  const first = Math.max(0, head - BLOCKS_BACK + 1);
+  return Array.from({ length: head - first + 1 }, (_, index) => first + index);
+}
+
+/** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. */
+function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | null {
+  const affordable = blocks.findLastIndex((block) => block !== null && (block.baseFeePerGas ?? 0n) <= cap);
+  return blocks[affordable + 1]?.number ?? null;
+}
+
+/** Null where nothing of it was sent, or the node cannot tell. */
+async function isPooled(context: ChainContext, record: TransactionRecord): Promise<boolean | null> {
+  if (record.nonce === null || record.lastSubmittedAt === null) return null;
+  const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);
+  const hash = answer?.[0];
+  return answer === null ? null : record.attempts.some(({ txHash }) => txHash === hash);
+}
+
+async function silent<T>(value: Promise<T>): Promise<T | null> {
+  try {
+    return await value;
+  } catch {
+    return null;
+  }
+}
+
+function unknownChain(chainId: number): ExplainedChain {
+  const nothing = { minedCount: null, head: null, balance: null, baseFee: null, dearSinceBlock: null, pooled: null };
+  const unset = {
+    finality: "confirmations",
+    confirmations: 0,
+    inFlightWindow: 0,
+    maxFeeWei: null,
+    doubted: null,
+  } as const;
+  return { chainId, known: false, reachable: false, unreachableSince: null, ...nothing, ...unset };
+}

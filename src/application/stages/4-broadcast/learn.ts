@@ -1,0 +1,78 @@
+/**
+ * Stage 4, beside the transaction itself: what a node's answer says about the lane and about what stands in the way.
+ *
+ * Reads and writes memory alone, and raises an alert where somebody should know. A crash loses facts that the next
+ * owner's first send finds out again.
+ */
+import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Entropy } from "../../../ports/entropy.ts";
+import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { establish, isRefusedForGood, type Tracked } from "../../lane/tracked.ts";
+
+export interface LearnPorts {
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly telemetry: Telemetry;
+}
+
+interface Answered {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+  readonly result: SubmitResult;
+}
+
+export function learn(ports: LearnPorts, answered: Answered): void {
+  const { lane, tx, result } = answered;
+  if (isTaken(result.answer)) {
+    tx.facts.delete("INSUFFICIENT_FUNDS");
+    tx.facts.delete("REFUSED_FOR_GOOD");
+    lane.unpaidSince = null;
+  }
+  tx.rejections = result.answer === "rejected" ? tx.rejections + 1 : 0;
+  if (result.answer === "rejected") learnRejection(ports, answered);
+  if (result.answer === "insufficientFunds") learnPoverty(ports, answered);
+  if (result.answer === "nonceTooHigh") learnNoFuture(ports, lane, tx);
+}
+
+/** Once per lane while it lasts: everything behind waits for the same money, and goes on by itself when it comes. */
+function learnPoverty(ports: LearnPorts, answered: Answered): void {
+  const { lane, tx, result } = answered;
+  const since = ports.clock.now();
+  establish(tx, "INSUFFICIENT_FUNDS", { text: wordsOf(result), since });
+  if (lane.unpaidSince !== null) return;
+  lane.unpaidSince = since;
+  alert(ports, answered, { severity: "ERROR", code: "INSUFFICIENT_FUNDS" });
+}
+
+function learnRejection(ports: LearnPorts, answered: Answered): void {
+  const { tx, result } = answered;
+  if (!isRefusedForGood(tx)) return;
+  const isNew = establish(tx, "REFUSED_FOR_GOOD", { text: wordsOf(result), since: ports.clock.now() });
+  if (isNew) alert(ports, answered, { severity: "ERROR", code: "TX_REFUSED" });
+}
+
+/** What stands before it is not at the node, whatever was said when it was sent: it goes first, then this one again. */
+function learnNoFuture(ports: LearnPorts, lane: OwnedLane, tx: Tracked): void {
+  const nowMs = ports.clock.monotonicMs();
+  lane.closeWindow(nowMs, ports.entropy.random());
+  for (const lower of lane.unmined.values()) {
+    if (lower.nonce >= tx.nonce || lower.answer === null || !isTaken(lower.answer)) continue;
+    lower.answer = null;
+    lower.nextSendAtMs = nowMs;
+  }
+}
+
+function wordsOf({ detail, answer }: SubmitResult): string {
+  return detail ?? answer;
+}
+
+function alert(
+  { telemetry }: LearnPorts,
+  { lane, tx, result }: Answered,
+  { severity, code }: { readonly severity: AlertSeverity; readonly code: string },
+): void {
+  const message = `nonce ${tx.nonce} of ${lane.lane.signer} waits: ${wordsOf(result)}`;
+  telemetry.emit({ type: "alert", severity, code, message, lane: lane.lane, txId: tx.txId });
+}

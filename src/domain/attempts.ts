@@ -1,0 +1,36 @@
+import type { Hash } from "./lane.ts";
+import type { Attempt } from "./transaction.ts";
+
+/** A payload that takes the caller's off the table: once it is committed, nothing older is sent again. */
+function supersedes({ kind }: Attempt): boolean {
+  return kind === "cancel" || kind === "replace" || kind === "placeholder";
+}
+
+/**
+ * The kind of the same payload signed at another price. What superseded the caller's stays what it is: a cancel that is
+ * paid better and mined is still a cancel.
+ */
+export function repricedKind(attempts: readonly Attempt[]): "reprice" | "cancel" | "replace" | "placeholder" {
+  const kind = attempts.findLast(supersedes)?.kind;
+  return kind === "cancel" || kind === "replace" || kind === "placeholder" ? kind : "reprice";
+}
+
+/** Bytes of it are ours to send. */
+function isSendable({ kind, foreign }: Attempt): boolean {
+  return kind !== "external" && foreign !== true;
+}
+
+/** What may still be sent, oldest first: everything from the last payload that superseded the ones before it. */
+export function sendableAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
+  const sendable = attempts.filter(isSendable);
+  return sendable.slice(Math.max(0, sendable.findLastIndex(supersedes)));
+}
+
+/**
+ * The attempt to send next: the one whose receipt was withdrawn, because another branch may lack it, else the newest.
+ * Null where nothing of it is ours to send.
+ */
+export function attemptToSend(attempts: readonly Attempt[], withdrawn: Hash | null = null): Attempt | null {
+  const sendable = sendableAttempts(attempts);
+  return sendable.find(({ txHash }) => txHash === withdrawn) ?? sendable.at(-1) ?? null;
+}

@@ -1,0 +1,67 @@
+/**
+ * A hole is a nonce below the lane's cursor that nothing holds: no transaction that may be mined, no open reservation.
+ * Everything above it waits. This file knows why there are holes, and how transactions that nobody can know of yet move
+ * down into them.
+ */
+
+export const HOLE_CAUSES = ["released", "givenUp", "shiftedDown", "expired"] as const;
+export type HoleCause = (typeof HOLE_CAUSES)[number];
+
+export interface Hole {
+  readonly nonce: number;
+  readonly why: HoleCause;
+  /** In words, for people. */
+  readonly detail: string;
+  readonly since: Date;
+  /** Whose reservation left it behind. */
+  readonly reservationId: string | null;
+}
+
+/**
+ * Free for the next transaction. Not so an expired reservation's nonce: nobody said that nothing was signed for it, so it
+ * is closed by policy, and whichever transaction wins is reported.
+ */
+export function isFree({ why }: Pick<Hole, "why">): boolean {
+  return why !== "expired";
+}
+
+/** What stands at a nonce of the lane. */
+export interface Holder {
+  readonly txId: string;
+  readonly nonce: number;
+  /** We sign it, none of its payloads was ever claimed, and no caller was given a hash of it. */
+  readonly movable: boolean;
+}
+
+export interface NonceMove {
+  readonly txId: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Shift-down: whatever is movable takes the lowest free nonce below it, all together and in order, and leaves its own
+ * behind. A holder that cannot move ends what was free below it: nobody overtakes a claimed transaction.
+ */
+export function planShiftDown(free: readonly number[], holders: readonly Holder[]): readonly NonceMove[] {
+  const steps = [...free.map((nonce) => ({ nonce, holder: null })), ...holders.map(stepOf)];
+  const moves: NonceMove[] = [];
+  let slots: number[] = [];
+  for (const { nonce, holder } of steps.sort((a, b) => a.nonce - b.nonce)) {
+    if (holder?.movable === false) slots = [];
+    else if (holder === null) slots.push(nonce);
+    else moveInto(slots, holder, moves);
+  }
+  return moves;
+}
+
+function moveInto(slots: number[], { txId, nonce }: Holder, moves: NonceMove[]): void {
+  const to = slots.shift();
+  if (to === undefined) return;
+  moves.push({ txId, from: nonce, to });
+  slots.push(nonce);
+}
+
+function stepOf(holder: Holder): { readonly nonce: number; readonly holder: Holder | null } {
+  return { nonce: holder.nonce, holder };
+}

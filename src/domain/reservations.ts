@@ -1,0 +1,19 @@
+import type { Lane } from "./lane.ts";
+
+export const RESERVATION_STATES = ["RESERVED", "SUBMITTED", "USED", "RELEASED", "EXPIRED"] as const;
+export type ReservationState = (typeof RESERVATION_STATES)[number];
+
+/** A nonce kept for a caller that signs itself. Belongs to the lane, not to the node that gave it. */
+export interface Reservation {
+  readonly reservationId: string;
+  readonly lane: Lane;
+  readonly nonce: number;
+  readonly requestId: string | null;
+  readonly state: ReservationState;
+  /** By the database's clock. */
+  readonly expiresAt: Date;
+  /** What stands at the nonce: the caller's transaction, or what closed the hole that an expiry left. */
+  readonly txId: string | null;
+}
+
+export const LONGEST_TTL_MS = 10 * 60_000;

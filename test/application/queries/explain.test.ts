@@ -1,0 +1,294 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { CauseCode, Explanation } from "../../../src/domain/explain/situation.ts";
+import type { Hash } from "../../../src/domain/lane.ts";
+import type { Intent } from "../../../src/domain/transaction.ts";
+import { SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+interface Told {
+  readonly explanation: Explanation;
+  readonly codes: readonly CauseCode[];
+  readonly helps: readonly string[];
+}
+
+async function open(options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World(options);
+  return world.startNode();
+}
+
+async function create({ node }: WorldNode, payload: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const request = transfer();
+  const merged = { ...request, payload: { ...(request.payload as object), ...payload } };
+  return (await world.settle(node.api.create(merged))).txId;
+}
+
+async function ask({ node }: WorldNode, txId: string): Promise<Told> {
+  const explanation = await world.settle(node.api.explain(txId));
+  return {
+    explanation,
+    codes: explanation.causes.map(({ code }) => code),
+    helps: explanation.help.map(({ code }) => code),
+  };
+}
+
+function row(txId: string) {
+  return world.rows().find((each) => each.txId === txId);
+}
+
+describe("what is settled", () => {
+  it("says CONFIRMED, where, and that nothing helps because nothing is wrong", async () => {
+    const entry = await open();
+    const txId = await create(entry);
+    await world.allSettled(1);
+    const { explanation, codes } = await ask(entry, txId);
+    expect(codes).toEqual(["CONFIRMED"]);
+    expect(explanation.help).toEqual([]);
+    expect(explanation.summary).toContain(`block ${row(txId)?.receipt?.blockNumber}`);
+  });
+
+  it("says REVERTED", async () => {
+    const entry = await open();
+    world.chain.revertMined(() => true);
+    const txId = await create(entry);
+    await world.allSettled(1);
+    expect(await ask(entry, txId)).toMatchObject({ codes: ["REVERTED"], helps: ["SEND_ANEW"] });
+  });
+});
+
+describe("what is mined", () => {
+  it("says WAITING_FOR_CONFIRMATIONS, with how many there are and how many it takes", async () => {
+    const entry = await open({ settings: { confirmations: 50 } });
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "MINED");
+    const { explanation, codes } = await ask(entry, txId);
+    expect(codes).toEqual(["WAITING_FOR_CONFIRMATIONS"]);
+    expect(explanation.causes[0]?.data).toMatchObject({ needed: 50 });
+    expect(explanation.help.map(({ code }) => code)).toEqual(["WAIT"]);
+  });
+
+  it("says WAITING_FOR_FINALITY_TAG where the chain's own tag decides", async () => {
+    const entry = await open({
+      settings: { finality: "finalized" },
+      chain: { tagDepths: { safe: 60, finalized: 90 } },
+    });
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "MINED");
+    expect((await ask(entry, txId)).codes).toEqual(["WAITING_FOR_FINALITY_TAG"]);
+  });
+
+  it("says REORGED where its block left the chain and no other has come", async () => {
+    const entry = await open({ settings: { confirmations: 10 } });
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "MINED");
+    world.holdBlocks();
+    world.chain.reorg(4, { drop: "all", keepInPool: false });
+    await world.until(() => row(txId)?.receipt === null);
+    const { codes } = await ask(entry, txId);
+    expect(codes).toContain("REORGED");
+  });
+});
+
+describe("what is on its way", () => {
+  it("says WAITING_FOR_BLOCK where nothing is wrong", async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "BROADCAST");
+    const { explanation, codes, helps } = await ask(entry, txId);
+    expect({ codes, helps }).toEqual({ codes: ["WAITING_FOR_BLOCK"], helps: ["WAIT"] });
+    expect(explanation.summary).toMatch(/node node-1 acts for it, its lease ends in \d+ s/);
+  });
+
+  it("says WAITING_BEHIND, and whom", async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const first = await create(entry);
+    const second = await create(entry);
+    await world.until(() => row(second)?.subState === "BROADCAST");
+    const { explanation, codes, helps } = await ask(entry, second);
+    expect(codes).toEqual(["WAITING_BEHIND"]);
+    expect(helps).toEqual(["LOOK_AT_BLOCKER"]);
+    expect(explanation.blockedBy).toEqual({ txId: first, nonce: row(first)?.nonce });
+  });
+
+  it("says WAITING_FOR_WINDOW too where it is not sent yet because enough is", async () => {
+    const entry = await open({ settings: { inFlightWindow: 2 } });
+    world.holdBlocks();
+    await create(entry);
+    await create(entry);
+    const third = await create(entry);
+    await world.clock.advance(1_000);
+    expect(row(third)?.state).toBe("ALLOCATED");
+    expect(await ask(entry, third)).toMatchObject({
+      codes: ["WAITING_BEHIND", "WAITING_FOR_WINDOW"],
+      explanation: { blockedBy: { nonce: 0 } },
+    });
+  });
+
+  it("says LANE_SUSPENDED, and how to resume", async () => {
+    const entry = await open();
+    await create(entry);
+    await world.allSettled(1);
+    const lane = [...world.database.state.lanes.values()].find((each) => each.lane.signer === SIGNER);
+    if (lane !== undefined) lane.suspended = true;
+    world.holdBlocks();
+    const txId = await create(entry);
+    expect(await ask(entry, txId)).toMatchObject({ helps: expect.arrayContaining(["RESUME_LANE"]) });
+    expect((await ask(entry, txId)).codes[0]).toBe("LANE_SUSPENDED");
+  });
+
+  it("says FEE_BELOW_BASE_FEE, with both prices and since which block", async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "BROADCAST");
+    world.chain.setBaseFee(30_000_000_000n);
+    world.chain.mine(3);
+    const dear = world.chain.head.number - 2;
+    await world.clock.advance(1_000);
+    const { explanation, codes, helps } = await ask(entry, txId);
+    expect(codes).toContain("FEE_BELOW_BASE_FEE");
+    expect(helps).toEqual(expect.arrayContaining(["REPRICE", "CANCEL"]));
+    const cause = explanation.causes.find(({ code }) => code === "FEE_BELOW_BASE_FEE");
+    expect(cause?.data).toMatchObject({ feeCap: "20000000000", sinceBlock: dear });
+    expect(cause?.text).toContain("20 gwei");
+  });
+
+  it("says INSUFFICIENT_FUNDS, and by how much", async () => {
+    const entry = await open();
+    const unlock = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    const txId = await create(entry, { value: "1000000000000000000" });
+    await world.until(() => row(txId)?.state === "TRACKING");
+    world.chain.setBalance(SIGNER, 10n ** 17n);
+    unlock();
+    await world.until(() => row(txId)?.lastError?.startsWith("insufficientFunds") === true);
+    const { explanation, codes, helps } = await ask(entry, txId);
+    expect(codes).toContain("INSUFFICIENT_FUNDS");
+    expect(helps).toContain("FUND_SIGNER");
+    const missing = 10n ** 18n + 21_000n * 20_000_000_000n - 10n ** 17n;
+    expect(explanation.causes.find(({ code }) => code === "INSUFFICIENT_FUNDS")?.data).toMatchObject({
+      missing: `${missing}`,
+    });
+  });
+
+  it("says NODE_REFUSED in the node's own words", async () => {
+    const entry = await open();
+    const unlock = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    const txId = await create(entry, { gas: 100_000 });
+    await world.until(() => row(txId)?.state === "TRACKING");
+    world.chain.setBlockGasLimit(50_000n);
+    unlock();
+    await world.until(() => row(txId)?.lastError?.startsWith("rejected") === true);
+    const { explanation, codes, helps } = await ask(entry, txId);
+    expect(codes).toContain("NODE_REFUSED");
+    expect(helps).toEqual(expect.arrayContaining(["REPLACE", "CANCEL"]));
+    expect(explanation.causes.find(({ code }) => code === "NODE_REFUSED")?.text).toContain("gas limit");
+  });
+
+  it("says UNDERPRICED", async () => {
+    const entry = await open({ chain: { minimumTip: 2_000_000_000n }, settings: { resubmitIntervalMs: null } });
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.lastError?.startsWith("underpriced") === true);
+    expect((await ask(entry, txId)).codes).toContain("UNDERPRICED");
+  });
+
+  it("says NODE_DID_NOT_ANSWER", async () => {
+    const entry = await open();
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.lastError !== null);
+    expect(await ask(entry, txId)).toMatchObject({ helps: expect.arrayContaining(["CHECK_RPC"]) });
+    expect((await ask(entry, txId)).codes).toContain("NODE_DID_NOT_ANSWER");
+  });
+
+  it("says HOLE_BELOW where the chain wants a nonce that nobody holds", async () => {
+    const entry = await open({ settings: { confirmations: 0 } });
+    world.holdBlocks();
+    const first = await create(entry);
+    const second = await create(entry);
+    await world.until(() => row(second)?.subState === "BROADCAST");
+    world.database.state.transactions.delete(first);
+    const { explanation, codes, helps } = await ask(entry, second);
+    expect(codes).toContain("HOLE_BELOW");
+    expect(helps).toContain("FILL_HOLE");
+    expect(explanation.causes.find(({ code }) => code === "HOLE_BELOW")?.data).toEqual({ nonce: 0 });
+  });
+
+  it("says NOT_IN_POOL where the node has forgotten it", async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "BROADCAST");
+    world.chain.dropTransaction(row(txId)?.attempts[0]?.txHash as Hash);
+    const { codes, helps } = await ask(entry, txId);
+    expect(codes).toEqual(["NOT_IN_POOL"]);
+    expect(helps).toEqual(["RESUBMIT", "REPRICE"]);
+  });
+
+  it("says NONCE_CONSUMED where the chain is past it and none of ours is known", async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "BROADCAST");
+    const asked = ask(entry, txId);
+    world.chain.mineForeign(SIGNER);
+    expect((await asked).codes).toContain("NONCE_CONSUMED");
+  });
+
+  it("says CHAIN_UNREACHABLE, and for how long", async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "BROADCAST");
+    entry.faults.inject({ kind: "unavailable" });
+    await world.clock.advance(125_000);
+    const { explanation, codes, helps } = await ask(entry, txId);
+    expect(codes[0]).toBe("CHAIN_UNREACHABLE");
+    expect(helps).toContain("CHECK_RPC");
+    expect(explanation.causes[0]?.text).toContain("2 min ago");
+  });
+});
+
+describe("who should act", () => {
+  it("says OWNER_SILENT, with the node and when its lease ended", async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "BROADCAST");
+    const reader = world.addNode({ signers: [TO] });
+    await world.settle(reader.node.start());
+    world.crash(entry);
+    const lane = [...world.database.state.lanes.values()].find((each) => each.lane.signer === SIGNER);
+    const instance = world.database.state.instances.get(lane?.owner ?? "");
+    await world.until(() => instance !== undefined && instance.expiresAt <= world.clock.now());
+    const { codes } = await ask(reader, txId);
+    expect(["OWNER_SILENT", "LANE_UNOWNED"]).toContain(codes[0]);
+    await world.clock.advance(30_000);
+    expect(await ask(reader, txId)).toMatchObject({ helps: expect.arrayContaining(["START_A_NODE"]) });
+    expect((await ask(reader, txId)).codes[0]).toBe("LANE_UNOWNED");
+  });
+
+  it("answers for a transaction that waits for its nonce", async () => {
+    const entry = await open();
+    entry.faults.inject({ kind: "unavailable" });
+    const intent = { lane: { chainId: 31_337, signer: SIGNER }, txId: "0190f5c2-0000-7000-8000-00000000abcd" };
+    world.database.insertIntake(anIntake(intent));
+    expect((await ask(entry, intent.txId)).codes).toEqual(["WAITING_FOR_ALLOCATION"]);
+    await world.clock.advance(1_000);
+    expect((await ask(entry, intent.txId)).codes).toEqual(["CHAIN_UNREACHABLE"]);
+  });
+
+  it("does not know what never was", async () => {
+    const entry = await open();
+    await expect(world.settle(entry.node.api.explain("0190f5c2-0000-7000-8000-000000000000"))).rejects.toMatchObject({
+      code: "NOT_FOUND",
+    });
+  });
+});
+
+function anIntake({ lane, txId }: Pick<Intent, "lane" | "txId">): Intent {
+  const fingerprint = `0x${"00".repeat(32)}` as const;
+  return { txId, lane, requestId: null, payload: { to: TO, data: "0x", value: 1n }, fingerprint, metadata: null };
+}

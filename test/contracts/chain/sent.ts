@@ -1,0 +1,91 @@
+import { expect, it } from "vitest";
+import type { Block, Chain } from "../../../src/ports/chain.ts";
+import { account, transfer } from "../../support/signed-transfer.ts";
+import type { Start } from "../chain.contract.ts";
+
+const GWEI = 1_000_000_000n;
+const LOWER_CASE_HASH = /^0x[0-9a-f]{64}$/;
+
+export function sentTests(start: Start): void {
+  it("shows what an address sent in a block, and how its count grew block by block", async () => {
+    const h = await start();
+    const { address } = account(h.accounts, 0);
+    await h.chain.submit([await transfer(h, { nonce: 0, value: 5n }), await transfer(h, { nonce: 1 })]);
+    await h.chain.submit([await transfer(h, { from: 1, nonce: 0 })]);
+    await h.mine();
+    const block = await latest(h.chain);
+    await h.mine();
+    const sent = await h.chain.sentInBlock(address, block.number);
+    expect(sent?.map(({ nonce }) => nonce)).toEqual([0, 1]);
+    expect(sent?.[0]).toMatchObject({ from: address, value: 5n, data: "0x", gas: 21_000n });
+    expect(sent?.[0]?.fees.type).toBe("eip1559");
+    expect(sent?.[0]?.block).toEqual({ number: block.number, hash: block.hash });
+    expect(block.transactionHashes).toContain(sent?.[0]?.txHash);
+    expect(await h.chain.sentInBlock(address, block.number - 1)).toEqual([]);
+    expect(await h.chain.sentInBlock(address, block.number + 50)).toBeNull();
+    expect(await h.chain.transactionCountAt(address, block.number - 1)).toBe(0);
+    expect(await h.chain.transactionCountAt(address, block.number)).toBe(2);
+  });
+
+  it("looks a transaction up by sender and nonce, or says that it has no such look-up", async () => {
+    const h = await start();
+    const { address } = account(h.accounts, 0);
+    await h.chain.submit([await transfer(h, { nonce: 0 })]);
+    await h.mine();
+    const found = await h.chain.transactionBySenderAndNonce(address, 0);
+    if (found === "unsupported") return;
+    const block = await latest(h.chain);
+    expect(found).toMatchObject({ nonce: 0, from: address, block: { number: block.number, hash: block.hash } });
+    expect(await h.chain.transactionBySenderAndNonce(address, 1)).toBeNull();
+  });
+
+  it("says which chain it is, by number and by its first block", async () => {
+    const h = await start();
+    const identity = await h.chain.identity();
+    expect(identity.chainId).toBe(h.chain.chainId);
+    expect(identity.genesisHash).toMatch(LOWER_CASE_HASH);
+    expect(identity.genesisHash).toBe((await h.chain.blocksByNumber([0]))[0]?.hash);
+    await h.mine();
+    expect(await h.chain.identity()).toEqual(identity);
+    expect(await h.chain.identityElsewhere()).toBeNull();
+  });
+}
+
+export function nodeSigningTests(start: Start): void {
+  it("has the node sign and send, with every field as given", async () => {
+    const h = await start();
+    const { nodeAccount: from } = h;
+    const fees = { type: "eip1559", maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: GWEI } as const;
+    const to = account(h.accounts, 1).address;
+    const unsigned = {
+      chainId: h.chain.chainId,
+      nonce: 0,
+      to,
+      data: "0x",
+      value: 3n,
+      gas: 22_000n,
+      fees,
+      accessList: [],
+    } as const;
+    const sent = await h.chain.sendUnsigned(from, unsigned);
+    expect(sent).toMatchObject({ answer: "accepted", txHash: expect.stringMatching(LOWER_CASE_HASH) });
+    const again = await h.chain.sendUnsigned(from, unsigned);
+    expect(again).toMatchObject({ answer: "alreadyKnown", txHash: null });
+    await h.mine();
+    const block = await latest(h.chain);
+    expect(await h.chain.sentInBlock(from, block.number)).toMatchObject([
+      { txHash: sent.txHash, nonce: 0, to, value: 3n, data: "0x", gas: 22_000n, fees },
+    ]);
+    const late = await h.chain.sendUnsigned(from, { ...unsigned, value: 4n });
+    expect(late).toMatchObject({ answer: "nonceConsumed", txHash: null });
+    const nobody = await h.chain.sendUnsigned(`0x${"77".repeat(20)}`, unsigned);
+    expect(["unknown", "rejected"]).toContain(nobody.answer);
+    expect(nobody.txHash).toBeNull();
+  });
+}
+
+async function latest(chain: Chain): Promise<Block> {
+  const block = await chain.head("latest");
+  if (block === null) throw new Error("a chain without a latest block");
+  return block;
+}

@@ -1,0 +1,404 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import type { Fence } from "../../../src/domain/lane.ts";
+import { BatchRefused, type WriteOutcome } from "../../../src/ports/lane-store.ts";
+import type { BindWrite, ReserveFate, ReserveWrite } from "../../../src/ports/nonce-writes.ts";
+import {
+  AT,
+  allocate,
+  anAttempt,
+  anInstance,
+  anIntent,
+  apply,
+  commitOne,
+  holdLane,
+  nonces,
+  step,
+} from "../../support/lane-samples.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+
+const MINUTE = 60_000;
+
+/** Reservations and holes: what each nonce is to whom, and that it is never two things at once. */
+export function nonceContract(context: LaneStoreContext): void {
+  const hold = () => holdLane(context.store);
+  const commit = (write: Parameters<typeof commitOne>[1]) => commitOne(context.store, write);
+  const snapshot = async (fence: Fence) => {
+    const found = await context.store.loadLane(fence);
+    if (found === null) throw new Error("the lane is lost");
+    return found;
+  };
+  const reserve = async (fence: Fence, wishes: Partial<ReserveWrite> = {}): Promise<ReserveFate> => {
+    const base = { kind: "reserve", fence, floor: 0, reservationId: randomUUID(), requestId: null } as const;
+    const outcome = await commit({ ...base, ttlMs: MINUTE, ...wishes });
+    if (outcome.status !== "reserved") throw new Error(`the reservation ended as ${outcome.status}`);
+    return outcome.fate;
+  };
+  const reserved = async (fence: Fence, wishes: Partial<ReserveWrite> = {}) => {
+    const fate = await reserve(fence, wishes);
+    if (fate.fate !== "created") throw new Error(`the reservation ended as ${fate.fate}`);
+    return fate.reservation;
+  };
+  const release = (fence: Fence, reservationId: string) => commit({ kind: "release", fence, reservationId });
+  const bind = (fence: Fence, nonce: number, more: Partial<BindWrite> = {}): Promise<WriteOutcome> =>
+    commit({
+      ...{ kind: "bind", fence, nonce, intent: anIntent(fence.lane), attempt: anAttempt(), reason: "test", ...more },
+    });
+  const fill = (fence: Fence, wanted: readonly number[], floor: number | null = null) =>
+    commit({ kind: "allocate", fence, floor, fill: wanted, items: [{ intent: anIntent(fence.lane) }] });
+  const givenUp = async (fence: Fence, floor = 0) => {
+    const intent = anIntent(fence.lane);
+    const [nonce] = nonces(await allocate(context.store, fence, [intent], floor));
+    const completion = { state: "FAILED_FINAL", subState: "REJECTED", settled: true, txHash: null } as const;
+    const item = step(intent.txId, AT.allocated, "giveUp", { reason: "the signer refused", completion });
+    expect(await apply(context.store, fence, [item])).toEqual(["applied"]);
+    return { txId: intent.txId, nonce: nonce as number };
+  };
+
+  it("reserves from the cursor like any allocation, and nobody else gets the nonce", async () => {
+    const fence = await hold();
+    expect(await reserve(fence, { floor: 4 })).toMatchObject({ fate: "created", recycled: false });
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([5]);
+    expect(await snapshot(fence)).toMatchObject({ cursor: 6, reservations: [{ nonce: 4 }], holes: [] });
+  });
+
+  it("reserves nothing on a new lane without a floor", async () => {
+    const fence = await hold();
+    expect(await reserve(fence, { floor: null })).toEqual({ fate: "noCursor" });
+    expect(await snapshot(fence)).toMatchObject({ cursor: null, reservations: [] });
+  });
+
+  it("keeps what was reserved, for any reader", async () => {
+    const fence = await hold();
+    const made = await reserved(fence, { requestId: "mine", floor: 2 });
+    expect(made).toMatchObject({ lane: fence.lane, nonce: 2, requestId: "mine", state: "RESERVED", txId: null });
+    const read = await context.store.reservation(made.reservationId);
+    expect(read).toMatchObject({ ...made, expiresAt: expect.any(Date) });
+    expect(Math.abs((read?.expiresAt.getTime() ?? 0) - made.expiresAt.getTime())).toBeLessThanOrEqual(1);
+    const [open] = (await snapshot(fence)).reservations;
+    expect(open?.leftMs).toBeGreaterThan(0);
+    expect(open?.leftMs).toBeLessThanOrEqual(MINUTE);
+    expect(await context.store.reservation(randomUUID())).toBeNull();
+    expect(await context.store.reservation("no uuid")).toBeNull();
+    expect(await context.store.lanes(fence.lane.signer)).toMatchObject([{ reserved: 1, holes: [] }]);
+  });
+
+  it("answers a repeat of the request id with the same nonce, also when it is over", async () => {
+    const fence = await hold();
+    const first = await reserved(fence, { requestId: "again" });
+    expect(await reserve(fence, { requestId: "again" })).toMatchObject({
+      fate: "existing",
+      reservation: { reservationId: first.reservationId, nonce: first.nonce, state: "RESERVED" },
+    });
+    await release(fence, first.reservationId);
+    expect(await reserve(fence, { requestId: "again" })).toMatchObject({
+      fate: "existing",
+      reservation: { state: "RELEASED" },
+    });
+    expect((await snapshot(fence)).cursor).toBe(first.nonce + 1);
+  });
+
+  it("keeps request ids apart by lane, and does not take one that a transaction has", async () => {
+    const [one, two] = [await hold(), await hold()];
+    await reserved(one, { requestId: "shared" });
+    expect(await reserve(two, { requestId: "shared" })).toMatchObject({ fate: "created" });
+    const intent = anIntent(one.lane, { requestId: "a transaction's" });
+    await allocate(context.store, one, [intent]);
+    expect(await reserve(one, { requestId: "a transaction's" })).toEqual({ fate: "requestTaken", txId: intent.txId });
+  });
+
+  it("makes a released nonce free: the next transaction takes it, then the cursor goes on", async () => {
+    const fence = await hold();
+    const { reservationId, nonce } = await reserved(fence, { floor: 7 });
+    await allocate(context.store, fence, [anIntent(fence.lane)], null);
+    expect(await release(fence, reservationId)).toMatchObject({
+      status: "released",
+      fate: "settled",
+      hole: { nonce, why: "released", reservationId },
+    });
+    expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 7, why: "released", reservationId }]);
+    expect(await fill(fence, [7])).toMatchObject({ items: [{ fate: "created", nonce: 7, recycled: true }], cursor: 9 });
+    expect(await fill(fence, [7])).toMatchObject({ items: [{ fate: "created", nonce: 9 }], cursor: 10 });
+    expect((await snapshot(fence)).holes).toEqual([]);
+  });
+
+  it("gives a free nonce to one of two who want it in the same commit", async () => {
+    const fence = await hold();
+    const { reservationId } = await reserved(fence);
+    await release(fence, reservationId);
+    const want = { kind: "allocate", fence, floor: null, fill: [0] } as const;
+    const outcomes = await context.store.commit([
+      { ...want, items: [{ intent: anIntent(fence.lane) }] },
+      { ...want, items: [{ intent: anIntent(fence.lane) }] },
+      { kind: "reserve", fence, floor: null, fill: [0], reservationId: randomUUID(), requestId: null, ttlMs: MINUTE },
+    ]);
+    expect(outcomes).toMatchObject([
+      { items: [{ nonce: 0, recycled: true }] },
+      { items: [{ nonce: 1 }] },
+      { fate: { fate: "created", recycled: false, reservation: { nonce: 2 } } },
+    ]);
+  });
+
+  it("reserves a free nonce first, and lowest first", async () => {
+    const fence = await hold();
+    const [low, high] = [await reserved(fence), await reserved(fence)];
+    await release(fence, high.reservationId);
+    await release(fence, low.reservationId);
+    expect(await reserve(fence, { fill: [1, 0] })).toMatchObject({ recycled: true, reservation: { nonce: 0 } });
+  });
+
+  it("takes no hole below the floor: somebody else has used it", async () => {
+    const fence = await hold();
+    const { reservationId } = await reserved(fence);
+    await release(fence, reservationId);
+    expect(await fill(fence, [0], 1)).toMatchObject({ items: [{ nonce: 1 }] });
+    expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 0 }]);
+  });
+
+  it("gives no free nonce to a repeat", async () => {
+    const fence = await hold();
+    const first = anIntent(fence.lane, { requestId: "once" });
+    await allocate(context.store, fence, [first]);
+    const { reservationId } = await reserved(fence);
+    await release(fence, reservationId);
+    const items = [{ intent: anIntent(fence.lane, { requestId: "once" }) }, { intent: anIntent(fence.lane) }];
+    expect(await commit({ kind: "allocate", fence, floor: null, fill: [1], items })).toMatchObject({
+      items: [{ fate: "duplicate" }, { fate: "created", nonce: 1 }],
+    });
+  });
+
+  it("releases once, and nothing that is over or unknown or another lane's", async () => {
+    const [fence, other] = [await hold(), await hold()];
+    const { reservationId } = await reserved(fence);
+    const refused = { status: "released", fate: "conflict", hole: null };
+    expect(await release(other, reservationId)).toEqual(refused);
+    expect(await release(fence, randomUUID())).toEqual(refused);
+    expect(await release(fence, reservationId)).toMatchObject({ fate: "settled" });
+    expect(await release(fence, reservationId)).toEqual(refused);
+    expect((await snapshot(fence)).holes).toHaveLength(1);
+    expect((await snapshot(other)).holes).toEqual([]);
+  });
+
+  it("expires by the database's clock: the nonce is a hole, and free for nobody", async () => {
+    const fence = await hold();
+    const open = await reserved(fence, { floor: 3 });
+    const late = await reserved(fence, { ttlMs: 0 });
+    expect(await context.store.reservation(late.reservationId)).toMatchObject({ state: "EXPIRED" });
+    expect(await release(fence, late.reservationId)).toMatchObject({ fate: "late", hole: null });
+    expect(await commit({ kind: "expire", fence })).toMatchObject({
+      status: "expired",
+      holes: [{ nonce: 4, why: "expired", reservationId: late.reservationId }],
+    });
+    expect(await commit({ kind: "expire", fence })).toEqual({ status: "expired", holes: [] });
+    expect(await fill(fence, [4])).toMatchObject({ items: [{ nonce: 5 }] });
+    expect(await snapshot(fence)).toMatchObject({
+      holes: [{ nonce: 4, why: "expired" }],
+      reservations: [{ reservationId: open.reservationId }],
+    });
+    expect(await context.store.lanes(fence.lane.signer)).toMatchObject([
+      { reserved: 1, holes: [{ nonce: 4, why: "expired", since: expect.any(Date) }] },
+    ]);
+  });
+
+  it("turns a reservation into a tracked transaction in one step: signed, claimed, in the history", async () => {
+    const fence = await hold();
+    const { reservationId, nonce } = await reserved(fence, { requestId: "raw", floor: 9 });
+    const intent = anIntent(fence.lane, { requestId: "raw", metadata: { by: "caller" } });
+    const attempt = anAttempt();
+    const reservation = { reservationId, becomes: "SUBMITTED" } as const;
+    expect(await bind(fence, nonce, { reservation, intent, attempt })).toMatchObject({
+      status: "bound",
+      fate: "settled",
+      requestId: "raw",
+    });
+    expect(await context.store.transaction(intent.txId)).toMatchObject({
+      nonce: 9,
+      state: "TRACKING",
+      subState: "PENDING",
+      requestId: "raw",
+      metadata: { by: "caller" },
+      submitAttempts: 1,
+      attempts: [{ ordinal: 1, kind: "initial", txHash: attempt.txHash, firstSentAt: expect.any(Date) }],
+    });
+    expect(await context.store.history(intent.txId)).toMatchObject([
+      { ordinal: 1, event: "allocate" },
+      { ordinal: 2, event: "sign", fromState: "ALLOCATED", state: "TRACKING", reason: "test", token: fence.token },
+    ]);
+    expect(await context.store.loadRawTransactions([{ txId: intent.txId, ordinal: 1 }])).toEqual([
+      attempt.rawTransaction,
+    ]);
+    expect(await context.store.reservation(reservationId)).toMatchObject({ state: "SUBMITTED", txId: intent.txId });
+    expect(await snapshot(fence)).toMatchObject({ tracking: [{ txId: intent.txId }], reservations: [], allocated: 0 });
+    expect(await context.store.transactionByRequest(fence.lane, "raw")).toMatchObject({ txId: intent.txId });
+  });
+
+  it("follows by hash alone what the caller sent itself", async () => {
+    const fence = await hold();
+    const { reservationId, nonce } = await reserved(fence);
+    const attempt = anAttempt(1, { kind: "external", rawTransaction: null });
+    const intent = anIntent(fence.lane);
+    const reservation = { reservationId, becomes: "USED" } as const;
+    expect(await bind(fence, nonce, { reservation, intent, attempt })).toMatchObject({ fate: "settled" });
+    expect(await context.store.transaction(intent.txId)).toMatchObject({
+      state: "TRACKING",
+      submitAttempts: 0,
+      attempts: [{ kind: "external", firstSentAt: null }],
+    });
+    expect(await context.store.reservation(reservationId)).toMatchObject({ state: "USED" });
+  });
+
+  it("binds a reservation once, in time, at its own nonce, on its own lane", async () => {
+    const [fence, other] = [await hold(), await hold()];
+    const { reservationId, nonce } = await reserved(fence, { floor: 5 });
+    const late = await reserved(fence, { ttlMs: 0 });
+    const reservation = { reservationId, becomes: "SUBMITTED" } as const;
+    const intent = anIntent(fence.lane);
+    expect(await bind(fence, nonce + 1, { reservation, intent })).toMatchObject({ fate: "conflict" });
+    expect(await bind(other, nonce, { reservation })).toMatchObject({ fate: "conflict" });
+    expect(
+      await bind(fence, late.nonce, { reservation: { ...reservation, reservationId: late.reservationId }, intent }),
+    ).toMatchObject({ fate: "late" });
+    expect(await context.store.transaction(intent.txId)).toBeNull();
+    expect(await bind(fence, nonce, { reservation })).toMatchObject({ fate: "settled" });
+    expect(await bind(fence, nonce, { reservation, intent })).toMatchObject({ fate: "conflict" });
+    expect(await release(fence, reservationId)).toMatchObject({ fate: "conflict" });
+    expect(await context.store.transaction(intent.txId)).toBeNull();
+  });
+
+  it("leaves a request id with the transaction that took it meanwhile", async () => {
+    const fence = await hold();
+    const { reservationId, nonce } = await reserved(fence, { requestId: "raced" });
+    const winner = anIntent(fence.lane, { requestId: "raced" });
+    await allocate(context.store, fence, [winner]);
+    const intent = anIntent(fence.lane, { requestId: "raced" });
+    const reservation = { reservationId, becomes: "SUBMITTED" } as const;
+    expect(await bind(fence, nonce, { reservation, intent })).toMatchObject({ fate: "settled", requestId: null });
+    expect(await context.store.transactionByRequest(fence.lane, "raced")).toMatchObject({ txId: winner.txId });
+    expect(await context.store.transaction(intent.txId)).toMatchObject({ requestId: null, nonce });
+  });
+
+  it("closes a hole with a placeholder, and tells the reservation that left it", async () => {
+    const fence = await hold();
+    const { reservationId, nonce } = await reserved(fence, { ttlMs: 0 });
+    await commit({ kind: "expire", fence });
+    const intent = anIntent(fence.lane);
+    const decision = { actor: "policy", audit: { policy: "heal" } };
+    const attempt = anAttempt(1, { kind: "placeholder" });
+    const reservation = { reservationId, becomes: "EXPIRED" } as const;
+    expect(await bind(fence, nonce, { intent, attempt, decision, reservation })).toMatchObject({ fate: "settled" });
+    expect(await bind(fence, nonce)).toMatchObject({ fate: "conflict" });
+    expect((await snapshot(fence)).holes).toEqual([]);
+    expect(await context.store.reservation(reservationId)).toMatchObject({ state: "EXPIRED", txId: intent.txId });
+    expect((await context.store.history(intent.txId)).at(-1)).toMatchObject({ event: "sign", decision });
+    expect((await context.store.transaction(intent.txId))?.attempts).toMatchObject([{ kind: "placeholder" }]);
+  });
+
+  it("fills no nonce that is no hole", async () => {
+    const fence = await hold();
+    await allocate(context.store, fence, [anIntent(fence.lane)]);
+    expect(await bind(fence, 0)).toMatchObject({ fate: "conflict" });
+    expect(await bind(fence, 17)).toMatchObject({ fate: "conflict" });
+  });
+
+  it("refuses a hash that is tracked already, and keeps the reservation", async () => {
+    const fence = await hold();
+    const { txHash } = anAttempt();
+    const [one, two] = [await reserved(fence), await reserved(fence)];
+    const becomes = "USED" as const;
+    const attempt = anAttempt(1, { kind: "external", rawTransaction: null, txHash });
+    await bind(fence, one.nonce, { reservation: { reservationId: one.reservationId, becomes }, attempt });
+    await expect(
+      bind(fence, two.nonce, { reservation: { reservationId: two.reservationId, becomes }, attempt }),
+    ).rejects.toBeInstanceOf(BatchRefused);
+    expect(await context.store.reservation(two.reservationId)).toMatchObject({ state: "RESERVED" });
+  });
+
+  it("gives a nonce up with the transaction: final at once, the nonce free, the feed told", async () => {
+    const fence = await hold();
+    const failedAndLive = async () => (await context.store.liveStates()).get("FAILED_FINAL") ?? 0;
+    const before = await failedAndLive();
+    const { txId, nonce } = await givenUp(fence, 6);
+    expect(await context.store.transaction(txId)).toMatchObject({
+      nonce: null,
+      state: "FAILED_FINAL",
+      subState: "REJECTED",
+    });
+    expect(await snapshot(fence)).toMatchObject({ holes: [{ nonce, why: "givenUp" }], allocated: 0, cursor: 7 });
+    const { lastSeq } = await context.store.feed();
+    expect(await context.store.completions(lastSeq - 1, 1)).toMatchObject([{ txId, nonce: null, settled: true }]);
+    expect(await fill(fence, [nonce])).toMatchObject({ items: [{ nonce, recycled: true }] });
+    expect(await failedAndLive()).toBe(before);
+  });
+
+  it("moves transactions down together, in order, and leaves the holes on top", async () => {
+    const fence = await hold();
+    const { nonce } = await givenUp(fence, 0);
+    const intents = [1, 2, 3].map(() => anIntent(fence.lane));
+    await allocate(context.store, fence, intents);
+    const items = intents.map(({ txId }, index) =>
+      step(txId, AT.allocated, "shiftDown", { nonce: nonce + index, reason: `from nonce ${nonce + index + 1}` }),
+    );
+    expect(await apply(context.store, fence, items)).toEqual(["applied", "applied", "applied"]);
+    expect((await context.store.loadAllocated(fence.lane, 0, 10)).map((row) => [row.txId, row.nonce])).toEqual(
+      intents.map(({ txId }, index) => [txId, index]),
+    );
+    expect(await snapshot(fence)).toMatchObject({ holes: [{ nonce: 3, why: "shiftedDown" }], cursor: 4 });
+    const [{ txId }] = intents as [(typeof intents)[number]];
+    expect((await context.store.history(txId)).at(-1)).toMatchObject({ event: "shiftDown", reason: "from nonce 1" });
+    expect(await context.store.transactionAt(fence.lane, 3)).toBeNull();
+  });
+
+  it("moves nothing into a nonce that is not free, nor upwards", async () => {
+    const fence = await hold();
+    await reserved(fence, { ttlMs: 0 });
+    await commit({ kind: "expire", fence });
+    const [low, high] = [anIntent(fence.lane), anIntent(fence.lane)];
+    await allocate(context.store, fence, [low, high]);
+    const shift = (txId: string, nonce: number) =>
+      apply(context.store, fence, [step(txId, AT.allocated, "shiftDown", { nonce })]);
+    expect(await shift(high.txId, 0)).toEqual(["conflict"]);
+    expect(await shift(high.txId, 1)).toEqual(["conflict"]);
+    const { nonce } = await givenUp(fence);
+    expect(await shift(low.txId, nonce)).toEqual(["conflict"]);
+    expect(await context.store.transaction(high.txId)).toMatchObject({ nonce: 2, state: "ALLOCATED" });
+    expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 0 }, { nonce }]);
+  });
+
+  it("never moves or gives up what was signed", async () => {
+    const fence = await hold();
+    await givenUp(fence);
+    const intent = anIntent(fence.lane);
+    await allocate(context.store, fence, [intent]);
+    const sign = step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } });
+    await apply(context.store, fence, [sign]);
+    const shift = step(intent.txId, AT.allocated, "shiftDown", { nonce: 0 });
+    expect(await apply(context.store, fence, [shift])).toEqual(["conflict"]);
+    expect(await context.store.transaction(intent.txId)).toMatchObject({ nonce: 1 });
+  });
+
+  it("forgets holes that somebody else's transactions closed", async () => {
+    const fence = await hold();
+    await givenUp(fence);
+    await givenUp(fence, 1);
+    expect(await commit({ kind: "closeHoles", fence, nonces: [0, 40] })).toEqual({ status: "done" });
+    expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
+  });
+
+  it("does none of this for a term that is over", async () => {
+    const fence = await hold();
+    const { reservationId, nonce } = await reserved(fence);
+    await context.store.retireInstance(fence.instanceId);
+    const next = anInstance();
+    await context.store.registerInstance(next);
+    const taken = await context.store.acquireLane(fence.lane, next.instanceId);
+    const reservation = { reservationId, becomes: "SUBMITTED" } as const;
+    const fenced = { status: "fenced" };
+    expect(await bind(fence, nonce, { reservation })).toEqual(fenced);
+    expect(await release(fence, reservationId)).toEqual(fenced);
+    expect(await commit({ kind: "expire", fence })).toEqual(fenced);
+    expect(await commit({ kind: "closeHoles", fence, nonces: [nonce] })).toEqual(fenced);
+    if (taken.result === "notLeader") throw new Error("the lane was not free");
+    expect(await snapshot(taken.fence)).toMatchObject({ reservations: [{ reservationId, nonce }] });
+    expect(await bind(taken.fence, nonce, { reservation })).toMatchObject({ fate: "settled" });
+  });
+}

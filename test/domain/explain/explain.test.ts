@@ -1,0 +1,183 @@
+import { describe, expect, it } from "vitest";
+import { explain } from "../../../src/domain/explain/explain.ts";
+import { CAUSE_CODES, type CauseCode, HELP_CODES, type Situation } from "../../../src/domain/explain/situation.ts";
+import type { Hash } from "../../../src/domain/lane.ts";
+import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
+
+const NOW = new Date("2026-01-01T12:00:00Z");
+const HASH = `0x${"ab".repeat(32)}` as Hash;
+const GWEI = 1_000_000_000n;
+
+type Changes = { readonly [Part in "transaction" | "lane" | "chain"]?: Partial<Situation[Part]> };
+
+/** A transaction that a node has, with nothing wrong about it. */
+function situation({ transaction, lane, chain }: Changes = {}): Situation {
+  return {
+    now: NOW,
+    transaction: {
+      txId: "a",
+      nonce: 7,
+      state: "TRACKING",
+      subState: "BROADCAST",
+      value: 1n,
+      gas: 21_000n,
+      attempts: [attempt()],
+      receipt: null,
+      lastError: null,
+      submitAttempts: 1,
+      createdAt: NOW,
+      lastSubmittedAt: NOW,
+      updatedAt: NOW,
+      reason: null,
+      since: NOW,
+      withdrawn: false,
+      ...transaction,
+    },
+    lane: { suspended: false, owner: { nodeId: "n", expiresAt: later(5) }, head: null, hole: null, ...lane },
+    chain: {
+      chainId: 1,
+      known: true,
+      reachable: true,
+      unreachableSince: null,
+      minedCount: 7,
+      head: 100,
+      balance: 10n ** 18n,
+      baseFee: GWEI,
+      dearSinceBlock: null,
+      pooled: true,
+      finality: "confirmations",
+      confirmations: 20,
+      inFlightWindow: 64,
+      maxFeeWei: null,
+      doubted: null,
+      ...chain,
+    },
+  };
+}
+
+function attempt(changes: Partial<Attempt> = {}): Attempt {
+  const fees = { type: "eip1559", maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI } as const;
+  return { ordinal: 1, kind: "initial", txHash: HASH, gas: 21_000n, fees, ...changes };
+}
+
+function receipt(): Receipt {
+  const place = { blockNumber: 90, blockHash: HASH, transactionIndex: 0 };
+  return { txHash: HASH, ...place, status: "success", gasUsed: 1n, effectiveGasPrice: null, contractAddress: null };
+}
+
+function later(seconds: number): Date {
+  return new Date(NOW.getTime() + seconds * 1_000);
+}
+
+const mined = { subState: "MINED", receipt: receipt() } as const;
+const expensive = { attempts: [attempt({ fees: { type: "legacy", gasPrice: GWEI } })] };
+
+const CASES: readonly [CauseCode, Changes, RegExp][] = [
+  [
+    "CONFIRMED",
+    { transaction: { state: "CONFIRMED", subState: null, receipt: receipt() } },
+    /mined in block 90 and final/,
+  ],
+  ["REPLACED", { transaction: { state: "CONFIRMED", subState: "REPLACED", receipt: receipt() } }, /replacement/],
+  ["REVERTED", { transaction: { state: "FAILED_FINAL", subState: "REVERTED", receipt: receipt() } }, /reverted/],
+  [
+    "CANCELLED",
+    { transaction: { state: "FAILED_FINAL", subState: "CANCELLED", receipt: receipt() } },
+    /without effect/,
+  ],
+  [
+    "NONCE_CONSUMED_EXTERNALLY",
+    {
+      transaction: {
+        state: "FAILED_FINAL",
+        subState: "NONCE_CONSUMED_EXTERNALLY",
+        attempts: [attempt({ kind: "external", foreign: true })],
+      },
+    },
+    /nonce 7 was used/,
+  ],
+  ["REJECTED", { transaction: { state: "FAILED_FINAL", subState: "REJECTED", reason: "it reverts" } }, /it reverts/],
+  ["REQUEST_ID_REUSED", { transaction: { state: "FAILED_FINAL", subState: "REQUEST_ID_REUSED" } }, /another payload/],
+  ["WAITING_FOR_ALLOCATION", { transaction: { state: "CREATED", subState: null, nonce: null, attempts: [] } }, /nonce/],
+  [
+    "WAITING_FOR_WINDOW",
+    { transaction: { state: "ALLOCATED", subState: null, nonce: 75, attempts: [] } },
+    /5 places behind/,
+  ],
+  ["WAITING_FOR_SIGNATURE", { transaction: { state: "ALLOCATED", subState: null, attempts: [] } }, /signed next/],
+  ["WAITING_FOR_SEND", { transaction: { subState: "PENDING" } }, /no node has taken it/],
+  ["WAITING_FOR_BLOCK", {}, /node n acts for it, its lease ends in 5 s/],
+  ["WAITING_FOR_CONFIRMATIONS", { transaction: mined }, /10 of 20 blocks/],
+  ["WAITING_FOR_FINALITY_TAG", { transaction: mined, chain: { finality: "safe" } }, /safe tag/],
+  ["WAITING_BEHIND", { lane: { head: { txId: "b", nonce: 5, state: "STUCK" } } }, /behind nonce 5.*STUCK.*2 places/],
+  ["HOLE_BELOW", { lane: { hole: 4 } }, /wants nonce 4/],
+  ["LANE_SUSPENDED", { lane: { suspended: true } }, /suspended/],
+  ["LANE_UNOWNED", { lane: { owner: null } }, /no node acts/],
+  ["OWNER_SILENT", { lane: { owner: { nodeId: "n", expiresAt: later(-90) } } }, /ended 1 min ago/],
+  ["CHAIN_UNKNOWN", { chain: { known: false, reachable: false } }, /not configured/],
+  ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /2 h ago/],
+  ["CHAIN_DOUBTED", { chain: { doubted: "its genesis is another" } }, /genesis/],
+  ["FEE_BELOW_BASE_FEE", { chain: { baseFee: 30n * GWEI, dearSinceBlock: 88 } }, /20 gwei.*30 gwei since block 88/],
+  ["FEE_CEILING_REACHED", { transaction: expensive, chain: { maxFeeWei: GWEI } }, /above 1 gwei/],
+  ["UNDERPRICED", { transaction: { lastError: "underpriced: tip too low" } }, /tip too low/],
+  [
+    "INSUFFICIENT_FUNDS",
+    { transaction: { subState: "PENDING" }, chain: { balance: 0n } },
+    /short by 0.000420000000000001 ETH/,
+  ],
+  ["NODE_REFUSED", { transaction: { lastError: "rejected: gas: too much" } }, /gas: too much/],
+  ["NODE_WANTS_LOWER_NONCE", { transaction: { lastError: "nonceTooHigh" } }, /ahead of the chain/],
+  ["NODE_DID_NOT_ANSWER", { transaction: { lastError: "unknown: 502" } }, /502/],
+  ["NOT_IN_POOL", { chain: { pooled: false } }, /no longer holds it/],
+  ["NONCE_CONSUMED", { chain: { minedCount: 8 } }, /past nonce 7/],
+  [
+    "NONCE_USED_BY_OTHERS",
+    { transaction: { ...mined, attempts: [attempt(), attempt({ ordinal: 2, kind: "external", foreign: true })] } },
+    new RegExp(HASH),
+  ],
+  ["SUBMIT_RESULT_UNKNOWN", { transaction: { subState: "UNKNOWN_SUBMIT_RESULT", attempts: [] } }, /sender and nonce/],
+  ["REORGED", { transaction: { withdrawn: true } }, /left the chain/],
+  ["STUCK", { transaction: { state: "STUCK", subState: null, reason: "no block in 30 min" } }, /no block in 30 min/],
+];
+
+describe("an explanation", () => {
+  it("has a case here for every cause there is", () => {
+    expect(CASES.map(([code]) => code).sort()).toEqual([...CAUSE_CODES].sort());
+  });
+
+  it.each(CASES)("says %s", (code, changes, words) => {
+    const { causes, summary, help } = explain(situation(changes));
+    expect(causes[0]?.code).toBe(code);
+    expect(summary).toMatch(words);
+    expect(help.every((each) => HELP_CODES.includes(each.code) && each.text.length > 0)).toBe(true);
+  });
+
+  it("names every cause, most telling first, and counts them", () => {
+    const both = situation({
+      lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING" } },
+      transaction: { lastError: "underpriced" },
+    });
+    const { causes, summary, blockedBy } = explain(both);
+    expect(causes.map(({ code }) => code)).toEqual(["LANE_SUSPENDED", "WAITING_BEHIND", "UNDERPRICED"]);
+    expect(summary).toMatch(/^TRACKING\/BROADCAST at nonce 7: .*\(and 2 more causes\)$/);
+    expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
+  });
+
+  it("offers to wait where nothing is wrong, and nothing where all is over", () => {
+    expect(explain(situation()).help.map(({ code }) => code)).toEqual(["WAIT"]);
+    const over = situation({ transaction: { state: "CONFIRMED", subState: null } });
+    expect(explain(over).help).toEqual([]);
+  });
+
+  it("does not blame the order of a lane for what is mined", () => {
+    const { causes } = explain(situation({ transaction: mined, lane: { suspended: true, hole: 3 } }));
+    expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_CONFIRMATIONS"]);
+  });
+
+  it("repeats no help, however many causes want it", () => {
+    const { help } = explain(
+      situation({ transaction: { lastError: "underpriced" }, chain: { baseFee: 30n * GWEI, pooled: false } }),
+    );
+    expect(new Set(help.map(({ code }) => code)).size).toBe(help.length);
+  });
+});
