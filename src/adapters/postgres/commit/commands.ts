@@ -22,7 +22,7 @@ import type { Allocation, ChainPlan, HistoryStep, Move, Plan } from "./plan.ts";
 
 export function commandsOf(plan: Plan): readonly Command[] {
   const moved = [...plan.moves.values()].filter((move) => move.moved);
-  const history = [...plan.allocations.flatMap(acceptedStep), ...moved.flatMap((move) => [...move.steps.values()])];
+  const history = [...plan.allocations.flatMap(firstSteps), ...moved.flatMap((move) => [...move.steps.values()])];
   return [
     ...lanes(plan),
     ...allocations(plan),
@@ -81,12 +81,19 @@ function allocationRow({ intent, nonce, lane, intake }: Allocation) {
   };
 }
 
-/** What came through the intake table was accepted before it was allocated. */
-function acceptedStep({ intent, intake }: Allocation): readonly HistoryStep[] {
+/**
+ * What came through the intake table was accepted before it was allocated, and has both in its history. Otherwise the
+ * first step is what the rows of the allocation say.
+ */
+function firstSteps({ intent, intake, lane }: Allocation): readonly HistoryStep[] {
   if (intake === null) return [];
-  const nobody = { from_state: null, sub_state: null, node_id: null, token: null, reason: null };
-  const step = { tx_id: intent.txId, ordinal: 1, chain_id: intake.chain_id, event: "accept", state: "CREATED" };
-  return [{ ...step, ...nobody, count: 1, at: intake.accepted_at }];
+  const shared = { tx_id: intent.txId, chain_id: intake.chain_id, sub_state: null, reason: null, count: 1 };
+  const nobody = { node_id: null, token: null };
+  const { node_id, token } = lane.row;
+  return [
+    { ...shared, ...nobody, ordinal: 1, event: "accept", from_state: null, state: "CREATED", at: intake.accepted_at },
+    { ...shared, node_id, token, ordinal: 2, event: "allocate", from_state: "CREATED", state: "ALLOCATED" },
+  ];
 }
 
 function intake({ aliases, refusals }: Plan): readonly Command[] {
