@@ -16,18 +16,21 @@ import type { ForwardedCreate, Peers } from "../ports/peers.ts";
 import type { QueryStore } from "../ports/query-store.ts";
 import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { Created, CreateRequest, FencepostApi, Readiness } from "./api.ts";
+import type { WakeUp, WakeUps } from "../ports/wake-ups.ts";
+import type { Created, CreateRequest, FencepostApi } from "./api.ts";
 import { ChainContext } from "./chain/chain-context.ts";
 import { ChainLoop } from "./chain/chain-loop.ts";
 import { type StableBlocksOptions, stableBlocks } from "./chain/stable-blocks.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { type IntakePorts, takeIntake } from "./detours/intake.ts";
+import { gaugesOf, type NodeGauges } from "./gauges.ts";
 import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
 import { reconcileLane } from "./lane/reconcile.ts";
 import { Feed } from "./queries/feed.ts";
+import { readiness } from "./queries/readiness.ts";
 import { createReads } from "./queries/reads.ts";
 import type { ChainSettings, NodeSettings } from "./settings.ts";
 import { type CreatePorts, create, createForwarded } from "./stages/1-create/create.ts";
@@ -41,6 +44,7 @@ export interface NodePorts {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
   readonly signer: Signer;
   readonly peers: Peers;
+  readonly wakeUps: WakeUps;
   readonly codec: Codec;
   readonly clock: Clock;
   readonly entropy: Entropy;
@@ -48,18 +52,10 @@ export interface NodePorts {
   readonly failpoint: Failpoints;
 }
 
-/** What only memory knows, for the gauges. */
-export interface NodeGauges {
-  readonly lanesHeld: number;
-  readonly writerQueueDepth: number;
-  readonly pendingDepth: number;
-  readonly oldestPendingAgeSeconds: number;
-  readonly receiptBacklog: number;
-}
-
 const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
+const INTAKE_HINT_MS = 10;
 /** The database is away; the next beat tries again. */
 const tolerant = (): void => undefined;
 const DRAINING = "this node is shutting down";
@@ -112,7 +108,7 @@ export class FencepostNode {
     this.lease = new Lease({ store, clock, entropy, telemetry, failpoint, serving }, settings, {
       onInstances: (instances) => this.cluster.learn(instances),
       onLost: () => this.startOver(),
-      onFreed: () => this.claiming.kick(),
+      onFreed: () => this.freed(),
     });
     this.lanes = new Lanes({
       ...ports,
@@ -152,6 +148,7 @@ export class FencepostNode {
     // What cannot be claimed at this moment is owed, and the beat tries again.
     this.claiming.kick();
     await this.claiming.settled();
+    this.ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
     this.beating = this.beat();
   }
 
@@ -176,6 +173,7 @@ export class FencepostNode {
     this.lanes.loseAll(DRAINING);
     await this.bounded(this.writer.idle(), deadlineMs + 2 * GRACE_MS);
     await this.bounded(this.lease.stop(), deadlineMs + 3 * GRACE_MS);
+    this.ports.wakeUps.tell("lanes");
   }
 
   /** Stops without releasing anything: to the rest of the world this node has crashed. */
@@ -187,16 +185,16 @@ export class FencepostNode {
     await this.stopWork();
   }
 
+  /** A caller's own transaction holds an intent. It will have committed a moment from now, or the next look finds it. */
+  intakeWritten(): void {
+    this.ports.clock.after(INTAKE_HINT_MS, () => {
+      this.intake.kick();
+      this.ports.wakeUps.tell("intake");
+    });
+  }
+
   gauges(): NodeGauges {
-    const lanes = this.lanes.all();
-    const oldest = Math.min(...lanes.map((lane) => lane.oldestPendingAt()?.getTime() ?? Number.POSITIVE_INFINITY));
-    return {
-      lanesHeld: lanes.length,
-      writerQueueDepth: this.writer.depth,
-      pendingDepth: lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0),
-      oldestPendingAgeSeconds: Number.isFinite(oldest) ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
-      receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
-    };
+    return gaugesOf({ lanes: this.lanes.all(), writer: this.writer, loops: this.loops, now: this.ports.clock.now() });
   }
 
   /** Blocks of one chain past a depth, ascending, each height once. */
@@ -219,7 +217,7 @@ export class FencepostNode {
       lease: this.lease,
       nodeId: this.settings.nodeId,
       reload: (lane: OwnedLane, reason: string) => this.lanes.reload(lane, reason),
-      feedGrew: () => this.feed.grew(),
+      feedGrew: () => this.feedGrew(),
       lanesOf: (chainId: number) => this.lanes.onChain(chainId),
     };
   }
@@ -242,7 +240,6 @@ export class FencepostNode {
     for (let count = 1; !this.stopping.signal.aborted; count++) {
       await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
       if (count % BEATS_PER_BALANCE === 0) this.balancing.kick();
-      if (count % BEATS_PER_BALANCE === 0) this.reconcile();
       const nowMs = this.ports.clock.monotonicMs();
       for (const lane of this.lanes.all()) {
         if (lane.unmined.size > 0 && lane.toSend(nowMs, 1).length > 0) lane.broadcasting?.kick();
@@ -253,27 +250,29 @@ export class FencepostNode {
     }
   }
 
-  /** What the chain could not tell before. */
-  private reconcile(): void {
-    for (const lane of this.lanes.all()) if (!lane.reconciled) lane.reconciling?.kick();
-  }
-
   private async takeIntake(): Promise<void> {
     let lanes: readonly OwnedLane[] = this.lanes.all().filter((lane) => !lane.held);
     while (lanes.length > 0 && !this.draining && this.lease.mayAct()) lanes = await takeIntake(this.intakePorts, lanes);
   }
 
   private async balance(): Promise<void> {
+    // Whose count the chain could not tell before.
+    for (const lane of this.lanes.all()) if (!lane.reconciled) lane.reconciling?.kick();
     if (this.draining || !this.lease.mayAct()) return;
     await this.cluster.announce();
+    const held = this.lanes.size;
     await this.cluster.rebalance();
+    if (this.lanes.size < held) this.ports.wakeUps.tell("lanes");
     this.claiming.kick();
   }
 
   private async leaveToOthers(deadlineMs: number): Promise<void> {
     // What others still send here in good faith must not bring a lane back that is on its way to them.
     this.lanes.close(DRAINING);
-    const handOvers = this.lanes.all().map((lane) => this.lanes.handOver(lane, DRAINING));
+    const handOvers = this.lanes.all().map(async (lane) => {
+      await this.lanes.handOver(lane, DRAINING);
+      this.ports.wakeUps.tell("lanes");
+    });
     await this.bounded(
       Promise.all(handOvers).then(() => undefined),
       deadlineMs,
@@ -308,6 +307,25 @@ export class FencepostNode {
         await clock.sleep(BEAT_MS, this.stopping.signal);
       }
     }
+  }
+
+  /** Another node says that there is something to see. What it does not say, the next look finds. */
+  private wake(wakeUp: WakeUp): void {
+    if (wakeUp === "completions") this.feed.grew();
+    if (wakeUp === "intake") this.intake.kick();
+    if (wakeUp !== "lanes") return;
+    this.lease.look();
+    this.claiming.kick();
+  }
+
+  private feedGrew(): void {
+    this.feed.grew();
+    this.ports.wakeUps.tell("completions");
+  }
+
+  private freed(): void {
+    this.claiming.kick();
+    this.ports.wakeUps.tell("lanes");
   }
 
   private startOver(): void {
@@ -346,7 +364,13 @@ export class FencepostNode {
         return fate as Created;
       },
       createBatch: (requests) => this.createAll(requests),
-      readiness: () => this.readiness(),
+      readiness: () =>
+        readiness({
+          store: this.ports.store,
+          lease: this.lease,
+          chains: [...this.chains.values()],
+          draining: this.draining,
+        }),
     };
   }
 
@@ -372,20 +396,5 @@ export class FencepostNode {
     } finally {
       this.underWay--;
     }
-  }
-
-  private async readiness(): Promise<Readiness> {
-    const answered = await this.ports.store.ping().then(
-      () => true,
-      () => false,
-    );
-    const database = answered && this.lease.mayAct();
-    const chains = [...this.chains.values()].map(({ chain, reachable, follower }) => ({
-      chainId: chain.chainId,
-      reachable: reachable && follower.head !== null,
-      head: follower.head?.number ?? null,
-    }));
-    const ready = database && !this.draining && chains.every((entry) => entry.reachable);
-    return { ready, database, chains, draining: this.draining };
   }
 }
