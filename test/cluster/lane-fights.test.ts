@@ -52,23 +52,23 @@ async function fight(claimants: readonly FencepostProcess[]): Promise<readonly D
 describe("24 processes claim one lane", () => {
   it("one wins; when it dies another one does, under the next token", async ({ cluster: { database } }) => {
     let claimants = await Promise.all(range(24).map(() => startLight("claimant", database)));
-    for (const [round, won] of [
-      [1, "acquired"],
-      [2, "takenOver"],
-      [3, "takenOver"],
-    ] as const) {
+    const fightOnce = async (won: string, token: number): Promise<FencepostProcess> => {
       const deeds = await fight(claimants);
-      const winners = deeds.filter(({ result }) => result === won);
-      expect(winners).toEqual([{ result: won, token: round }]);
-      expect(deeds.filter(({ result }) => result !== won)).toEqual(
-        range(claimants.length - 1).map(() => ({ result: "notLeader", token: null })),
-      );
-      const winner = claimants[deeds.findIndex(({ result }) => result === won)] as FencepostProcess;
+      const winners = claimants.filter((_, index) => deeds[index]?.result === won);
+      expect(winners).toHaveLength(1);
+      const losers = range(claimants.length - 1).map(() => ({ result: "notLeader", token: null }));
+      expect(deeds.filter(({ result }) => result !== won)).toEqual(losers);
+      expect(deeds).toContainEqual({ result: won, token });
+      return winners[0] as FencepostProcess;
+    };
+    let winner = await fightOnce("acquired", 1);
+    for (const token of [2, 3]) {
       winner.signal("SIGKILL");
       const { nodeId: instanceId } = await winner.ready;
       const expired = "SELECT 1 FROM fencepost.node_instance WHERE instance_id = $1 AND expires_at < clock_timestamp()";
       await waitUntil(async () => (await database.query(expired, [instanceId])).length > 0, "its lease has run out");
       claimants = claimants.filter((each) => each !== winner);
+      winner = await fightOnce("takenOver", token);
     }
     expect((await terms(database)).map(({ token }) => token)).toEqual([1, 2, 3]);
   });

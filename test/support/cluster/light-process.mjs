@@ -34,11 +34,22 @@ async function beat() {
   }
 }
 
+/** Twenty-four who wait for one lock may wait for too long; that has changed nothing, and is worth another try. */
+async function patiently(work) {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error.busy !== true) throw error;
+    }
+  }
+}
+
 async function claim() {
   for (const { instanceId: other, counter, dead, expired } of await store.instances()) {
     if (expired && !dead) await store.declareDead(other, counter, "expired");
   }
-  const acquisition = await store.acquireLane(lane, instanceId);
+  const acquisition = await patiently(() => store.acquireLane(lane, instanceId));
   say({ result: acquisition.result, token: acquisition.fence?.token ?? null });
 }
 
