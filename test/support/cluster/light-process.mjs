@@ -30,17 +30,17 @@ function say(line) {
 async function beat() {
   while (beating) {
     await systemClock.sleep(leaseDurationMs / 5);
-    if (beating) await store.renewInstance(instanceId, leaseDurationMs);
+    if (beating) await patiently(() => store.renewInstance(instanceId, leaseDurationMs));
   }
 }
 
-/** Twenty-four who wait for one lock may wait for too long; that has changed nothing, and is worth another try. */
+/** Whoever waited too long, for a lock or a processor, has changed nothing, and may try again. */
 async function patiently(work) {
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if (error.busy !== true) throw error;
+      if (error.name !== "StoreUnavailable") throw error;
     }
   }
 }
@@ -74,7 +74,7 @@ async function writeForEver() {
   void Promise.all(writing).then(() => say({ result: "fenced", token: fence.token }));
 }
 
-await store.registerInstance({
+const registration = {
   instanceId,
   nodeId: `${role}-${process.pid}`,
   url: "",
@@ -83,7 +83,8 @@ await store.registerInstance({
   leaseDurationMs,
   signers: [signer],
   chains: [lane.chainId],
-});
+};
+await patiently(() => store.registerInstance(registration));
 void beat();
 if (role === "writer") await writeForEver();
 else process.on("SIGUSR2", () => void claim().catch((error) => say({ result: String(error), token: null })));
