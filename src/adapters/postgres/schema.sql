@@ -305,6 +305,18 @@ CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (r
 --  first_at timestamp with time zone,
 --  last_at timestamp with time zone
 
+CREATE OR REPLACE FUNCTION fencepost.require_open(mark text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF mark IS NOT NULL AND mark IS DISTINCT FROM current_setting('fencepost.transaction', true) THEN
+    RAISE EXCEPTION 'the transaction that this belongs to is not open' USING ERRCODE = 'FP002';
+  END IF;
+  RETURN true;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION fencepost.require_rows(actual bigint, planned bigint, what text)
  RETURNS bigint
  LANGUAGE plpgsql

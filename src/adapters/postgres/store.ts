@@ -11,6 +11,8 @@ import type {
 } from "../../ports/lease-store.ts";
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../ports/query-store.ts";
 import { commitWrites } from "./commit/commit.ts";
+import type { OneTripRuntime } from "./commit/one-trip.ts";
+import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { CommitSlots } from "./commit-slots.ts";
 import { Connections } from "./connections.ts";
 import type { DurableRuntime } from "./durably.ts";
@@ -70,7 +72,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
   return new PostgresStore({
     reading: pool(poolSize, prepared),
-    writing: { ...shared, connections: pool(WRITING, prepared) },
+    writing: { ...shared, connections: pool(WRITING, prepared), lanes: new RememberedLanes() },
     leasing: { ...shared, connections: pool(LEASING, prepared) },
   });
 }
@@ -93,7 +95,7 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
 
 interface Parts {
   readonly reading: Connections;
-  readonly writing: DurableRuntime;
+  readonly writing: OneTripRuntime;
   readonly leasing: DurableRuntime;
 }
 

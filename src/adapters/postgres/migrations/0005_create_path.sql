@@ -17,3 +17,16 @@ CREATE VIEW fencepost.every_step AS
     allocated_at
   FROM fencepost.payload
   WHERE allocated_at IS NOT NULL;
+
+-- For transactions that leave the client in one write, BEGIN and COMMIT included. Where BEGIN alone fails (cancelled, say),
+-- the server takes each of the others for a transaction of its own: they ask here whether theirs was opened, and end
+-- where it was not. What opened it is gone by then, since it was set for the transaction alone.
+CREATE FUNCTION fencepost.require_open(mark text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF mark IS NOT NULL AND mark IS DISTINCT FROM current_setting('fencepost.transaction', true) THEN
+    RAISE EXCEPTION 'the transaction that this belongs to is not open' USING ERRCODE = 'FP002';
+  END IF;
+  RETURN true;
+END
+$$;
