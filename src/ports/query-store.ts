@@ -2,6 +2,7 @@ import type { Fees } from "../domain/fees.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { AttemptKind, Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { SuspendedBy } from "./lane-store.ts";
 import type { LaneOwner } from "./lease-store.ts";
 
 export interface TransactionRecord {
@@ -89,7 +90,7 @@ export interface FeedPosition {
 export interface LaneRecord {
   readonly lane: Lane;
   readonly cursor: number | null;
-  readonly suspended: boolean;
+  readonly suspendedBy: SuspendedBy | null;
   readonly owner: LaneOwner | null;
   readonly token: number;
   readonly acquiredAt: Date | null;

@@ -215,7 +215,7 @@ function laneRecord(row: LaneListRow): LaneRecord {
   return {
     lane: laneOf(row),
     cursor: row.next_nonce,
-    suspended: row.suspended,
+    suspendedBy: row.suspended_by,
     owner: ownerOf(row),
     token: row.token,
     acquiredAt: row.acquired_at,
