@@ -84,6 +84,9 @@ async function openSetup(
 async function suspendAll(databaseUrl: string, signers: readonly BenchSigner[]): Promise<void> {
   const env = { PATH: process.env.PATH, FENCEPOST_DATABASE_URL: databaseUrl };
   await promisify(execFile)(process.execPath, [LAUNCHER, "migrate"], { env });
-  const rows = signers.map(({ address }) => `(${CHAIN_ID}, '${address}', true)`);
-  await query(databaseUrl, `INSERT INTO fencepost.lane (chain_id, signer, suspended) VALUES ${rows.join(", ")}`);
+  const rows = signers.map(({ address }) => `(${CHAIN_ID}, '${address}', true, 'OPERATOR')`);
+  await query(
+    databaseUrl,
+    `INSERT INTO fencepost.lane (chain_id, signer, suspended, suspended_by) VALUES ${rows.join(", ")}`,
+  );
 }

@@ -17,12 +17,14 @@ import type { QueryStore } from "../ports/query-store.ts";
 import type { Signer } from "../ports/signer.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { Created, CreateRequest, FencepostApi, Readiness } from "./api.ts";
+import type { WakeUp, WakeUps } from "../ports/wake-ups.ts";
+import type { Created, CreateRequest, FencepostApi } from "./api.ts";
 import { ChainContext } from "./chain/chain-context.ts";
 import { ChainLoop } from "./chain/chain-loop.ts";
 import { type StableBlocksOptions, stableBlocks } from "./chain/stable-blocks.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { type IntakePorts, takeIntake } from "./detours/intake.ts";
+import { gaugesOf, type NodeGauges } from "./gauges.ts";
 import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
@@ -47,6 +49,7 @@ export interface NodePorts {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
   readonly signer: Signer;
   readonly peers: Peers;
+  readonly wakeUps: WakeUps;
   readonly codec: Codec;
   readonly clock: Clock;
   readonly entropy: Entropy;
@@ -56,18 +59,10 @@ export interface NodePorts {
   readonly stuckHook?: StuckResolutionHook;
 }
 
-/** What only memory knows, for the gauges. */
-export interface NodeGauges {
-  readonly lanesHeld: number;
-  readonly writerQueueDepth: number;
-  readonly pendingDepth: number;
-  readonly oldestPendingAgeSeconds: number;
-  readonly receiptBacklog: number;
-}
-
 const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
+const INTAKE_HINT_MS = 10;
 /** The database is away; the next beat tries again. */
 const tolerant = (): void => undefined;
 const DRAINING = "this node is shutting down";
@@ -122,7 +117,7 @@ export class FencepostNode {
     this.lease = new Lease({ store, clock, entropy, telemetry, failpoint, serving }, settings, {
       onInstances: (instances) => this.cluster.learn(instances),
       onLost: () => this.startOver(),
-      onFreed: () => this.claiming.kick(),
+      onFreed: () => this.freed(),
     });
     this.lanes = new Lanes({
       ...ports,
@@ -164,6 +159,7 @@ export class FencepostNode {
     // What cannot be claimed at this moment is owed, and the beat tries again.
     this.claiming.kick();
     await this.claiming.settled();
+    this.ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
     this.beating = this.beat();
   }
 
@@ -188,6 +184,7 @@ export class FencepostNode {
     this.lanes.loseAll(DRAINING);
     await this.bounded(this.writer.idle(), deadlineMs + 2 * GRACE_MS);
     await this.bounded(this.lease.stop(), deadlineMs + 3 * GRACE_MS);
+    this.ports.wakeUps.tell("lanes");
   }
 
   /** Stops without releasing anything: to the rest of the world this node has crashed. */
@@ -199,16 +196,16 @@ export class FencepostNode {
     await this.stopWork();
   }
 
+  /** A caller's own transaction holds an intent. It will have committed a moment from now, or the next look finds it. */
+  intakeWritten(): void {
+    this.ports.clock.after(INTAKE_HINT_MS, () => {
+      this.intake.kick();
+      this.ports.wakeUps.tell("intake");
+    });
+  }
+
   gauges(): NodeGauges {
-    const lanes = this.lanes.all();
-    const oldest = Math.min(...lanes.map((lane) => lane.oldestPendingAt()?.getTime() ?? Number.POSITIVE_INFINITY));
-    return {
-      lanesHeld: lanes.length,
-      writerQueueDepth: this.writer.depth,
-      pendingDepth: lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0),
-      oldestPendingAgeSeconds: Number.isFinite(oldest) ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
-      receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
-    };
+    return gaugesOf({ lanes: this.lanes.all(), writer: this.writer, loops: this.loops, now: this.ports.clock.now() });
   }
 
   /** Blocks of one chain past a depth, ascending, each height once. */
@@ -232,7 +229,7 @@ export class FencepostNode {
       lease: this.lease,
       nodeId: this.settings.nodeId,
       reload: (lane: OwnedLane, reason: string) => this.lanes.reload(lane, reason),
-      feedGrew: () => this.feed.grew(),
+      feedGrew: () => this.feedGrew(),
       lanesOf: (chainId: number) => this.lanes.onChain(chainId),
     };
   }
@@ -268,27 +265,29 @@ export class FencepostNode {
     }
   }
 
-  /** What the chain could not tell before. */
-  private reconcile(): void {
-    for (const lane of this.lanes.all()) if (!lane.reconciled) lane.reconciling?.kick();
-  }
-
   private async takeIntake(): Promise<void> {
     let lanes: readonly OwnedLane[] = this.lanes.all().filter((lane) => !lane.held);
     while (lanes.length > 0 && !this.draining && this.lease.mayAct()) lanes = await takeIntake(this.intakePorts, lanes);
   }
 
   private async balance(): Promise<void> {
+    // Whose count the chain could not tell before.
+    for (const lane of this.lanes.all()) if (!lane.reconciled) lane.reconciling?.kick();
     if (this.draining || !this.lease.mayAct()) return;
     await this.cluster.announce();
+    const held = this.lanes.size;
     await this.cluster.rebalance();
+    if (this.lanes.size < held) this.ports.wakeUps.tell("lanes");
     this.claiming.kick();
   }
 
   private async leaveToOthers(deadlineMs: number): Promise<void> {
     // What others still send here in good faith must not bring a lane back that is on its way to them.
     this.lanes.close(DRAINING);
-    const handOvers = this.lanes.all().map((lane) => this.lanes.handOver(lane, DRAINING));
+    const handOvers = this.lanes.all().map(async (lane) => {
+      await this.lanes.handOver(lane, DRAINING);
+      this.ports.wakeUps.tell("lanes");
+    });
     await this.bounded(
       Promise.all(handOvers).then(() => undefined),
       deadlineMs,
@@ -323,6 +322,25 @@ export class FencepostNode {
         await clock.sleep(BEAT_MS, this.stopping.signal);
       }
     }
+  }
+
+  /** Another node says that there is something to see. What it does not say, the next look finds. */
+  private wake(wakeUp: WakeUp): void {
+    if (wakeUp === "completions") this.feed.grew();
+    if (wakeUp === "intake") this.intake.kick();
+    if (wakeUp !== "lanes") return;
+    this.lease.look();
+    this.claiming.kick();
+  }
+
+  private feedGrew(): void {
+    this.feed.grew();
+    this.ports.wakeUps.tell("completions");
+  }
+
+  private freed(): void {
+    this.claiming.kick();
+    this.ports.wakeUps.tell("lanes");
   }
 
   private startOver(): void {
@@ -361,7 +379,13 @@ export class FencepostNode {
         return fate as Created;
       },
       createBatch: (requests) => this.createAll(requests),
-      readiness: () => this.readiness(),
+      readiness: () =>
+        readiness({
+          store: this.ports.store,
+          lease: this.lease,
+          chains: [...this.chains.values()],
+          draining: this.draining,
+        }),
     };
   }
 
@@ -387,10 +411,5 @@ export class FencepostNode {
     } finally {
       this.underWay--;
     }
-  }
-
-  private readiness(): Promise<Readiness> {
-    const mayAct = this.lease.mayAct();
-    return readiness({ store: this.ports.store, chains: this.chains }, { mayAct, draining: this.draining });
   }
 }

@@ -148,6 +148,7 @@ export const signerLanes: SignerLanes = {
       headOfLine: null,
       balance: "9999990000000000000000",
       suspended: false,
+      suspendedBy: null,
       owner: {
         nodeId: "node-a",
         instanceId: "019a4b7d-0000-7000-8000-000000000001",

@@ -27,6 +27,11 @@ export const SignerLane = Type.Object(
     ),
     balance: nullable(Decimal),
     suspended: Type.Boolean(),
+    suspendedBy: nullable(
+      oneOf(["OPERATOR", "HISTORY"], {
+        description: "HISTORY: the database may lack commits. No nonce is given either, until an operator resumes.",
+      }),
+    ),
     owner: nullable(Type.Object({ nodeId: Type.String(), instanceId: Type.String(), url: Type.String() })),
     lease: nullable(
       Type.Object({ fencingToken: Type.Integer(), acquiredAt: nullable(Timestamp), expiresAt: Timestamp }),

@@ -3,7 +3,8 @@ import { createCodec } from "../adapters/evm/codec.ts";
 import { createLocalSigner, type KeySources } from "../adapters/evm/signers/local-signer.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
-import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
+import { openPostgresStore, type PostgresStore, type PreparedStatements } from "../adapters/postgres/store.ts";
+import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
@@ -13,10 +14,14 @@ import type { Chain } from "../ports/chain.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import { noWakeUps } from "../ports/wake-ups.ts";
 import type { ChainConfig } from "./config/config.ts";
 
 export interface NodeParts {
   readonly databaseUrl: string;
+  readonly preparedStatements: PreparedStatements;
+  /** Where to listen for hints of other nodes: past any pooler. Null: nobody listens, everybody looks. */
+  readonly notificationsUrl: string | null;
   readonly chains: readonly ChainConfig[];
   readonly signers: KeySources;
   readonly settings: NodeSettings;
@@ -64,13 +69,16 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
       }),
     );
     await migrate({ databaseUrl: parts.databaseUrl });
+    const { databaseUrl, preparedStatements, notificationsUrl: directUrl } = parts;
     const leaseDurationMs = parts.settings.lease.durationMs;
     const store = keep(
-      await openPostgresStore({ databaseUrl: parts.databaseUrl, clock: systemClock, leaseDurationMs }),
+      await openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
     );
+    const wakeUps =
+      directUrl === null ? noWakeUps : keep(new PostgresWakeUps({ directUrl, clock: systemClock, entropy, telemetry }));
     const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
     const failpoint = parts.failpoint ?? noFailpoints;
-    const resources = { store, chains, signer, peers };
+    const resources = { store, chains, signer, peers, wakeUps };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const node = new FencepostNode(ports, parts.settings);
     parts.onBuilt?.(node, store);

@@ -104,6 +104,7 @@ class EmbeddedFencepost implements Fencepost {
     const entropy = createEntropy(systemClock);
     const normalised = normalise({ codec: createCodec(), entropy, chainIds }, intent);
     await insertIntake(client, normalised);
+    this.composed.node.intakeWritten();
     const { txId, lane, requestId } = normalised;
     return { outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" };
   }

@@ -97,6 +97,8 @@ export function partsOf(config: Config & { readonly databaseUrl: string }, url: 
   const { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs } = config;
   return {
     databaseUrl: config.databaseUrl,
+    preparedStatements: config.preparedStatements,
+    notificationsUrl: config.notifications ? (config.directDatabaseUrl ?? config.databaseUrl) : null,
     chains: config.chains,
     signers: keySources(config.signers),
     settings: { nodeId, url, version, mode, lease, writer, queueLimit, drainTimeoutMs },

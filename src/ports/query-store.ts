@@ -4,7 +4,7 @@ import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { AttemptKind, Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
-import type { Decision, LaneDecision } from "./lane-store.ts";
+import type { Decision, LaneDecision, SuspendedBy } from "./lane-store.ts";
 import type { LaneOwner } from "./lease-store.ts";
 
 export interface TransactionRecord {
@@ -96,7 +96,7 @@ export interface FeedPosition {
 export interface LaneRecord {
   readonly lane: Lane;
   readonly cursor: number | null;
-  readonly suspended: boolean;
+  readonly suspendedBy: SuspendedBy | null;
   readonly owner: LaneOwner | null;
   readonly token: number;
   readonly acquiredAt: Date | null;

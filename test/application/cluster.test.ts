@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FencepostError } from "../../src/domain/errors.ts";
 import type { Address } from "../../src/domain/lane.ts";
+import { StoreUnavailable } from "../../src/ports/lane-store.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
@@ -103,6 +104,23 @@ describe("creates sent to any node", () => {
 });
 
 describe("hand-over", () => {
+  it("that the database does not answer leaves no lane to nobody: it is had again, and handed over later", async () => {
+    world = new World({ signers: TWENTY });
+    const first = await world.startNode();
+    await world.settle(Promise.all(TWENTY.map((signer) => first.node.api.create(transfer({ signer })))));
+    const release = first.store.releaseLane.bind(first.store);
+    let failures = 3;
+    first.store.releaseLane = async (fence) => {
+      if (failures-- > 0) throw new StoreUnavailable("no answer");
+      return release(fence);
+    };
+    const second = await world.startNode();
+    await world.until(() => isBalanced([first, second]), 30_000);
+    expect(failures).toBeLessThan(0);
+    await world.allSettled(TWENTY.length, 600_000);
+    checkInvariants(world);
+  });
+
   it("on shutdown: no create fails, none waits longer than 250 ms", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(3);

@@ -7,8 +7,8 @@ const tests = readCode("test");
 
 /** Facts outside the process announce themselves to nobody: this one looks again, for everybody. */
 const LOOKS_AGAIN = "test/support/wait-until.ts";
-/** Not everybody has a browser. Where there is none, that file says so on standard error. */
-const LOUD_SKIP = /^test\/adapters\/dashboard\/browser\.test\.ts:\d+: skipIf$/;
+/** Not everybody has a browser, or PgBouncer. Where there is none, these files say so on standard error. */
+const LOUD_SKIP = /^test\/adapters\/(dashboard\/browser|postgres\/pooled)\.test\.ts:\d+: skipIf$/;
 /** Goes up with the tests, never down. */
 const LEAST_TESTS_PER_SOURCE_LINE = 1;
 

@@ -151,7 +151,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       await reconcile(heir, 0);
       await suspend(heir, true);
       expect(await store.loadLane(heir)).toMatchObject({ suspendedBy: "HISTORY", reconciled: true });
-      expect(await store.lanes(fence.lane.signer)).toMatchObject([{ suspended: true }]);
+      expect(await store.lanes(fence.lane.signer)).toMatchObject([{ suspendedBy: "HISTORY" }]);
       expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ fate: "held" }]);
     });
 

@@ -198,7 +198,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(row).toMatchObject({
         lane,
         cursor: 5,
-        suspended: false,
+        suspendedBy: null,
         token: fence.token,
         owner: { instanceId: fence.instanceId },
         pending: 4,

@@ -78,8 +78,10 @@ describe("a database that is down", () => {
       return String(problem).includes("lease is not renewed");
     }, "the node's own deadline has passed");
     await postgres.start();
+    const backMs = systemClock.monotonicMs();
     const caller = new PersistentCaller(() => client);
     await caller.send(pricedTransfer(3));
+    expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(ACCEPTING_WITHIN_MS);
     await untilSettled(database, 4);
     await audit({ database, rpcUrl: simulated.url });
     const instances = await database.query<{ dead: boolean }>(

@@ -151,7 +151,7 @@ export async function audit({ database, rpcUrl, witnessed = [] }: AuditSubject):
 function lateWrites(database: Database): Promise<readonly unknown[]> {
   return database.query(`
     SELECT h.tx_id, h.event, h.token, l.token AS current, h.last_at, l.acquired_at
-    FROM fencepost.history h JOIN fencepost.transaction t USING (tx_id)
+    FROM fencepost.every_step h JOIN fencepost.transaction t USING (tx_id)
     JOIN fencepost.lane l ON l.chain_id = t.chain_id AND l.signer = t.signer
     WHERE h.token < l.token AND h.last_at > l.acquired_at`);
 }

@@ -16,8 +16,18 @@ export async function dumpSchema(client: Client): Promise<string> {
     parts.push(`CREATE TABLE fencepost.${name} (\n${body}\n)${storage};`);
     parts.push(...(await indexes(client, name)));
   }
-  parts.push(...(await functions(client)));
+  parts.push(...(await views(client)), ...(await functions(client)));
   return `-- Made from a migrated database. Do not edit: change a migration, then update the snapshot.\n\n${parts.join("\n\n")}\n`;
+}
+
+/** Names and columns: what is behind them, each version of the server spells in its own way. */
+async function views(client: Client): Promise<readonly string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_class c
+     WHERE c.relnamespace = 'fencepost'::regnamespace AND c.relkind = 'v' ORDER BY c.relname`,
+  );
+  const parts = rows.map(async ({ name }) => `-- view fencepost.${name}\n${(await columns(client, name)).join(",\n")}`);
+  return (await Promise.all(parts)).map((part) => part.replaceAll("\n", "\n--"));
 }
 
 async function columns(client: Client, table: string): Promise<readonly string[]> {

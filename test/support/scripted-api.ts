@@ -120,7 +120,7 @@ export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     address: SIGNER,
     cursor: 8,
-    suspended: false,
+    suspendedBy: null,
     owner: {
       instanceId: "instance-1",
       nodeId: "node-a",

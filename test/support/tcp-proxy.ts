@@ -19,6 +19,7 @@ export class TcpProxy {
   private readonly server: Server;
   private readonly pairs = new Set<Pair>();
   private readonly faults: { readonly fault: CommitFault; readonly hit: () => void }[] = [];
+  private readonly spoils: { readonly text: string; readonly by: string; readonly hit: () => void }[] = [];
   private readonly holds: { readonly text: string; readonly hit: (release: () => void) => void }[] = [];
   private refusing = false;
   private frozen = false;
@@ -55,6 +56,12 @@ export class TcpProxy {
   /** Keeps the next bytes in which a client says this, and all that follow; resolves with how to let them go. */
   holdAt(text: string): Promise<() => void> {
     return new Promise((hit) => this.holds.push({ text, hit }));
+  }
+
+  /** The next time a client says this, the server hears something else of the same length. */
+  spoil(text: string, by: string): Promise<void> {
+    if (text.length !== by.length) throw new Error("a message must keep its length");
+    return new Promise((hit) => this.spoils.push({ text, by, hit }));
   }
 
   /** Ends every connection, as a failing network would. */
@@ -108,6 +115,12 @@ export class TcpProxy {
   }
 
   private forward(pair: Pair, bytes: Buffer): void {
+    const spoiled = this.spoils.findIndex(({ text }) => bytes.includes(text));
+    if (spoiled >= 0) {
+      const [{ text, by, hit }] = this.spoils.splice(spoiled, 1) as [(typeof this.spoils)[number]];
+      bytes.write(by, bytes.indexOf(text), "latin1");
+      hit();
+    }
     const held = this.holds.findIndex(({ text }) => bytes.includes(text));
     if (held >= 0) {
       pair.client.pause();

@@ -5,11 +5,13 @@ import type { Address } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
+import { noWakeUps } from "../../src/ports/wake-ups.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 import { MemoryNetwork } from "../doubles/memory-peers.ts";
 import { FakeSigner } from "../doubles/memory-signer.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
+import { MemoryHints, type MemoryWakeUps } from "../doubles/memory-wake-ups.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { DirectChain, type DirectChainOptions } from "../doubles/simulated-chain/chain-port.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
@@ -72,6 +74,8 @@ export interface WorldOptions {
   readonly node?: Partial<NodeSettings>;
   readonly seed?: number;
   readonly signers?: readonly Address[];
+  /** Nodes tell each other what happened. Else they do not, as nothing may depend on it. */
+  readonly hints?: boolean;
 }
 
 export interface WorldNode {
@@ -80,6 +84,8 @@ export interface WorldNode {
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
   readonly url: string;
+  /** Null where nobody tells anybody anything. */
+  readonly wakeUps: MemoryWakeUps | null;
 }
 
 export interface NodeOptions {
@@ -101,6 +107,7 @@ export class World {
   readonly database = new MemoryDatabase(this.clock);
   readonly chain: SimulatedChain;
   readonly network = new MemoryNetwork(this.clock);
+  private readonly hints = new MemoryHints();
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
   private readonly options: WorldOptions;
@@ -132,6 +139,7 @@ export class World {
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
     const { elsewhere, latency } = options;
+    const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
     const node = new FencepostNode(
@@ -145,6 +153,7 @@ export class World {
         ],
         signer: new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS),
         peers: this.network.connect(),
+        wakeUps: wakeUps ?? noWakeUps,
         codec: createFakeCodec(),
         clock: this.clock,
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
@@ -154,14 +163,15 @@ export class World {
       { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
     );
     if (url !== "") this.network.join(url, (creates, repeat) => node.createForwarded(creates, repeat));
-    const entry = { node, store, faults, events, url };
+    const entry = { node, store, faults, events, url, wakeUps };
     this.nodes.push(entry);
     return entry;
   }
 
   /** Kill −9: from this instant nothing of the node reaches the database or the chain. */
-  crash({ node, store, faults, url }: WorldNode): void {
+  crash({ node, store, faults, url, wakeUps }: WorldNode): void {
     this.network.hangUp(url);
+    wakeUps?.disconnect();
     store.cut();
     faults.inject({ kind: "unavailable" });
     void node.abandon();

@@ -98,7 +98,8 @@ export function signerView(view: SignerView, checksum: Checksum, now: Date): Sig
     oldestPendingAgeSeconds: view.oldestPendingAt === null ? null : ageSeconds(view.oldestPendingAt, now),
     headOfLine: headOfLine === null ? null : { ...headOfLine, createdAt: headOfLine.createdAt.toISOString() },
     balance: digits(view.balance),
-    suspended: view.suspended,
+    suspended: view.suspendedBy !== null,
+    suspendedBy: view.suspendedBy,
     owner: owner === null ? null : { nodeId: owner.nodeId, instanceId: owner.instanceId, url: owner.url },
     lease:
       owner === null

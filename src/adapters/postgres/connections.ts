@@ -8,6 +8,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
 import { asStoreError } from "./errors.ts";
 import { openRead } from "./statements/open-read.ts";
+import { readBackend } from "./statements/read-backend.ts";
 import type { Command, Statement } from "./statements/statement.ts";
 
 export interface ConnectionOptions {
@@ -138,6 +139,11 @@ export class Connections {
     }
   }
 
+  /** True where a pooler stands between us and the server. */
+  async arePooled(): Promise<boolean> {
+    return this.use(async (session) => (await session.run(readBackend, []))[0]?.pid !== session.processId);
+  }
+
   async close(): Promise<void> {
     this.returnAll();
     await this.pool.end();
@@ -157,6 +163,11 @@ export class Session {
   /** False where the connection is gone or was left inside a transaction. */
   get reusable(): boolean {
     return !this.destroyed && this.client.getTransactionStatus() === "I";
+  }
+
+  /** As whoever answered the connection introduced itself. */
+  get processId(): number | null {
+    return processIdOf(this.client);
   }
 
   async run<Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> {
@@ -192,6 +203,11 @@ export class Session {
     this.destroyed = true;
     wireOf(this.client).stream.destroy();
   }
+}
+
+/** The driver keeps it in a field that its types do not show. */
+export function processIdOf(client: pg.ClientBase): number | null {
+  return (client as unknown as { readonly processID: number | null }).processID;
 }
 
 /** The driver keeps its socket in a field that its types do not show. */

@@ -42,10 +42,10 @@ function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorde
   if (!continues(identityOf(recorded), observed)) return true;
   if (feed.lastSeq < seen.seq || recorded.epoch < seen.epoch) return true;
   if (memory === null) return false;
-  // Somebody has begun an epoch since, and knows of no loss; but what was acknowledged here is gone.
-  if (!commitsKept) return !recorded.may_have_lost;
+  // Somebody has begun an epoch since: enough, unless that one knows of no loss and what was acknowledged here is gone.
+  if (recorded.epoch > memory.epoch) return !commitsKept && !recorded.may_have_lost;
   // Nobody else can have noticed: a restored database remembers itself as it was.
-  return recorded.epoch < memory.epoch || (recorded.epoch === memory.epoch && !continues(memory, observed));
+  return recorded.epoch < memory.epoch || !commitsKept || !continues(memory, observed);
 }
 
 function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow): boolean {

@@ -42,6 +42,16 @@ export class KnownHistory {
     return { ...this.known, ...this.registered, walPosition: this.highest };
   }
 
+  /** What the server must find to let a write through; null where nothing may be written. */
+  get standing(): ObservedHistory | null {
+    return this.changed === null ? this.memory : null;
+  }
+
+  /** What is committed is committed, even where somebody has noticed a change meanwhile. */
+  noteCommitted(observed: ObservedHistory, floor: Floor): void {
+    if (this.changed === null && this.continues(observed, floor)) this.verify(observed, floor);
+  }
+
   /** What the store found when it was opened. */
   begin(observed: DatabaseIdentity): void {
     this.known = observed;

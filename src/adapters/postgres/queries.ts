@@ -243,7 +243,7 @@ function laneRecord(row: LaneListRow, holes: readonly HoleRow[]): LaneRecord {
   return {
     lane: laneOf(row),
     cursor: row.next_nonce,
-    suspended: row.suspended,
+    suspendedBy: row.suspended_by,
     owner: ownerOf(row),
     token: row.token,
     acquiredAt: row.acquired_at,

@@ -246,7 +246,11 @@ CREATE TABLE fencepost.payload (
   access_list jsonb,
   metadata jsonb,
   fingerprint bytea NOT NULL,
+  allocated_by text,
+  allocated_under bigint,
+  allocated_at timestamp with time zone,
   CONSTRAINT payload_pkey PRIMARY KEY (tx_id),
+  CONSTRAINT payload_allocated CHECK ((num_nulls(allocated_by, allocated_under, allocated_at) = ANY (ARRAY[0, 3]))),
   CONSTRAINT payload_data CHECK ((octet_length(data) <= 131072)),
   CONSTRAINT payload_fee_type CHECK ((fee_type = ANY (ARRAY['legacy'::text, 'eip2930'::text, 'eip1559'::text]))),
   CONSTRAINT payload_fees CHECK (((gas_price >= (0)::numeric) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric))),
@@ -372,6 +376,33 @@ CREATE UNIQUE INDEX transaction_nonce_once ON fencepost.transaction USING btree 
 CREATE UNIQUE INDEX transaction_request_once ON fencepost.transaction USING btree (request_id, signer, chain_id) WHERE (owns_request AND (request_id IS NOT NULL));
 
 CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (request_id) WHERE ((NOT owns_request) AND (request_id IS NOT NULL));
+
+-- view fencepost.every_step
+--  tx_id uuid,
+--  ordinal integer,
+--  chain_id bigint,
+--  event text COLLATE "C",
+--  from_state text COLLATE "C",
+--  state text COLLATE "C",
+--  sub_state text COLLATE "C",
+--  node_id text,
+--  token bigint,
+--  reason text,
+--  count integer,
+--  first_at timestamp with time zone,
+--  last_at timestamp with time zone
+
+CREATE OR REPLACE FUNCTION fencepost.require_open(mark text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF mark IS NOT NULL AND mark IS DISTINCT FROM current_setting('fencepost.transaction', true) THEN
+    RAISE EXCEPTION 'the transaction that this belongs to is not open' USING ERRCODE = 'FP002';
+  END IF;
+  RETURN true;
+END
+$function$;
 
 CREATE OR REPLACE FUNCTION fencepost.require_rows(actual bigint, planned bigint, what text)
  RETURNS bigint

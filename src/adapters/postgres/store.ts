@@ -11,6 +11,8 @@ import type {
 } from "../../ports/lease-store.ts";
 import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../ports/query-store.ts";
 import { commitWrites } from "./commit/commit.ts";
+import type { OneTripRuntime } from "./commit/one-trip.ts";
+import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { CommitSlots } from "./commit-slots.ts";
 import { Connections } from "./connections.ts";
 import type { DurableRuntime } from "./durably.ts";
@@ -23,6 +25,9 @@ import { registerInstance } from "./register-instance.ts";
 import { inspectServer, type ServerRow } from "./statements/inspect-server.ts";
 import { ping } from "./statements/ping.ts";
 
+/** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */
+export type PreparedStatements = "auto" | "on" | "off";
+
 export interface PostgresStoreOptions {
   readonly databaseUrl: string;
   readonly clock: Clock;
@@ -30,8 +35,7 @@ export interface PostgresStoreOptions {
   readonly leaseDurationMs: number;
   /** Connections for reading; writing and the lease have a few of their own. */
   readonly poolSize?: number;
-  /** False behind a transaction pooler that does not keep named statements (PgBouncer before 1.21). */
-  readonly preparedStatements?: boolean;
+  readonly preparedStatements?: PreparedStatements;
 }
 
 /** The server is not one that may be entrusted with nonces. One line, with what to change. */
@@ -50,33 +54,30 @@ const WRITING = 4;
 const LEASING = 3;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
-  const { databaseUrl, clock, leaseDurationMs, preparedStatements = true, poolSize = READING } = options;
+  const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
   const deadlineMs = Math.max(1_000, Math.floor(leaseDurationMs / 2));
-  const pool = (max: number) => new Connections({ databaseUrl, clock, max, preparedStatements, deadlineMs });
-  const reading = pool(poolSize);
-  try {
-    const server = await inspect(reading);
-    const history = new KnownHistory();
-    history.begin({
-      systemIdentifier: server.system_identifier,
-      timeline: server.timeline,
-      walPosition: server.wal_position,
-    });
-    const limits = limitsFor(leaseDurationMs, server.version);
-    const slots = new CommitSlots(server.store_id);
-    const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
-    return new PostgresStore({
-      reading,
-      writing: { ...shared, connections: pool(WRITING) },
-      leasing: { ...shared, connections: pool(LEASING) },
-    });
-  } catch (error) {
-    await reading.close();
-    throw error;
-  }
+  const pool = (max: number, prepared: boolean) =>
+    new Connections({ databaseUrl, clock, max, preparedStatements: prepared, deadlineMs });
+  const first = pool(1, false);
+  const { server, pooled } = await inspect(first).finally(() => first.close());
+  const prepared = preparedStatements === "on" || (preparedStatements === "auto" && !pooled);
+  const history = new KnownHistory();
+  history.begin({
+    systemIdentifier: server.system_identifier,
+    timeline: server.timeline,
+    walPosition: server.wal_position,
+  });
+  const limits = limitsFor(leaseDurationMs, server.version);
+  const slots = new CommitSlots(server.store_id);
+  const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
+  return new PostgresStore({
+    reading: pool(poolSize, prepared),
+    writing: { ...shared, connections: pool(WRITING, prepared), lanes: new RememberedLanes() },
+    leasing: { ...shared, connections: pool(LEASING, prepared) },
+  });
 }
 
-async function inspect(connections: Connections): Promise<ServerRow> {
+async function inspect(connections: Connections): Promise<{ readonly server: ServerRow; readonly pooled: boolean }> {
   const [server] = await connections.read((run) => run(inspectServer, []));
   if (server === undefined) throw new UnsuitableServer("the database server says nothing about itself");
   if (server.standby) throw new UnsuitableServer("the database is a read-only standby: use the primary's address");
@@ -89,12 +90,12 @@ async function inspect(connections: Connections): Promise<ServerRow> {
   if (server.encoding !== "UTF8") {
     throw new UnsuitableServer(`the database is encoded in ${server.encoding}: create it with ENCODING 'UTF8'`);
   }
-  return server;
+  return { server, pooled: await connections.arePooled() };
 }
 
 interface Parts {
   readonly reading: Connections;
-  readonly writing: DurableRuntime;
+  readonly writing: OneTripRuntime;
   readonly leasing: DurableRuntime;
 }
 

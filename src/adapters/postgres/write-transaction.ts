@@ -1,9 +1,10 @@
 /**
  * The one way to write. Two round trips: BEGIN with limits, history, locks and look-ups; then everything that was
- * planned from them, with COMMIT behind it in the same write.
+ * planned from them, with COMMIT behind it in the same write. Or one, for who knows what would be found (commitAtOnce).
  *
  * A crash between the two leaves nothing: the server rolls back when the connection ends, or when its timers run out.
  */
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../../ports/clock.ts";
 import { HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { CommitSlots } from "./commit-slots.ts";
@@ -13,6 +14,7 @@ import type { Floor, KnownHistory, ObservedHistory } from "./known-history.ts";
 import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
 import { markCommit } from "./statements/mark-commit.ts";
+import { openKnown } from "./statements/open-known.ts";
 import { type OpenedRow, openTransaction } from "./statements/open-transaction.ts";
 import type { Command } from "./statements/statement.ts";
 
@@ -62,7 +64,7 @@ export class CommitUnanswered extends Error {
 }
 
 /** What this transaction leaves behind where it is committed. */
-interface Mark {
+export interface Mark {
   readonly slot: number;
   readonly marker: string;
 }
@@ -75,14 +77,12 @@ export async function writeTransaction<Found, Result>(
   transaction: WriteTransaction<Found, Result>,
   slot: number,
 ): Promise<Result> {
-  const marked = marking(runtime, transaction, slot);
+  const mark: Mark = { slot, marker: randomUUID() };
+  const marked = marking(runtime, transaction, mark);
   try {
     return await runtime.connections.use(async (session) => {
       const { found, opened } = await open(runtime, session, marked).catch((error) => giveUp(session, error));
-      const decision = await decide(transaction, { found: found.found, opened }).catch((error) =>
-        giveUp(session, error),
-      );
-      const mark = { slot, marker: found.marker };
+      const decision = await decide(transaction, { found, opened }).catch((error) => giveUp(session, error));
       if (decision.rollback === true) {
         await session.control("ROLLBACK");
         return decision.result;
@@ -98,15 +98,15 @@ export async function writeTransaction<Found, Result>(
 }
 
 /** The same transaction, with the marker written before anything else: its row is held as long as the transaction is. */
-function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, slot: number) {
+function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, mark: Mark): Opening<Found> {
   return {
     statements: transaction.statements + 1,
     waits: transaction.waits + 1,
     verify: transaction.verify,
-    find: async (run: Run): Promise<{ found: Found; marker: string }> => {
-      const [[mark], found] = await Promise.all([run(markCommit, [slots.storeId, slot]), transaction.find(run)]);
-      if (mark === undefined) throw new StoreUnavailable("the transaction could not be marked");
-      return { found, marker: mark.marker };
+    find: async (run) => {
+      const marked = run(markCommit, [slots.storeId, mark.slot, mark.marker, null]);
+      const [, found] = await Promise.all([marked, transaction.find(run)]);
+      return found;
     },
   };
 }
@@ -132,7 +132,7 @@ export async function open<Found>(
   return { found, opened };
 }
 
-function openingValues({ limits, serverVersion }: WriteRuntime, { waits }: Opening<unknown>): readonly string[] {
+function openingValues({ limits, serverVersion }: WriteRuntime, { waits }: { readonly waits: number }) {
   const { statementMs, lockMs } = limits.waiting(waits);
   const whole = hasTransactionTimeout(serverVersion) ? "transaction_timeout" : "fencepost.transaction_timeout";
   return [statementMs, lockMs, limits.idleMs, whole, limits.transactionMs].map(String);
@@ -178,7 +178,11 @@ async function commit(
     if (commands.length === 0) return [session.control("COMMIT")];
     return [...[first, ...commands].map((command) => session.send(command)), session.control("COMMIT")];
   });
-  const answers = await Promise.allSettled(sent);
+  assertCommitted(await Promise.allSettled(sent), mark);
+}
+
+/** Throws unless the last answer says that the transaction is committed. */
+function assertCommitted(answers: readonly PromiseSettledResult<unknown>[], mark: Mark): void {
   const failure = answers.find((answer) => answer.status === "rejected");
   if (failure !== undefined) {
     if (answers.some((answer) => answer.status === "rejected" && provesAbort(answer.reason))) throw failure.reason;
@@ -187,6 +191,56 @@ async function commit(
   const tag = answers.at(-1);
   // A COMMIT behind a failed statement is answered without an error: by what it did.
   if (tag?.status !== "fulfilled" || tag.value !== "COMMIT") throw new StoreUnavailable("the server rolled back");
+}
+
+export interface WholeTransaction {
+  readonly mark: Mark;
+  /** Taken before anything is sent. */
+  readonly known: ObservedHistory;
+  /** Statements that end a transaction that is not open (`require_open`), or whose lanes are not as planned for. */
+  readonly commands: readonly Command[];
+}
+
+/**
+ * A whole transaction in one write. Whatever would be decided between two round trips, the server proves: the history in
+ * the opening statement, the rest in the commands. Null: it said that nothing is committed.
+ */
+export async function commitAtOnce(runtime: WriteRuntime, whole: WholeTransaction): Promise<Opened | null> {
+  const { slots, clock, limits, connections } = runtime;
+  const { slot, marker } = whole.mark;
+  try {
+    return await connections.use(async (session) => {
+      slots.sent(slot, marker);
+      const opened = await sendAtOnce(runtime, session, whole);
+      if (opened !== null) slots.acknowledged(slot, marker, clock.monotonicMs());
+      return opened;
+    }, limits.transactionMs);
+  } catch (error) {
+    throw error instanceof CommitUnanswered ? error : asStoreError(error);
+  }
+}
+
+async function sendAtOnce(
+  runtime: WriteRuntime,
+  session: Session,
+  { mark, known, commands }: WholeTransaction,
+): Promise<Opened | null> {
+  const { systemIdentifier, timeline, epoch, walPosition } = known;
+  const limits = openingValues(runtime, { waits: commands.length + 2 });
+  const identity = [systemIdentifier, timeline, epoch, String(walPosition)];
+  const answers = await Promise.allSettled(
+    session.together(() => [
+      session.control(BEGIN),
+      session.run(openKnown, [...limits, mark.marker, ...identity]),
+      session.run(markCommit, [runtime.slots.storeId, mark.slot, mark.marker, mark.marker]),
+      ...commands.map((command) => session.send(command)),
+      session.control("COMMIT"),
+    ]),
+  );
+  if (answers.some((answer) => answer.status === "rejected" && provesAbort(answer.reason))) return null;
+  assertCommitted(answers, mark);
+  const [, opening] = answers as readonly PromiseFulfilledResult<readonly OpenedRow[]>[];
+  return openedOf(opening?.value[0] as OpenedRow);
 }
 
 function openedOf(row: OpenedRow): Opened {

@@ -28,8 +28,9 @@ export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "
   readonly onChange: () => void;
 }
 
-/** Of the lanes that belong elsewhere, this part moves each time: a join is a trickle, not a storm. */
+/** Of the lanes that belong elsewhere, this part moves each time, and no fewer than so many: a join is no storm. */
 const MOVE_PART = 4;
+const MOVE_LEAST = 4;
 
 export class Cluster {
   readonly membership: Membership;
@@ -100,7 +101,7 @@ export class Cluster {
       .lanes()
       .all()
       .filter((lane) => !this.isOurs(lane.lane));
-    const moving = strays.slice(0, Math.ceil(strays.length / MOVE_PART));
+    const moving = strays.slice(0, Math.max(MOVE_LEAST, Math.ceil(strays.length / MOVE_PART)));
     await Promise.all(moving.map((lane) => this.ports.lanes().handOver(lane, "placed on another node")));
   }
 

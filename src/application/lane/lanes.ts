@@ -129,11 +129,12 @@ export class Lanes {
     try {
       await lane.settled();
       await this.ports.writer.idle(lane.lane);
-      if (await this.ports.store.releaseLane(lane.fence)) {
+      if (await this.patiently(() => this.ports.store.releaseLane(lane.fence))) {
         this.ports.telemetry.emit({ type: "lease.released", lane: lane.lane, token: lane.fence.token });
       }
     } catch {
-      // Not released: the lease runs out by itself, or the lane is wanted back.
+      // Ours still, as long as this instance lives, and nobody else can take it: it must be had until it can be released.
+      if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
     } finally {
       this.leaving.delete(lane.key);
     }

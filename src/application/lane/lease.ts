@@ -18,6 +18,7 @@ import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { NodeSettings } from "../settings.ts";
+import { Activity } from "./activity.ts";
 
 export interface LeasePorts {
   readonly store: LeaseStore;
@@ -51,6 +52,11 @@ export class Lease {
   private loop: Promise<unknown> | null = null;
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
   private startingOver = false;
+  // A database that does not answer frees nobody; the next look asks again.
+  private readonly looking = new Activity(
+    () => this.declareDead(),
+    () => undefined,
+  );
   private hurry = new AbortController();
   /** Counters of other instances as last seen change, and when, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
@@ -151,8 +157,14 @@ export class Lease {
   /** Often enough that a dead node's lanes are free half a second after its lease has run out. */
   private async sweeping(): Promise<void> {
     while (await this.pause(Math.min(SWEEP_MS, this.settings.lease.renewIntervalMs))) {
-      if (this.mayAct()) await this.sweep();
+      this.look();
+      await this.looking.settled();
     }
+  }
+
+  /** Looks at the others now: somebody says that one of them has ended. */
+  look(): void {
+    if (this.mayAct()) this.looking.kick();
   }
 
   private async pause(ms: number, hurry?: AbortSignal): Promise<boolean> {
@@ -196,14 +208,6 @@ export class Lease {
   }
 
   /** Declares others dead: past by the database's clock, or standing still for duration + skew on ours. */
-  private async sweep(): Promise<void> {
-    try {
-      await this.declareDead();
-    } catch {
-      // The next sweep tries again; a database that does not answer frees nobody.
-    }
-  }
-
   private async declareDead(): Promise<void> {
     // A counter has stood still from the end of the read that first showed it to the start of this one. Counted any
     // wider, a pause of our own between asking and hearing would look like the death of everybody else.

@@ -1,26 +1,26 @@
+import type { QueryStore } from "../../ports/query-store.ts";
 import type { Readiness } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 
-export interface ReadinessPorts {
-  readonly store: { ping(): Promise<void> };
-  readonly chains: ReadonlyMap<number, ChainContext>;
+export interface ReadinessParts {
+  readonly store: Pick<QueryStore, "ping">;
+  readonly lease: { mayAct(): boolean };
+  readonly chains: readonly ChainContext[];
+  readonly draining: boolean;
 }
 
-/** Whether this node should get traffic: database and every chain answer, and it may act. */
-export async function readiness(
-  ports: ReadinessPorts,
-  node: { readonly mayAct: boolean; readonly draining: boolean },
-): Promise<Readiness> {
-  const answered = await ports.store.ping().then(
+/** Whether a load balancer should send requests here: the database takes our word, and every chain answers. */
+export async function readiness({ store, lease, chains, draining }: ReadinessParts): Promise<Readiness> {
+  const answered = await store.ping().then(
     () => true,
     () => false,
   );
-  const database = answered && node.mayAct;
-  const chains = [...ports.chains.values()].map(({ chain, reachable, follower }) => ({
+  const database = answered && lease.mayAct();
+  const views = chains.map(({ chain, reachable, follower }) => ({
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
   }));
-  const ready = database && !node.draining && chains.every((entry) => entry.reachable);
-  return { ready, database, chains, draining: node.draining };
+  const ready = database && !draining && views.every((entry) => entry.reachable);
+  return { ready, database, chains: views, draining };
 }

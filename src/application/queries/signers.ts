@@ -70,7 +70,7 @@ function unused(lane: LaneRecord["lane"]): LaneRecord {
   return {
     lane,
     cursor: null,
-    suspended: false,
+    suspendedBy: null,
     owner: null,
     token: 0,
     acquiredAt: null,

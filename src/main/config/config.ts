@@ -6,6 +6,10 @@ import type { ApiKey, PrivateKey } from "./credentials.ts";
 export interface Config {
   /** Null: `dev` brings its own. */
   readonly databaseUrl: string | null;
+  /** Past a transaction pooler, for LISTEN; null: the same. */
+  readonly directDatabaseUrl: string | null;
+  readonly notifications: boolean;
+  readonly preparedStatements: "auto" | "on" | "off";
   /** Empty: `dev` brings its own, under `chainDefaults`. */
   readonly chains: readonly ChainConfig[];
   readonly chainDefaults: ChainSettings;

@@ -69,6 +69,10 @@ export interface ChainEntry extends ChainOptions {
 
 export interface FencepostConfig extends ChainOptions {
   readonly databaseUrl?: string;
+  /** The same database past a transaction pooler: where nodes listen for each other's hints. */
+  readonly directDatabaseUrl?: string;
+  readonly notifications?: "on" | "off";
+  readonly preparedStatements?: "auto" | "on" | "off";
   /** One chain. For several, use `chains`. */
   readonly rpcUrl?: string | readonly string[];
   readonly chains?: readonly ChainEntry[];

@@ -47,6 +47,9 @@ export function configFrom<C extends Command>(
 function buildConfig({ values, chains }: Resolution, nodeId: string): Config {
   return {
     databaseUrl: values.databaseUrl,
+    directDatabaseUrl: values.directDatabaseUrl,
+    notifications: values.notifications === "on",
+    preparedStatements: values.preparedStatements,
     chains: chains.map((chain) => ({
       chainId: chain.id,
       rpcUrls: chain.rpcUrls,

@@ -41,6 +41,13 @@ export const CHAIN_SETTINGS = {
 
 export const SETTINGS = {
   databaseUrl: optional("FENCEPOST_DATABASE_URL", { parse: databaseUrl, secret: true, show: maskDatabaseUrl }),
+  directDatabaseUrl: optional("FENCEPOST_DIRECT_DATABASE_URL", {
+    parse: databaseUrl,
+    secret: true,
+    show: maskDatabaseUrl,
+  }),
+  notifications: oneOf("FENCEPOST_NOTIFICATIONS", "on", "off"),
+  preparedStatements: oneOf("FENCEPOST_PREPARED_STATEMENTS", "auto", "on", "off"),
   rpcUrl: optional("FENCEPOST_RPC_URL", {
     parse: list(rpcUrl),
     secret: true,

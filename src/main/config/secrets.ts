@@ -3,9 +3,10 @@ import { secretsOfDatabaseUrl, secretsOfRpcUrl } from "./masking.ts";
 
 /** Every text of a configuration that must never reach a log. */
 export function secretsOf(config: Config): readonly string[] {
-  const { databaseUrl, chains, signers, apiKeys } = config;
+  const { databaseUrl, directDatabaseUrl, chains, signers, apiKeys } = config;
   return [
     ...(databaseUrl === null ? [] : secretsOfDatabaseUrl(databaseUrl)),
+    ...(directDatabaseUrl === null ? [] : secretsOfDatabaseUrl(directDatabaseUrl)),
     ...chains.flatMap((chain) => chain.rpcUrls.flatMap(secretsOfRpcUrl)),
     ...signers.privateKeys.map((key) => key.slice(2)),
     ...(signers.mnemonic === null ? [] : [signers.mnemonic]),

@@ -48,6 +48,7 @@ describe("GET /api/v1/signers", () => {
           },
           balance: "9999000000000000000000",
           suspended: false,
+          suspendedBy: null,
           owner: { nodeId: "node-a", instanceId: "instance-1", url: "http://127.0.0.1:3000" },
           lease: {
             fencingToken: 3,

@@ -7,6 +7,7 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { FencepostNode } from "../../../src/application/node.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ForwardedCreate } from "../../../src/ports/peers.ts";
+import { noWakeUps } from "../../../src/ports/wake-ups.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { MemoryDatabase } from "../../doubles/memory-store.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
@@ -69,6 +70,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
       chains: [{ chain: new DirectChain(chain), settings: CHAIN_SETTINGS }],
       signer: new FakeSigner(SIGNERS),
       peers,
+      wakeUps: noWakeUps,
       codec: createCodec(),
       clock: systemClock,
       entropy: createSeededEntropy(name.charCodeAt(0), systemClock),

@@ -4,7 +4,7 @@ import { leaseStoreContract } from "../../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../../contracts/query-store.contract.ts";
 import { createPostgresSubject } from "./postgres-subject.ts";
 
-const unnamed = () => createPostgresSubject({ preparedStatements: false });
+const unnamed = () => createPostgresSubject({ preparedStatements: "off" });
 
 leaseStoreContract("PostgreSQL", createPostgresSubject);
 laneStoreContract("PostgreSQL", createPostgresSubject);

@@ -86,7 +86,7 @@ describe("a stale owner", () => {
       await usurper.query("COMMIT");
       expect(await late).toEqual({ status: "fenced" });
       const now = { ...fence, instanceId: heir.instanceId, token: fence.token + 1 };
-      expect(await store.loadLane(now)).toMatchObject({ cursor: 1, suspended: false, allocated: 1, tracking: [] });
+      expect(await store.loadLane(now)).toMatchObject({ cursor: 1, suspendedBy: null, allocated: 1, tracking: [] });
       await usurper.end();
     }
   });

@@ -57,6 +57,7 @@ describe("a registration", () => {
     ["an epoch that was begun and is gone", { memory: { ...HOME, epoch: 4 }, seen: { epoch: 3, seq: 10 } }],
     ["a feed behind what was told", { feed: { epoch: 3, lastSeq: 9 } }],
     ["commits of this process missing", { commitsKept: false }],
+    ["commits missing once more", { commitsKept: false, recorded: { ...ROW, may_have_lost: true } }],
     ["a promotion that nobody here remembers the time before of", { observed: PROMOTED, memory: null }],
     ["a promotion without a synchronous standby", { observed: PROMOTED, memory: { ...HOME, synchronous: false } }],
     ["a promotion that lacks our commits", { observed: PROMOTED, commitsKept: false }],

@@ -76,4 +76,24 @@ describe("the known history", () => {
     history.verify(at(100n, { epoch: 3 }), history.floor);
     expect(() => history.verify(at(100n, { epoch: 4 }), history.floor)).toThrow(HistoryChanged);
   });
+
+  it("is what a server must find, until it has changed", () => {
+    const history = opened();
+    expect(history.standing).toBeNull();
+    history.pin(HOME);
+    history.verify(at(150n), history.floor);
+    expect(history.standing).toEqual({ ...HOME, walPosition: 150n });
+    const { floor } = history;
+    expect(() => history.verify(at(20n), floor)).toThrow(HistoryChanged);
+    expect(history.standing).toBeNull();
+    history.noteCommitted(at(160n), floor);
+    expect(history.floor.position, "what was committed meanwhile heals nothing").toBe(150n);
+  });
+
+  it("grows with what was committed", () => {
+    const history = opened();
+    history.pin(HOME);
+    history.noteCommitted(at(170n), history.floor);
+    expect(history.floor.position).toBe(170n);
+  });
 });

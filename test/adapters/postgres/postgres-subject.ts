@@ -1,6 +1,6 @@
 import pg from "pg";
 import { insertIntake } from "../../../src/adapters/postgres/intake.ts";
-import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { openPostgresStore, type PreparedStatements } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { StoreSubject } from "../../contracts/store-subject.ts";
 import { createTestDatabase } from "../../support/database.ts";
@@ -12,7 +12,7 @@ export interface PostgresSubject extends StoreSubject {
 }
 
 export interface SubjectOptions {
-  readonly preparedStatements?: boolean;
+  readonly preparedStatements?: PreparedStatements;
   readonly leaseDurationMs?: number;
 }
 
@@ -22,7 +22,7 @@ export const LEASE_MS = 30_000;
 export async function createPostgresSubject(options: SubjectOptions = {}): Promise<PostgresSubject> {
   const database = await createTestDatabase();
   const client = await connectClient(database.url);
-  const { preparedStatements = true, leaseDurationMs = LEASE_MS } = options;
+  const { preparedStatements = "auto", leaseDurationMs = LEASE_MS } = options;
   return {
     url: database.url,
     client,

@@ -1,5 +1,7 @@
-import { readdir, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../../src/adapters/embedded/postgres.ts";
 import { migrate } from "../../../src/adapters/postgres/migrate.ts";
@@ -154,6 +156,40 @@ describe("a server of one's own", () => {
     expect(after.epochStartsAfter).toBeGreaterThanOrEqual(lastSeq);
     await forger.close();
   });
+
+  it("may come back from a snapshot, under the same name: whoever had seen more notices, and tells those who had not", async () => {
+    const unaware = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
+    const stale = await holdLane(unaware);
+    const { epoch } = await store.feed();
+    await restoringSnapshot(async () => {
+      const { instanceId } = await holdLane(store);
+      for (let i = 0; i < 50; i++) await store.renewInstance(instanceId, 60_000);
+    });
+    await waitUntil(() => unaware.ping().then(() => true, refusesForNow), "the other store reaches the server again");
+
+    const instance = anInstance();
+    expect(await store.registerInstance(instance)).toEqual({ epoch: epoch + 1, begun: true, mayHaveLost: true });
+    await expect(commitOne(unaware, { kind: "align", fence: stale, floor: 9 })).rejects.toBeInstanceOf(HistoryChanged);
+    await expect(unaware.declareDead(instance.instanceId, 1, "stood-still")).rejects.toBeInstanceOf(HistoryChanged);
+    expect(await unaware.registerInstance(anInstance())).toMatchObject({ epoch: epoch + 1, begun: false });
+    await unaware.close();
+  });
+
+  /** Everything that `lost` does is undone, as if it had never been. */
+  async function restoringSnapshot(lost: () => Promise<unknown>): Promise<void> {
+    const data = await dataDirectory(server.home);
+    const snapshot = `${data}.snapshot`;
+    await server.stop();
+    await promisify(execFile)("cp", ["-a", data, snapshot]);
+    server = await start();
+    await reachable();
+    await lost();
+    await server.stop();
+    await rm(data, { recursive: true });
+    await rename(snapshot, data);
+    server = await start();
+    await reachable();
+  }
 
   async function lowerTheFeed(lastSeq: number): Promise<void> {
     const client = await connectClient(server.url);

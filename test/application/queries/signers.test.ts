@@ -26,7 +26,7 @@ describe("signers", () => {
     store.lanes = async () => [];
     const views = await world.settle(node.api.signers());
     expect(views).toHaveLength(3);
-    expect(views[0]).toMatchObject({ owner: null, token: 0, acquiredAt: null, pending: 0, suspended: false });
+    expect(views[0]).toMatchObject({ owner: null, token: 0, acquiredAt: null, pending: 0, suspendedBy: null });
   });
 
   it("of other nodes are shown where the database knows them", async () => {

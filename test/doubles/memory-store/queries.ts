@@ -154,7 +154,7 @@ function laneRecord(state: DatabaseState, row: LaneRow, now: Date): LaneRecord {
   return {
     lane: row.lane,
     cursor: row.cursor,
-    suspended: row.suspendedBy !== null,
+    suspendedBy: row.suspendedBy,
     owner: ownerOf(state, row),
     token: row.token,
     acquiredAt: row.acquiredAt,

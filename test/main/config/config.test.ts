@@ -42,6 +42,9 @@ describe("defaults", () => {
     const { config } = load({});
     expect(config).toEqual({
       databaseUrl: null,
+      directDatabaseUrl: null,
+      notifications: true,
+      preparedStatements: "auto",
       chains: [],
       chainDefaults: {
         confirmations: 20,

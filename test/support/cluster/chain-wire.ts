@@ -71,9 +71,10 @@ export class ChainWire {
   hold(): Hold {
     const reached = deferred<Packet>();
     const released = deferred<void>();
-    this.held = { reached: reached.resolve, released: released.promise };
+    const held = { reached: reached.resolve, released: released.promise };
+    this.held = held;
     const release = () => {
-      this.held = null;
+      if (this.held === held) this.held = null;
       released.resolve();
     };
     return { reached: reached.promise, release };
@@ -109,8 +110,9 @@ export class ChainWire {
       else if (raw !== payloads[index]) this.violations.push(`${by} is stored with other bytes`);
       else if (!claims.includes(this.options.nodeId)) this.violations.push(`${by} was claimed by [${claims}]`);
     });
-    this.held?.reached(packet);
-    await this.held?.released;
+    const { held } = this;
+    held?.reached(packet);
+    await held?.released;
   }
 
   private async known(hashes: readonly Hex[]): Promise<ReadonlyMap<string, Known>> {

@@ -30,7 +30,18 @@ function say(line) {
 async function beat() {
   while (beating) {
     await systemClock.sleep(leaseDurationMs / 5);
-    if (beating) await store.renewInstance(instanceId, leaseDurationMs);
+    if (beating) await patiently(() => store.renewInstance(instanceId, leaseDurationMs));
+  }
+}
+
+/** Whoever waited too long, for a lock or a processor, has changed nothing, and may try again. */
+async function patiently(work) {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error.name !== "StoreUnavailable") throw error;
+    }
   }
 }
 
@@ -38,7 +49,7 @@ async function claim() {
   for (const { instanceId: other, counter, dead, expired } of await store.instances()) {
     if (expired && !dead) await store.declareDead(other, counter, "expired");
   }
-  const acquisition = await store.acquireLane(lane, instanceId);
+  const acquisition = await patiently(() => store.acquireLane(lane, instanceId));
   say({ result: acquisition.result, token: acquisition.fence?.token ?? null });
 }
 
@@ -63,7 +74,7 @@ async function writeForEver() {
   void Promise.all(writing).then(() => say({ result: "fenced", token: fence.token }));
 }
 
-await store.registerInstance({
+const registration = {
   instanceId,
   nodeId: `${role}-${process.pid}`,
   url: "",
@@ -72,7 +83,8 @@ await store.registerInstance({
   leaseDurationMs,
   signers: [signer],
   chains: [lane.chainId],
-});
+};
+await patiently(() => store.registerInstance(registration));
 void beat();
 if (role === "writer") await writeForEver();
 else process.on("SIGUSR2", () => void claim().catch((error) => say({ result: String(error), token: null })));

@@ -84,3 +84,21 @@ END
 $$;
 CREATE CONSTRAINT TRIGGER watch_step AFTER INSERT OR UPDATE ON fencepost.history DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW WHEN (NEW.token IS NOT NULL) EXECUTE FUNCTION tripwire.watch_step();
+
+-- The first step of what was allocated as it came stands with its payload.
+CREATE FUNCTION tripwire.watch_allocation() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  subject record;
+  owner record;
+BEGIN
+  SELECT t.chain_id, t.signer INTO subject FROM fencepost.transaction t WHERE t.tx_id = NEW.tx_id;
+  SELECT l.token INTO owner FROM fencepost.lane l WHERE l.signer = subject.signer AND l.chain_id = subject.chain_id;
+  IF owner.token <> NEW.allocated_under THEN
+    INSERT INTO tripwire.violation (what)
+    VALUES (format('allocate of %s by %s under token %s, behind %s', NEW.tx_id, NEW.allocated_by, NEW.allocated_under, owner.token));
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER watch_allocation AFTER INSERT ON fencepost.payload DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN (NEW.allocated_under IS NOT NULL) EXECUTE FUNCTION tripwire.watch_allocation();

@@ -160,6 +160,15 @@ export class Crew {
     });
   }
 
+  /** The connection that it listens on breaks, and is made again. */
+  loseHints(): void {
+    this.withMember((member) => {
+      const { wakeUps } = member.entry;
+      wakeUps?.disconnect();
+      this.world.clock.after(this.dice.int(50, 5_000), () => member.phase !== "gone" && wakeUps?.reconnect());
+    });
+  }
+
   /** Everything works again, and at least one node runs. */
   heal(): void {
     for (const member of this.members) {

@@ -52,6 +52,7 @@ async function comeToRest(simulation: Simulation): Promise<void> {
 function makeWorld(seed: number, dice: Dice): World {
   const world = new World({
     seed,
+    hints: dice.chance(0.5),
     settings: {
       confirmations: dice.int(0, 5),
       resubmitIntervalMs: dice.int(1_000, 5_000),
@@ -98,6 +99,7 @@ function act({ world, callers, crew }: Simulation, dice: Dice): void {
     [1, () => crew.crashNow()],
     [2, () => crew.crashSoon()],
     [1, () => crew.close()],
+    [1, () => crew.loseHints()],
     [0.3, () => changeHistory(world, crew, dice.chance(0.3))],
     [3, () => crew.alive < MOST_NODES && crew.start()],
   ]);

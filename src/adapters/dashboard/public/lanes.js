@@ -19,12 +19,13 @@ function rank({ pending, stuck, cursor }) {
 }
 
 function laneOf(lane) {
-  const { chainId, signer, cursor, pending, confirmed, failed, stuck, holes, balance, suspended } = lane;
+  const { chainId, signer, cursor, pending, confirmed, failed, stuck, holes, balance, suspendedBy } = lane;
   const warnings = [
     stuck > 0 ? `${stuck} stuck` : null,
     failed > 0 ? `${failed} failed` : null,
     holes.length > 0 ? plural(holes.length, "hole") : null,
-    suspended ? "suspended" : null,
+    suspendedBy === "HISTORY" ? "waits for an operator: commits may be lost" : null,
+    suspendedBy === "OPERATOR" ? "suspended" : null,
   ].filter((warning) => warning !== null);
   return h(
     "li",

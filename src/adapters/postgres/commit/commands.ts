@@ -26,7 +26,7 @@ import type { Allocation, ChainPlan, HistoryStep, Move, Plan } from "./plan.ts";
 
 export function commandsOf(plan: Plan): readonly Command[] {
   const moved = [...plan.moves.values()].filter((move) => move.moved);
-  const history = [...plan.allocations.flatMap(acceptedStep), ...moved.flatMap((move) => [...move.steps.values()])];
+  const history = [...plan.allocations.flatMap(firstSteps), ...moved.flatMap((move) => [...move.steps.values()])];
   return [
     ...lanes(plan),
     ...allocations(plan),
@@ -68,9 +68,14 @@ function allocations({ allocations }: Plan): readonly Command[] {
   if (allocations.length === 0) return [];
   const consumed = allocations.flatMap(({ intake }) => intake?.intake_id ?? []);
   return [
-    command(insertTransactions, [JSON.stringify(allocations.map(allocationRow)), allocations.length]),
+    insertion(allocations, null),
     ...(consumed.length === 0 ? [] : [command(deleteIntake, [consumed, consumed.length])]),
   ];
+}
+
+/** `marker`: of a transaction that leaves in one write. */
+export function insertion(allocations: readonly Allocation[], marker: string | null): Command {
+  return command(insertTransactions, [JSON.stringify(allocations.map(allocationRow)), allocations.length, marker]);
 }
 
 function allocationRow({ intent, nonce, lane, intake }: Allocation) {
@@ -90,20 +95,20 @@ function allocationRow({ intent, nonce, lane, intake }: Allocation) {
   };
 }
 
-/** What came through the intake table was accepted before it was allocated. */
-function acceptedStep({ intent, intake }: Allocation): readonly HistoryStep[] {
+/**
+ * What came through the intake table was accepted before it was allocated, and has both in its history. Otherwise the
+ * first step is what the rows of the allocation say.
+ */
+function firstSteps({ intent, intake, lane }: Allocation): readonly HistoryStep[] {
   if (intake === null) return [];
-  const nobody = {
-    from_state: null,
-    sub_state: null,
-    node_id: null,
-    token: null,
-    reason: null,
-    actor: null,
-    audit: null,
-  };
-  const step = { tx_id: intent.txId, ordinal: 1, chain_id: intake.chain_id, event: "accept", state: "CREATED" };
-  return [{ ...step, ...nobody, count: 1, at: intake.accepted_at }];
+  const nobodyDecided = { reason: null, actor: null, audit: null };
+  const shared = { tx_id: intent.txId, chain_id: intake.chain_id, sub_state: null, ...nobodyDecided, count: 1 };
+  const nobody = { node_id: null, token: null };
+  const { node_id, token } = lane.row;
+  return [
+    { ...shared, ...nobody, ordinal: 1, event: "accept", from_state: null, state: "CREATED", at: intake.accepted_at },
+    { ...shared, node_id, token, ordinal: 2, event: "allocate", from_state: "CREATED", state: "ALLOCATED" },
+  ];
 }
 
 function intake({ aliases, refusals }: Plan): readonly Command[] {

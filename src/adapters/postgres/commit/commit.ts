@@ -7,7 +7,7 @@
  */
 import { laneKey } from "../../../domain/lane.ts";
 import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
-import { type DurableRuntime, durably } from "../durably.ts";
+import { durably } from "../durably.ts";
 import type { Opened } from "../write-transaction.ts";
 import { planAllocation } from "./allocate.ts";
 import { commandsOf } from "./commands.ts";
@@ -15,15 +15,18 @@ import { planConfirmations } from "./confirmations.ts";
 import { planIntakeFate } from "./intake.ts";
 import { lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { planNonces } from "./nonces.ts";
+import { commitInOneTrip, type OneTripRuntime } from "./one-trip.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import { planRealignment } from "./realign.ts";
 import { planReconciliation, planSuspension } from "./reconcile.ts";
 import { planTransition } from "./transitions.ts";
 
 export async function commitWrites(
-  runtime: DurableRuntime,
+  runtime: OneTripRuntime,
   writes: readonly LaneWrite[],
 ): Promise<readonly WriteOutcome[]> {
+  const allocated = await commitInOneTrip(runtime, writes);
+  if (allocated !== null) return allocated;
   const { result, unfinished } = await commitOnce(runtime, writes);
   // The writes themselves are committed by now: nothing that fails here may be reported as theirs. The next block
   // brings the same write again.
@@ -37,8 +40,8 @@ interface Committed {
   readonly unfinished: readonly LaneWrite[];
 }
 
-function commitOnce(runtime: DurableRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
-  return durably(runtime, {
+async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
+  const { plan, ...committed } = await durably(runtime, {
     ...lookupFor(writes),
     verify: ({ history }, floor) => runtime.history.verify(history, floor),
     decide: (found, opened) => {
@@ -46,9 +49,11 @@ function commitOnce(runtime: DurableRuntime, writes: readonly LaneWrite[]): Prom
       const result = writes.map((write) => planWrite(plan, write, opened));
       const unfinished = writes.filter((write) => hasMore(plan, write));
       const rollback = result.every(({ status }) => status === "fenced");
-      return { commands: commandsOf(plan), result: { result, unfinished }, rollback };
+      return { commands: commandsOf(plan), result: { result, unfinished, plan }, rollback };
     },
   });
+  runtime.lanes.remember(plan.lanes.values());
+  return committed;
 }
 
 function hasMore(plan: Plan, write: LaneWrite): boolean {
@@ -56,7 +61,7 @@ function hasMore(plan: Plan, write: LaneWrite): boolean {
   return (plan.unwatchable.get(laneKey(write.fence.lane)) ?? []).length >= UNWATCH_PAGE;
 }
 
-async function letGoOfTheRest(runtime: DurableRuntime, unfinished: readonly LaneWrite[]): Promise<void> {
+async function letGoOfTheRest(runtime: OneTripRuntime, unfinished: readonly LaneWrite[]): Promise<void> {
   for (let rest = unfinished; rest.length > 0; ) rest = (await commitOnce(runtime, rest)).unfinished;
 }
 

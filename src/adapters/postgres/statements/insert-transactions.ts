@@ -1,8 +1,10 @@
 import { statement } from "./statement.ts";
 
 /**
- * Binds nonces: transaction, payload and first history row of everything that a commit allocates. Plain inserts: a
- * nonce or a request id that exists must be loud and end the commit, never be skipped.
+ * Binds nonces: transaction and payload of everything that a commit allocates. The payload's row is the first step of
+ * its history as well (the view `every_step`), unless it was accepted before. Plain inserts: a nonce or a request id that
+ * exists must be loud and end the commit, never be skipped. $3 the transaction's marker where BEGIN may have failed
+ * without anybody knowing yet, else null.
  *
  * One JSON parameter, because it measured the same as arrays of columns and cannot be put together wrongly.
  */
@@ -26,18 +28,13 @@ export const insertTransactions = statement<unknown>(
    ), payload AS (
      INSERT INTO fencepost.payload (
        tx_id, chain_id, to_address, data, value, gas, gas_limit, fee_type, gas_price, max_fee_per_gas,
-       max_priority_fee_per_gas, access_list, metadata, fingerprint
+       max_priority_fee_per_gas, access_list, metadata, fingerprint, allocated_by, allocated_under, allocated_at
      )
      SELECT tx_id, chain_id, to_address, decode(data, 'hex'), value, gas, gas_limit, fee_type, gas_price,
-       max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
-     FROM item
-   ), history AS (
-     INSERT INTO fencepost.history (
-       tx_id, ordinal, chain_id, event, from_state, state, node_id, token, first_at, last_at
-     )
-     SELECT tx_id, CASE WHEN accepted_at IS NULL THEN 1 ELSE 2 END, chain_id, 'allocate',
-       CASE WHEN accepted_at IS NULL THEN NULL ELSE 'CREATED' END, 'ALLOCATED', node_id, token, now(), now()
+       max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex'),
+       CASE WHEN accepted_at IS NULL THEN node_id END, CASE WHEN accepted_at IS NULL THEN token END,
+       CASE WHEN accepted_at IS NULL THEN now() END
      FROM item
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM bound), $2, 'allocated transactions')`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM bound), $2, 'allocated transactions'), fencepost.require_open($3)`,
 );

@@ -1,10 +1,11 @@
+import type { SuspendedBy } from "../../../ports/lane-store.ts";
 import type { OwnerColumns } from "./list-leases.ts";
 import { statement } from "./statement.ts";
 
 /** Lanes with what is open on them: counted from live rows, which are few; what is over is counted on the lane itself. */
 export const listLanes = statement<LaneListRow>(
   "list-lanes",
-  `SELECT l.chain_id, l.signer, l.next_nonce, l.suspended, l.token, l.acquired_at, l.confirmed_total, l.failed_total,
+  `SELECT l.chain_id, l.signer, l.next_nonce, l.suspended_by, l.token, l.acquired_at, l.confirmed_total, l.failed_total,
      o.instance_id, o.node_id, o.url, o.expires_at,
      coalesce(open.pending, 0) + coalesce(waiting.pending, 0) AS pending,
      coalesce(open.stuck, 0) AS stuck,
@@ -43,7 +44,7 @@ export interface LaneListRow extends OwnerColumns {
   readonly chain_id: number;
   readonly signer: string;
   readonly next_nonce: number | null;
-  readonly suspended: boolean;
+  readonly suspended_by: SuspendedBy | null;
   readonly token: number;
   readonly acquired_at: Date | null;
   readonly confirmed_total: number;

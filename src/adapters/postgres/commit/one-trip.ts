@@ -1,0 +1,105 @@
+/**
+ * Allocation in one round trip. All that it needs to know of a lane is its cursor, and this process wrote that last: it
+ * plans from memory and sends everything at once, COMMIT included. What is otherwise decided between two round trips the
+ * server proves, under the lanes' locks: the history of the database (open-known.ts), the terms and cursors of the lanes
+ * (advance-lanes.ts) and, by its unique index, that no request id exists. A proof that fails ends the transaction with
+ * nothing done, and the commit goes the usual way, which finds out why and tells it.
+ *
+ * Writes: allocations alone. Invariants: I1–I5, as commit.ts. A crash here leaves nothing, or all of it.
+ */
+import { randomUUID } from "node:crypto";
+import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { DurableRuntime } from "../durably.ts";
+import type { ObservedHistory } from "../known-history.ts";
+import { resolveCommit } from "../resolve-commit.ts";
+import { advanceLanes } from "../statements/advance-lanes.ts";
+import type { LockedLaneRow } from "../statements/lock-lanes.ts";
+import type { Command } from "../statements/statement.ts";
+import { CommitUnanswered, commitAtOnce, type Mark } from "../write-transaction.ts";
+import { planAllocation } from "./allocate.ts";
+import { insertion } from "./commands.ts";
+import { type LanePlan, Plan } from "./plan.ts";
+import type { RememberedLanes } from "./remembered-lanes.ts";
+
+export interface OneTripRuntime extends DurableRuntime {
+  readonly lanes: RememberedLanes;
+}
+
+/** Null: nothing is committed, and the usual way is to be taken. */
+export async function commitInOneTrip(
+  runtime: OneTripRuntime,
+  writes: readonly LaneWrite[],
+): Promise<readonly WriteOutcome[] | null> {
+  const known = runtime.history.standing;
+  if (known === null || !writes.every(isPlainAllocation)) return null;
+  const rows = writes.map(({ fence }) => runtime.lanes.recall(fence));
+  if (!rows.every((row) => row !== null)) return null;
+  const plan = new Plan({ ...NOTHING_FOUND, lanes: rows }, known.epoch);
+  // Told by the server with its answer; until then nobody looks.
+  const now = runtime.clock.now();
+  const outcomes = writes.map((write) => planAllocation(plan, plan.held(write.fence) as LanePlan, { write, now }));
+  return (await commitPlan(runtime, plan, { known, now })) ? outcomes : null;
+}
+
+const NOTHING_FOUND = { requests: [], transactions: [], intake: [], unwatchable: [], blocks: new Map(), history: [] };
+
+function isPlainAllocation(write: LaneWrite): write is AllocateWrite {
+  if (write.kind !== "allocate") return false;
+  return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
+}
+
+async function commitPlan(
+  runtime: OneTripRuntime,
+  plan: Plan,
+  { known, now }: { readonly known: ObservedHistory; readonly now: Date },
+): Promise<boolean> {
+  const lanes = [...plan.lanes.values()];
+  // Whoever is held, or repeats another of the same batch, needs no guess to be told so.
+  if (plan.allocations.length === 0 || lanes.some((lane) => !lane.changed)) return false;
+  const { slots, history } = runtime;
+  const { floor } = history;
+  const mark = { slot: slots.take(), marker: randomUUID() };
+  const commands = [advance(lanes, mark), insertion(plan.allocations, mark.marker)];
+  try {
+    const opened = await commitAtOnce(runtime, { mark, known, commands });
+    if (opened === null) {
+      runtime.lanes.wasWrong(lanes);
+      return false;
+    }
+    now.setTime(opened.now.getTime());
+    history.noteCommitted(opened.history, floor);
+  } catch (error) {
+    runtime.lanes.wasWrong(lanes);
+    await resolve(runtime, error);
+  } finally {
+    slots.give(mark.slot);
+  }
+  runtime.lanes.wasRight(lanes);
+  return true;
+}
+
+/** Returns where it was committed after all. */
+async function resolve(runtime: OneTripRuntime, error: unknown): Promise<void> {
+  if (!(error instanceof CommitUnanswered)) throw error;
+  await resolveCommit(runtime, error);
+  runtime.slots.acknowledged(error.slot, error.marker, runtime.clock.monotonicMs());
+}
+
+function advance(lanes: readonly LanePlan[], { marker }: Mark): Command {
+  const left = <T>(column: (row: LockedLaneRow) => T) => lanes.map(({ row }) => column(row));
+  return {
+    statement: advanceLanes,
+    values: [
+      left((row) => row.chain_id),
+      left((row) => row.signer),
+      left((row) => row.owner_instance),
+      left((row) => row.token),
+      left((row) => row.next_nonce),
+      left((row) => row.suspended_by),
+      left((row) => row.reconciled_epoch),
+      lanes.map(({ cursor }) => cursor),
+      lanes.length,
+      marker,
+    ],
+  };
+}

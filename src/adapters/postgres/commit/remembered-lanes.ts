@@ -1,0 +1,51 @@
+import { type Fence, type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { laneOf } from "../columns.ts";
+import type { LockedLaneRow } from "../statements/lock-lanes.ts";
+import type { LanePlan } from "./plan.ts";
+
+/** After this many failures in a row a lane is not guessed at for twice as many commits, and so on up to the most. */
+const MOST_SKIPPED = 64;
+/** A node forgets them all rather than grow without end; each is remembered again with its next commit. */
+const MOST_LANES = 20_000;
+
+/**
+ * Lanes as this process's last commits left them. Nothing relies on it: whatever is planned from memory, the server
+ * compares with the row, under its lock, before anything is kept.
+ */
+export class RememberedLanes {
+  private readonly rows = new Map<LaneKey, LockedLaneRow>();
+  private readonly failed = new Map<LaneKey, { failures: number; skip: number }>();
+
+  remember(lanes: Iterable<LanePlan>): void {
+    if (this.rows.size > MOST_LANES) this.rows.clear();
+    for (const { row, cursor, suspendedBy, reconciledEpoch } of lanes) {
+      const left = { next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch };
+      this.rows.set(laneKey(laneOf(row)), { ...row, ...left });
+    }
+  }
+
+  /** The lane of this term with a cursor to go on from; null where it is not known, or guessing has lately been wrong. */
+  recall({ lane, instanceId, token }: Fence): LockedLaneRow | null {
+    const key = laneKey(lane);
+    const failed = this.failed.get(key);
+    if (failed !== undefined && failed.skip-- > 0) return null;
+    const row = this.rows.get(key);
+    if (row === undefined || row.next_nonce === null) return null;
+    return row.owner_instance === instanceId && row.token === token ? row : null;
+  }
+
+  /** A repeat in every batch, say, would cost every commit twice. */
+  wasWrong(lanes: Iterable<LanePlan>): void {
+    for (const { row } of lanes) {
+      const key = laneKey(laneOf(row));
+      const failures = (this.failed.get(key)?.failures ?? 0) + 1;
+      this.failed.set(key, { failures, skip: Math.min(2 ** failures, MOST_SKIPPED) });
+      this.rows.delete(key);
+    }
+  }
+
+  wasRight(lanes: Iterable<LanePlan>): void {
+    for (const { row } of lanes) this.failed.delete(laneKey(laneOf(row)));
+    this.remember(lanes);
+  }
+}

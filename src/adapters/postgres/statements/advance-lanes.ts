@@ -1,0 +1,34 @@
+import { statement } from "./statement.ts";
+
+/**
+ * Fence, lock and cursor of an allocation that was planned from memory: as lock-lanes.ts, but only where the lane is as
+ * it was left, and the cursor moves at once. One lane that is not ends the transaction.
+ *
+ * $1 to $8, a place for each lane: chain, signer, instance, token, then cursor, suspension and epoch as they were left,
+ * and the new cursor. $9 how many they are, $10 the transaction's marker.
+ */
+export const advanceLanes = statement<unknown>(
+  "advance-lanes",
+  `WITH held AS MATERIALIZED (
+     SELECT l.chain_id, l.signer, f.new_cursor
+     FROM fencepost.lane AS l
+     JOIN unnest($1::bigint[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[])
+       AS f(chain_id, signer, instance_id, token, cursor, suspended_by, reconciled_epoch, new_cursor)
+       ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
+         AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
+         AND l.reconciled_epoch = f.reconciled_epoch
+     JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
+     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
+       AND NOT n.dead AND n.expires_at > clock_timestamp()
+     ORDER BY l.chain_id, l.signer
+     FOR NO KEY UPDATE OF l
+   ), advanced AS (
+     UPDATE fencepost.lane AS l SET next_nonce = h.new_cursor
+     FROM held AS h
+     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
+       AND l.chain_id = h.chain_id AND l.signer = h.signer
+     RETURNING 1
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), $9, 'lanes as they were left'),
+     fencepost.require_open($10)`,
+);

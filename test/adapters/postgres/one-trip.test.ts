@@ -1,0 +1,202 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Fence } from "../../../src/domain/lane.ts";
+import { HistoryChanged, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { allocate, anInstance, anIntent, commitOne, holdLane, nonces } from "../../support/lane-samples.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+/** Named in the bytes of every transaction that leaves in one write, and of no other. */
+const ONE_TRIP = "fencepost:advance-lanes";
+const BEGIN = "BEGIN ISOLATION LEVEL";
+
+/** An allocation that was planned from memory is kept only where the database is as remembered, or nothing of it is. */
+describe("an allocation in one round trip", () => {
+  let subject: PostgresSubject;
+  let proxy: TcpProxy;
+  let store: PostgresStore;
+  let fence: Fence;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    proxy = await TcpProxy.start(Number(new URL(subject.url).port));
+    const databaseUrl = proxy.through(subject.url);
+    store = await openPostgresStore({ clock: systemClock, leaseDurationMs: 6_000, databaseUrl });
+  });
+  afterAll(async () => {
+    await store.close();
+    await proxy.close();
+    await subject.close();
+  });
+  /** The first allocation of a lane goes the usual way, and is remembered. */
+  beforeEach(async () => {
+    fence = await holdLane(store);
+    expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([0]);
+  });
+  afterEach(() => proxy.admit());
+
+  /** Does something behind the store's back once its bytes are on their way, then lets them go. */
+  async function interfering<T>(work: Promise<T>, interfere: () => Promise<unknown>): Promise<T> {
+    const release = await proxy.holdAt(ONE_TRIP);
+    await interfere();
+    release();
+    return work;
+  }
+
+  function cursor(): Promise<number> {
+    return one("SELECT next_nonce::int AS value FROM fencepost.lane WHERE signer = $1", [fence.lane.signer]);
+  }
+
+  function count(): Promise<number> {
+    return one("SELECT count(*)::int AS value FROM fencepost.transaction WHERE signer = $1", [fence.lane.signer]);
+  }
+
+  async function one(sql: string, values: readonly unknown[]): Promise<number> {
+    const { rows } = await subject.client.query<{ value: number }>(sql, [...values]);
+    return rows[0]?.value ?? Number.NaN;
+  }
+
+  function lane(change: string): Promise<unknown> {
+    return subject.client.query(`UPDATE fencepost.lane SET ${change} WHERE signer = $1`, [fence.lane.signer]);
+  }
+
+  it("is what follows on one's own last write, with the same rows and the database's time", async () => {
+    const intents = [anIntent(fence.lane, { requestId: "a" }), anIntent(fence.lane)];
+    const fates = await interfering(allocate(store, fence, intents), async () => undefined);
+    expect(nonces(fates)).toEqual([1, 2]);
+    const { rows } = await subject.client.query<{ created_at: Date }>(
+      "SELECT created_at FROM fencepost.transaction WHERE tx_id = $1",
+      [intents[0]?.txId],
+    );
+    expect(fates[0]).toMatchObject({ fate: "created", createdAt: rows[0]?.created_at });
+    const { nodeId } = (await store.instances()).find(({ instanceId }) => instanceId === fence.instanceId) ?? {};
+    expect(await store.history(intents[0]?.txId ?? "")).toMatchObject([
+      { ordinal: 1, event: "allocate", fromState: null, state: "ALLOCATED", token: fence.token, nodeId, count: 1 },
+    ]);
+  });
+
+  it("carries several lanes, each with its own cursor", async () => {
+    const other = await holdLane(store);
+    await allocate(store, other, [anIntent(other.lane), anIntent(other.lane)]);
+    const write = (of: Fence) => ({
+      kind: "allocate" as const,
+      fence: of,
+      floor: null,
+      items: [{ intent: anIntent(of.lane) }],
+    });
+    const outcomes = await interfering(store.commit([write(other), write(fence)]), async () => undefined);
+    expect(outcomes).toMatchObject([{ cursor: 3 }, { cursor: 2 }]);
+  });
+
+  it("that meets a cursor that somebody moved begins where it stands", async () => {
+    const fates = await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 7"));
+    expect(nonces(fates)).toEqual([7]);
+    expect([await cursor(), await count()]).toEqual([8, 2]);
+  });
+
+  it("of a term that is over writes nothing", async () => {
+    const heir = anInstance();
+    await store.registerInstance(heir);
+    const write = { kind: "allocate" as const, fence, floor: null, items: [{ intent: anIntent(fence.lane) }] };
+    const outcome = await interfering(commitOne(store, write), () =>
+      lane(`owner_instance = '${heir.instanceId}', token = token + 1`),
+    );
+    expect(outcome).toEqual({ status: "fenced" });
+    expect([await cursor(), await count()]).toEqual([1, 1]);
+  });
+
+  it("of an instance that was declared dead, or whose heartbeat is past, writes nothing", async () => {
+    for (const change of ["dead = true", "dead = false, expires_at = clock_timestamp() - interval '1 second'"]) {
+      const work = allocate(store, fence, [anIntent(fence.lane)]).catch(() => "refused");
+      const kill = () =>
+        subject.client.query(`UPDATE fencepost.node_instance SET ${change} WHERE instance_id = $1`, [fence.instanceId]);
+      // The first failure makes the store careful: the second case may go the usual way, and must end the same.
+      await (change.startsWith("dead = true") ? interfering(work, kill) : kill().then(() => work));
+      expect([await cursor(), await count()]).toEqual([1, 1]);
+    }
+  });
+
+  it("on a lane that was held back meanwhile gives no nonce", async () => {
+    const work = allocate(store, fence, [anIntent(fence.lane)]);
+    const fates = await interfering(work, () => lane("suspended = true, suspended_by = 'HISTORY'"));
+    expect(fates).toMatchObject([{ fate: "held" }]);
+    expect(await cursor()).toBe(1);
+  });
+
+  it("with a request id that exists burns no nonce, and its neighbours are created", async () => {
+    const first = anIntent(fence.lane, { requestId: "once" });
+    await allocate(store, fence, [first]);
+    const repeat = anIntent(fence.lane, { requestId: "once" });
+    const batch = [anIntent(fence.lane), repeat, anIntent(fence.lane)];
+    const fates = await allocate(store, fence, batch);
+    expect(fates).toMatchObject([{ nonce: 2 }, { fate: "duplicate", existing: { txId: first.txId } }, { nonce: 3 }]);
+    expect([await cursor(), await count()]).toEqual([4, 4]);
+  });
+
+  it("with a request id twice in one batch creates it once", async () => {
+    const batch = [anIntent(fence.lane, { requestId: "twin" }), anIntent(fence.lane, { requestId: "twin" })];
+    expect(await allocate(store, fence, batch)).toMatchObject([{ nonce: 1 }, { fate: "duplicate" }]);
+    expect([await cursor(), await count()]).toEqual([2, 2]);
+  });
+
+  it("whose BEGIN alone failed leaves nothing: not the cursor, not a row, not the marker", async () => {
+    const intent = anIntent(fence.lane);
+    const begins = proxy.spoil(BEGIN, BEGIN.replace("BEGIN", "BEGAN"));
+    const markers = () => subject.client.query("SELECT slot, marker FROM fencepost.commit_marker ORDER BY 1, 2");
+    const stood = (await markers()).rows;
+    const hold = proxy.holdAt("fencepost:lock-lanes");
+    const writing = allocate(store, fence, [intent]);
+    await begins;
+    // The usual way has begun: whatever the spoilt one did is done.
+    const release = await hold;
+    expect((await markers()).rows).toEqual(stood);
+    expect([await cursor(), await count()]).toEqual([1, 1]);
+    release();
+    expect(nonces(await writing)).toEqual([1]);
+    expect([await cursor(), await count()]).toEqual([2, 2]);
+  });
+
+  it("that was carried out without an answer is as if nothing had happened", async () => {
+    const intent = anIntent(fence.lane, { requestId: "kept" });
+    const hit = proxy.atNextCommit("cut-after");
+    expect(nonces(await allocate(store, fence, [intent]))).toEqual([1]);
+    await hit;
+    expect([await cursor(), await count()]).toEqual([2, 2]);
+  });
+
+  it("that never arrived is unavailable and worth another try, with nothing consumed", async () => {
+    const hit = proxy.atNextCommit("cut-before");
+    const failure = await allocate(store, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);
+    await hit;
+    expect(failure).toBeInstanceOf(StoreUnavailable);
+    expect(failure).toMatchObject({ busy: true });
+    expect([await cursor(), await count()]).toEqual([1, 1]);
+    expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([1]);
+  });
+
+  it("is tried again after it went wrong, but not at once", async () => {
+    await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 5"));
+    const again = proxy.holdAt(ONE_TRIP);
+    let tried = false;
+    const release = again.then((go) => {
+      tried = true;
+      go();
+    });
+    await allocate(store, fence, [anIntent(fence.lane)]);
+    expect(tried).toBe(false);
+    for (let commits = 0; commits < 4; commits++) await allocate(store, fence, [anIntent(fence.lane)]);
+    await release;
+    expect([await cursor(), await count()]).toEqual([11, 7]);
+  });
+
+  it("in another history writes nothing", async () => {
+    const work = allocate(store, fence, [anIntent(fence.lane)]);
+    const outcome = interfering(work, () =>
+      subject.client.query("UPDATE fencepost.feed SET epoch = epoch + 1 WHERE only_row"),
+    );
+    await expect(outcome).rejects.toBeInstanceOf(HistoryChanged);
+    await subject.client.query("UPDATE fencepost.feed SET epoch = epoch - 1 WHERE only_row");
+    expect([await cursor(), await count()]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { WakeUp, WakeUps } from "../../src/ports/wake-ups.ts";
+
+export interface WakeUpsSubject {
+  /** One more node; resolves when it hears. */
+  connect(): Promise<WakeUps>;
+  /** Resolves when the fact holds. */
+  until(fact: () => boolean): Promise<void>;
+  /** Breaks this node's connection, and lets it be made again. */
+  interrupt(wakeUps: WakeUps): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What every WakeUps promises. That a hint may be lost is no promise, so nothing here waits for a loss. */
+export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubject>): void {
+  describe(`WakeUps contract: ${name}`, () => {
+    let subject: WakeUpsSubject;
+    let open: WakeUps[];
+    beforeEach(async () => {
+      subject = await create();
+      open = [];
+    });
+    afterEach(async () => {
+      await Promise.all(open.map((each) => each.close()));
+      await subject.close();
+    });
+
+    async function node(): Promise<{ readonly wakeUps: WakeUps; readonly heard: WakeUp[] }> {
+      const wakeUps = await subject.connect();
+      open.push(wakeUps);
+      const heard: WakeUp[] = [];
+      wakeUps.hear((wakeUp) => heard.push(wakeUp));
+      return { wakeUps, heard };
+    }
+
+    it("carries what one tells to all the others", async () => {
+      const [teller, ...others] = [await node(), await node(), await node()];
+      teller?.wakeUps.tell("completions");
+      await subject.until(() => others.every(({ heard }) => heard.includes("completions")));
+      for (const { heard } of others) expect(new Set(heard)).toEqual(new Set(["completions"]));
+    });
+
+    it("does not tell the teller what it said itself", async () => {
+      const [teller, other] = [await node(), await node()];
+      teller.wakeUps.tell("lanes");
+      other.wakeUps.tell("intake");
+      await subject.until(() => other.heard.length > 0 && teller.heard.length > 0);
+      expect(new Set(teller.heard)).toEqual(new Set(["intake"]));
+    });
+
+    it("loses no kind of hint when many are told at once", async () => {
+      const [teller, other] = [await node(), await node()];
+      for (let i = 0; i < 1_000; i++)
+        teller.wakeUps.tell((["lanes", "intake", "completions"] as const)[i % 3] as WakeUp);
+      await subject.until(() => new Set(other.heard).size === 3);
+    });
+
+    it("hears everything once after its connection was lost, and hints again", async () => {
+      const [teller, other] = [await node(), await node()];
+      await subject.interrupt(other.wakeUps);
+      await subject.until(() => new Set(other.heard).size === 3);
+      other.heard.length = 0;
+      teller.wakeUps.tell("lanes");
+      await subject.until(() => other.heard.includes("lanes"));
+    });
+
+    it("tells nothing after it is closed, and nobody minds", async () => {
+      const [teller, other] = [await node(), await node()];
+      await teller.wakeUps.close();
+      teller.wakeUps.tell("lanes");
+      const third = await node();
+      third.wakeUps.tell("intake");
+      await subject.until(() => other.heard.includes("intake"));
+      expect(teller.heard).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,59 @@
+import { WAKE_UPS, type WakeUp, type WakeUps } from "../../src/ports/wake-ups.ts";
+
+/** What the nodes of one world tell each other. */
+export class MemoryHints {
+  private readonly listening = new Set<MemoryWakeUps>();
+
+  connect(): MemoryWakeUps {
+    const wakeUps = new MemoryWakeUps(this);
+    this.listening.add(wakeUps);
+    return wakeUps;
+  }
+
+  /** To everybody else, a moment later. */
+  carry(from: MemoryWakeUps, wakeUp: WakeUp): void {
+    void Promise.resolve().then(() => {
+      for (const each of this.listening) if (each !== from) each.wake(wakeUp);
+    });
+  }
+
+  leave(wakeUps: MemoryWakeUps): void {
+    this.listening.delete(wakeUps);
+  }
+}
+
+export class MemoryWakeUps implements WakeUps {
+  private readonly hints: MemoryHints;
+  private listener: (wakeUp: WakeUp) => void = () => undefined;
+  private deaf = false;
+
+  constructor(hints: MemoryHints) {
+    this.hints = hints;
+  }
+
+  tell(wakeUp: WakeUp): void {
+    if (!this.deaf) this.hints.carry(this, wakeUp);
+  }
+
+  hear(listener: (wakeUp: WakeUp) => void): void {
+    this.listener = listener;
+  }
+
+  async close(): Promise<void> {
+    this.hints.leave(this);
+  }
+
+  wake(wakeUp: WakeUp): void {
+    if (!this.deaf) this.listener(wakeUp);
+  }
+
+  /** The connection is lost: nothing goes out or comes in until `reconnect`. */
+  disconnect(): void {
+    this.deaf = true;
+  }
+
+  reconnect(): void {
+    this.deaf = false;
+    for (const wakeUp of WAKE_UPS) this.listener(wakeUp);
+  }
+}

@@ -1,0 +1,92 @@
+/** Hints between real nodes: what is told, and that nothing depends on it. */
+import { Client } from "pg";
+import { describe, expect } from "vitest";
+import { createFencepost } from "../../src/index.ts";
+import { audit, untilSettled } from "../support/audit.ts";
+import { it as base, KEYS, SHORT_LEASE } from "../support/integration.ts";
+import { startLoad } from "../support/load.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import { pricedTransfer, transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const it = base.extend<{ readonly told: { readonly words: Set<string>; readonly client: Client } }>({
+  /** Everything that anybody was told, and the connection it was heard on. */
+  told: async ({ database }, use) => {
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    const words = new Set<string>();
+    client.on("notification", ({ payload = "" }) => {
+      for (const word of payload.split(" ")) words.add(word);
+    });
+    await client.query("LISTEN fencepost");
+    await use({ words, client });
+    await client.end();
+  },
+});
+
+const LISTENERS = `FROM pg_stat_activity
+  WHERE application_name = 'fencepost wake-ups' AND datname = current_database()`;
+
+describe("nodes tell each other", () => {
+  it("of completions, of intents written inside a caller's transaction, and of lanes that they leave", async ({
+    database,
+    simulated,
+    nodes,
+    told,
+  }) => {
+    const node = await nodes.start(simulated.url, SHORT_LEASE);
+    await node.client.send(transfer(0));
+    await waitUntil(() => told.words.has("completions"), "completions are told of");
+    const embedded = await createFencepost({
+      databaseUrl: database.url,
+      chains: [{ rpc: simulated.url, confirmations: 2, pollInterval: "100ms" }],
+      signers: [KEYS[0]],
+    });
+    await told.client.query("BEGIN");
+    await embedded.send(transfer(1), { client: told.client });
+    await told.client.query("COMMIT");
+    await waitUntil(() => told.words.has("intake"), "intents are told of");
+    await untilSettled(database, 2);
+    await embedded.close();
+    told.words.clear();
+    node.signal("SIGTERM");
+    await node.exited;
+    await waitUntil(() => told.words.has("lanes"), "lanes are told of");
+  });
+
+  it("and live without it: switched off, nobody listens and nobody is told", async ({
+    database,
+    simulated,
+    nodes,
+    told,
+  }) => {
+    const node = await nodes.start(simulated.url, { ...SHORT_LEASE, FENCEPOST_NOTIFICATIONS: "off" });
+    await node.client.send(transfer(0));
+    await untilSettled(database, 1);
+    expect(await database.query(`SELECT 1 ${LISTENERS}`)).toEqual([]);
+    node.signal("SIGTERM");
+    await node.exited;
+    await told.client.query("SELECT 1");
+    expect([...told.words]).toEqual([]);
+  });
+
+  it("and lose nothing when the connections that they listen on are cut, again and again", async ({
+    database,
+    simulated,
+    nodes,
+  }) => {
+    const settings = { ...SHORT_LEASE, FENCEPOST_IN_FLIGHT_WINDOW: "512" };
+    const alive = [await nodes.start(simulated.url, settings), await nodes.start(simulated.url, settings)];
+    let turn = 0;
+    const caller = new PersistentCaller(() => alive[turn++ % 2]?.client ?? null);
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 2, batch: 5 });
+    for (let cuts = 0; cuts < 3; cuts++) {
+      await waitUntil(async () => (await database.query(`SELECT 1 ${LISTENERS}`)).length === 2, "both listen");
+      await database.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`);
+    }
+    await load.stop();
+    expect(caller.refusals).toEqual([]);
+    await untilSettled(database, load.accepted.length);
+    await audit({ database, rpcUrl: simulated.url, witnessed: simulated.chain.witness.map(({ hash }) => hash) });
+  });
+});
