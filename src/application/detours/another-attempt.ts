@@ -22,6 +22,8 @@ export interface AnotherAttemptPorts extends LaneWriterPorts {
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
   readonly unsigned: UnsignedTransaction;
+  /** How many attempts there were when it was made: one more since then, and it was made of what is no more. */
+  readonly over: number;
   /** Where the decider brought it signed. */
   readonly signed?: SignedTransaction;
   readonly reason: string;
@@ -38,7 +40,8 @@ export async function signAnother(
   work: { readonly tx: Tracked; readonly payload: AnotherPayload },
 ): Promise<AnotherAttemptFate> {
   const { tx, payload } = work;
-  if (tx.sending) return "busy";
+  // Without the second half, a payload that was cancelled meanwhile could be signed again behind its cancel.
+  if (tx.sending || tx.attempts.length !== payload.over) return "busy";
   // Holds off the sender: what it is answered must be noted on the attempt it sent.
   tx.sending = true;
   try {

@@ -57,10 +57,11 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   const { lane, tx, change } = work;
   refuseMined(tx);
   if (tx.sending) return "movedOn";
+  const over = tx.attempts.length;
   const payload = await askingChain(() => anotherPayload(ports, context, work));
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
-  const fate = await signAnother(ports, lane, { tx, payload: { ...payload, ...decided(change) } });
+  const fate = await signAnother(ports, lane, { tx, payload: { ...payload, over, ...decided(change) } });
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
