@@ -19,6 +19,10 @@ export class MemorySigner implements Signer {
     return [...this.#keys.keys()];
   }
 
+  custody(): "local" {
+    return "local";
+  }
+
   async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
     const privateKey = this.#keys.get(address);
     if (privateKey === undefined) throw new Error(`no key is held for ${address}`);
@@ -36,17 +40,24 @@ const curve = await loadCurve();
  */
 export class FakeSigner implements Signer {
   readonly #addresses: ReadonlySet<Address>;
+  readonly #atNode: ReadonlySet<Address>;
 
-  constructor(addresses: readonly Address[]) {
-    this.#addresses = new Set(addresses);
+  /** The keys of `atNode` are the node's: they are named here, and sign nothing. */
+  constructor(addresses: readonly Address[], atNode: readonly Address[] = []) {
+    this.#addresses = new Set([...addresses, ...atNode]);
+    this.#atNode = new Set(atNode);
   }
 
   addresses(): readonly Address[] {
     return [...this.#addresses];
   }
 
+  custody(address: Address): "local" | "node" {
+    return this.#atNode.has(address) ? "node" : "local";
+  }
+
   async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
-    if (!this.#addresses.has(address)) throw new Error(`no key is held for ${address}`);
+    if (!this.#addresses.has(address) || this.#atNode.has(address)) throw new Error(`no key is held for ${address}`);
     return transactions.map((transaction) => {
       const raw = serialiseSigned(transaction, { r: address.slice(2).padStart(64, "0"), s: "01", yParity: 0 });
       return { rawTransaction: `0x${raw}`, txHash: keccak256(Buffer.from(raw, "hex")) };

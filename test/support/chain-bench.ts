@@ -47,6 +47,7 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
 
 export function createOwnedLane(snapshot: Partial<LaneSnapshot> = {}, context?: ChainContext): OwnedLane {
   const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 1 };
-  const empty = { cursor: null, suspended: false, tracking: [], allocated: 0, watched: [] };
+  const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
+  const empty = { cursor: null, suspended: false, epochFloor: 0, genesisHash: null, ...nothing };
   return new OwnedLane(fence, { ...empty, ...snapshot }, context?.hashes ?? new Map());
 }

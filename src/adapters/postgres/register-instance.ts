@@ -12,6 +12,7 @@ import { purgeCommitMarkers } from "./statements/purge-commit-markers.ts";
 import { purgeInstances } from "./statements/purge-instances.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "./statements/read-database-history.ts";
 import { readFeed } from "./statements/read-feed.ts";
+import { recordEpochFloors } from "./statements/record-epoch-floors.ts";
 import { writeDatabaseHistory } from "./statements/write-database-history.ts";
 
 export async function registerInstance(
@@ -45,7 +46,12 @@ export async function registerInstance(
       return {
         commands: [
           { statement: writeDatabaseHistory, values: seen },
-          ...(renewed ? [{ statement: beginEpoch, values: [seenSeq] }] : []),
+          ...(renewed
+            ? [
+                { statement: recordEpochFloors, values: [] },
+                { statement: beginEpoch, values: [seenSeq] },
+              ]
+            : []),
         ],
         result: history,
       };

@@ -5,6 +5,7 @@
  */
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { noticeExternalUse } from "../detours/external-use.ts";
 import { Activity } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
 import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
@@ -91,6 +92,7 @@ export class ChainLoop {
     const unsure = await this.forEachLane(lanes, (lane) => withdrawOrphaned(ports, context, lane));
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
+    for (const lane of lanes) await noticeExternalUse(ports, context, lane);
     await recordConfirmations(ports, context, lanes);
     const view = await openPass(context);
     // Where nobody could say what left the chain, nothing is final, and no watch ends.
@@ -99,6 +101,7 @@ export class ChainLoop {
     for (const lane of lanes) {
       lane.signing?.kick();
       lane.broadcasting?.kick();
+      lane.tending?.kick();
     }
   }
 

@@ -91,7 +91,7 @@ export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked
     createdAt: record.createdAt,
     firstSentAt: null,
     status: { state: "ALLOCATED", subState: null },
-    attempts: [attempt],
+    attempts: [...(record.attempts ?? []), attempt],
     receipt: null,
     submitAttempts: 1,
     acceptedOrdinal: null,

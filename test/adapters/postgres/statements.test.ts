@@ -96,6 +96,7 @@ const SURVEYS = [
   "count-live-states",
   "list-instances",
   "list-lanes",
+  "list-holes",
   "list-leases",
   "lock-lanes-of-instance",
   "page-intake",
@@ -105,6 +106,7 @@ const SURVEYS = [
   "purge-instances",
   "read-cluster-secret",
   "read-database-history",
+  "record-epoch-floors",
   "release-lanes",
 ];
 /** One row on one side, or one index look-up per lane: a nested loop is right, and there is no other way. */

@@ -48,6 +48,8 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadLane(fence)).toEqual({
       cursor: null,
       suspended: false,
+      epochFloor: 0,
+      genesisHash: null,
       tracking: [],
       allocated: 0,
       watched: [],

@@ -7,6 +7,7 @@
  * error is nothing at all, goes to the tail of the queue and blocks nobody.
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
+import { followedAttempts } from "../../../domain/attempts.ts";
 import type { BlockWindow } from "../../../domain/block-window.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
@@ -86,7 +87,7 @@ export async function staleReceipts(
 }
 
 async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
-  const hashes = transactions.flatMap((tx) => tx.attempts.map((attempt) => attempt.txHash));
+  const hashes = transactions.flatMap((tx) => followedAttempts(tx.attempts).map((attempt) => attempt.txHash));
   const { chainId } = context.chain;
   try {
     const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);
