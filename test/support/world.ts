@@ -4,6 +4,7 @@ import type { ChainSettings, NodeSettings } from "../../src/application/settings
 import type { Address } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
+import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 import { MemoryNetwork } from "../doubles/memory-peers.ts";
@@ -88,6 +89,7 @@ export interface NodeOptions {
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly signers?: readonly Address[];
+  readonly stuckHook?: StuckResolutionHook;
   /** Inside another process: it has no URL, and nobody can ask it. */
   readonly embedded?: true;
 }
@@ -150,6 +152,7 @@ export class World {
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
         telemetry: { emit: (event) => events.push(event) },
         failpoint: options.failpoint ?? (() => undefined),
+        ...(options.stuckHook === undefined ? {} : { stuckHook: options.stuckHook }),
       },
       { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
     );
