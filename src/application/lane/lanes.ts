@@ -131,7 +131,8 @@ export class Lanes {
         this.ports.telemetry.emit({ type: "lease.released", lane: lane.lane, token: lane.fence.token });
       }
     } catch {
-      // Not released: the lease runs out by itself, or the lane is wanted back.
+      // Not released: the database says that it is ours, so nobody else can have it. Taken up again, and let go later.
+      if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
     } finally {
       this.leaving.delete(lane.key);
     }

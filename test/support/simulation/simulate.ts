@@ -1,3 +1,4 @@
+import { REPRICING_STRATEGIES } from "../../../src/domain/repricing.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
@@ -9,6 +10,7 @@ import { Dice } from "./dice.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
 const MOST_NODES = 3;
+const GWEI = 1_000_000_000n;
 const QUIET_LIMIT_MS = 600_000;
 
 export interface Simulation {
@@ -36,6 +38,7 @@ export async function simulate(seed: number): Promise<Simulation> {
   }
   crew.heal();
   world.releaseBlocks();
+  world.chain.setBaseFee(GWEI);
   await comeToRest(simulation);
   await world.clock.advance(10_000);
   return simulation;
@@ -55,6 +58,9 @@ function makeWorld(seed: number, dice: Dice): World {
     settings: {
       confirmations: dice.int(0, 5),
       resubmitIntervalMs: dice.int(1_000, 5_000),
+      repricing: dice.pick([null, REPRICING_STRATEGIES.on, REPRICING_STRATEGIES.on, REPRICING_STRATEGIES.linear]),
+      maxAttempts: dice.pick([0, 0, 3]),
+      stuckAfterMs: dice.pick([5_000, 30_000, 1_800_000]),
       staleReceiptTimeoutMs: 5_000,
       inFlightWindow: dice.pick([2, 8, 64]),
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
@@ -93,6 +99,7 @@ function act({ world, callers, crew }: Simulation, dice: Dice): void {
     [1, () => crew.lagChain()],
     [3, () => reorganise(world, crew, dice)],
     [1, () => world.chain.dropAllTransactions()],
+    [2, () => moveMarket(world, crew, dice)],
     [1, () => world.holdBlocks()],
     [2, () => world.releaseBlocks()],
     [1, () => crew.crashNow()],
@@ -109,6 +116,12 @@ function reorganise(world: World, crew: Crew, dice: Dice): void {
   const drop = dropped === "all" ? "all" : () => dropped === "some" && dice.chance(0.5);
   world.chain.reorg(dice.int(1, 5), { drop, keepInPool: dice.chance(0.5) });
   crew.count("reorg");
+}
+
+/** Callers offer 20 gwei: some of these are beyond it, and one beyond what may be offered at all. */
+function moveMarket(world: World, crew: Crew, dice: Dice): void {
+  world.chain.setBaseFee(dice.pick([1n, 15n, 30n, 60n, 90n, 200n]) * GWEI);
+  crew.count("base fee moved");
 }
 
 /** A restore: whoever knew the history before has stopped, and an operator starts the nodes again. */
