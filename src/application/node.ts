@@ -28,7 +28,7 @@ import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
 import { StuckWatch } from "./lane/stuck-watch.ts";
-import { tend } from "./lane/tend.ts";
+import { tendLane } from "./lane/tend.ts";
 import { createOperations } from "./operations/operations.ts";
 import { HookRunner } from "./operations/stuck-hook.ts";
 import { Feed } from "./queries/feed.ts";
@@ -60,6 +60,7 @@ export interface NodeGauges {
   readonly lanesHeld: number;
   readonly writerQueueDepth: number;
   readonly pendingDepth: number;
+  readonly noncesReserved: number;
   readonly oldestPendingAgeSeconds: number;
   readonly receiptBacklog: number;
 }
@@ -200,6 +201,7 @@ export class FencepostNode {
       lanesHeld: lanes.length,
       writerQueueDepth: this.writer.depth,
       pendingDepth: lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0),
+      noncesReserved: lanes.reduce((sum, lane) => sum + lane.nonces.reserved, 0),
       oldestPendingAgeSeconds: Number.isFinite(oldest) ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
       receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
     };
@@ -238,7 +240,7 @@ export class FencepostNode {
     const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
     lane.signing = new Activity(() => sign(ports, context, lane), failed);
     lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
-    lane.tending = new Activity(() => tend(ports, context, lane), failed);
+    lane.tending = new Activity(() => tendLane(ports, context, lane), failed);
     this.loops.find((loop) => loop.context === context)?.kick();
     lane.signing.kick();
   }
@@ -253,7 +255,7 @@ export class FencepostNode {
         if (this.lease.mayAct()) this.watch.look(this.lanes.all());
       }
       const nowMs = this.ports.clock.monotonicMs();
-      for (const lane of this.lanes.all()) if (lane.unmined.size > 0) lane.kickDue(nowMs);
+      for (const lane of this.lanes.all()) lane.kickDue(nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       await this.lanes.retryWanted();
       this.intake.kick();
@@ -353,7 +355,7 @@ export class FencepostNode {
   private makeApi(): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
-      ...createOperations({ ...this.stagePorts(), lanes: this.lanes, chains: this.chains, hook: this.hook }),
+      ...createOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }),
       create: async (request) => {
         const [fate] = await this.createAll([request]);
         if (fate instanceof FencepostError) throw fate;

@@ -3,23 +3,27 @@ import type { ClusterNode, ClusterNodes, LaneLease, LaneLeases } from "../contra
 import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 import type { Explanation } from "../contract/explain.ts";
+import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
 import type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import { followCompletions } from "./completions.ts";
 import { type CallOptions, type ClientOptions, createTransport, type Transport } from "./transport.ts";
 import { type WaitOptions, waitForSettled } from "./wait.ts";
+import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
 export type { BatchResults } from "../contract/batch.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 export type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 export type { Explanation } from "../contract/explain.ts";
+export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane } from "../contract/signers.ts";
 export type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 export { type ClientErrorCode, FencepostApiError } from "./errors.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
 export type { WaitOptions } from "./wait.ts";
+export { type NonceUse, neverSent, type UsesNonce } from "./with-nonce.ts";
 
 export type Include = "history" | "confirmations";
 export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
@@ -44,6 +48,18 @@ export interface FencepostClient {
   completions(query?: CompletionsQuery, options?: CallOptions): AsyncGenerator<Completion & { readonly epoch: number }>;
   /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still move, and is waited for. */
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
+  /** Keeps a nonce for you to sign with. Give a requestId: then a repeat after any failure is safe. */
+  reserveNonce(lane: ReserveNonce, options?: CallOptions): Promise<NonceReservation>;
+  reservation(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  submitReserved(reservationId: string, rawTransaction: string, options?: CallOptions): Promise<CreatedTransaction>;
+  markUsed(reservationId: string, txHash: string, options?: CallOptions): Promise<CreatedTransaction>;
+  /** Only if nothing was signed with it. */
+  releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  /**
+   * Reserves a nonce, lets the callback use it, and reports what it did. The callback returns `{ rawTransaction }`,
+   * `{ txHash }` or `neverSent()`; where it throws, nothing is released. Null where nothing was sent.
+   */
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
   /** One item per chain. */
   signer(address: string, options?: CallOptions): Promise<readonly SignerLane[]>;
@@ -67,6 +83,7 @@ export function createClient(options: ClientOptions): FencepostClient {
     transport({ path: "/tx/completions", query, ...call });
   return {
     ...senders(transport),
+    ...nonceCalls(transport),
     get,
     getByRequest: ({ signer, requestId, chainId }, { include, ...call } = {}) =>
       transport({ path: "/tx/by-request", query: { signer, requestId, chainId, ...includes(include) }, ...call }),
@@ -79,6 +96,30 @@ export function createClient(options: ClientOptions): FencepostClient {
     signer: (address, call) => items<SignerLanes>(transport, `/signers/${encodeURIComponent(address)}`, call),
     nodes: (call) => items<ClusterNodes>(transport, "/nodes", call),
     leases: (call) => items<LaneLeases>(transport, "/leases", call),
+  };
+}
+
+function nonceCalls(
+  transport: Transport,
+): Pick<
+  FencepostClient,
+  "reserveNonce" | "reservation" | "submitReserved" | "markUsed" | "releaseNonce" | "withNonce"
+> {
+  const at = (reservationId: string) => `/nonces/${encodeURIComponent(reservationId)}`;
+  const calls = {
+    reserve: (lane: ReserveNonce) => transport<NonceReservation>({ path: "/nonces", body: lane }),
+    submit: (id: string, body: object) => transport<CreatedTransaction>({ path: `${at(id)}/submit`, body }),
+    used: (id: string, body: object) => transport<CreatedTransaction>({ path: `${at(id)}/used`, body }),
+    release: (id: string) => transport<NonceReservation>({ path: `${at(id)}/release`, body: {} }),
+  };
+  return {
+    reserveNonce: (lane, call) => transport({ path: "/nonces", body: lane, ...call }),
+    reservation: (id, call) => transport({ path: at(id), ...call }),
+    submitReserved: (id, rawTransaction, call) =>
+      transport({ path: `${at(id)}/submit`, body: { rawTransaction }, ...call }),
+    markUsed: (id, txHash, call) => transport({ path: `${at(id)}/used`, body: { txHash }, ...call }),
+    releaseNonce: (id, call) => transport({ path: `${at(id)}/release`, body: {}, ...call }),
+    withNonce: (lane, callback) => withNonce(calls, lane, callback),
   };
 }
 

@@ -5,6 +5,8 @@ import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import type { Created, CreateRequest, Include, TransactionView } from "../application/api.ts";
 import { normalise, parseChainId } from "../application/stages/1-create/normalise.ts";
+import { type NonceCalls, type UsesNonce, withNonce } from "../client/with-nonce.ts";
+import type { ReserveNonce } from "../contract/nonces.ts";
 import { FencepostError } from "../domain/errors.ts";
 import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
@@ -61,6 +63,11 @@ export interface Fencepost {
   waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
   /** The ordered feed, without end. */
   completions(options?: FollowOptions): AsyncGenerator<CompletionRecord, void, undefined>;
+  /**
+   * Reserves a nonce for the callback to sign with, and reports what it did: `{ rawTransaction }`, `{ txHash }` or
+   * `neverSent()`. Where it throws, nothing is released. Null where nothing was sent.
+   */
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<Created | null>;
   /** Blocks past a depth (20 where none is given): ascending, each height once, without end. */
   blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
   close(): Promise<void>;
@@ -151,6 +158,17 @@ class EmbeddedFencepost implements Fencepost {
       for (const item of page.items) yield item;
       from = page.next;
     }
+  }
+
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<Created | null> {
+    const { api } = this.composed.node;
+    const calls: NonceCalls<Created> = {
+      reserve: async (asked) => (await api.reserveNonce(asked)).reservation,
+      submit: (reservationId, use) => api.submitReserved(reservationId, use),
+      used: (reservationId, use) => api.markUsed(reservationId, use),
+      release: (reservationId) => api.releaseNonce(reservationId),
+    };
+    return withNonce(calls, lane, callback);
   }
 
   blocks({ chainId, depth = DEFAULT_DEPTH, from, signal }: BlocksOptions = {}): AsyncGenerator<Block, void, undefined> {

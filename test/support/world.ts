@@ -56,6 +56,8 @@ export const CHAIN_SETTINGS: ChainSettings = {
   alertOldestAgeMs: 600_000,
   alertHeadAgeMs: 300_000,
   alertReserved: 100,
+  holePolicy: "move",
+  reservationTtlMs: 60_000,
 };
 
 export const NODE_SETTINGS: Omit<NodeSettings, "nodeId" | "url"> = {

@@ -48,6 +48,8 @@ export const FACT_CODES = [
   "MAX_ATTEMPTS_REACHED",
   /** Its bytes cannot be signed again at another price. */
   "CANNOT_RESIGN",
+  /** A nonce below it is held by nothing. */
+  "NONCE_HOLE",
   /** The signer cannot pay for it. */
   "INSUFFICIENT_FUNDS",
   /** Called impossible more than once, and taken by no node ever. */
