@@ -41,6 +41,7 @@ export async function openPass(context: ChainContext): Promise<FinalityPass> {
  */
 async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): Promise<number | null> {
   const block = await context.chain.head(tag);
+  context.noteTag(tag, block !== null);
   const { window } = context.follower;
   if (block === null || window.oldest === null) return null;
   return block.number < window.oldest.number || window.contains(block) ? block.number : null;
