@@ -1,3 +1,12 @@
+import type {
+  LaneAction,
+  LaneOrder,
+  PricedOrder,
+  ReplaceOrder,
+  ResolveOrder,
+  ResubmitOrder,
+  TransactionAction,
+} from "../contract/actions.ts";
 import type { BatchResults } from "../contract/batch.ts";
 import type { ClusterNode, ClusterNodes, LaneLease, LaneLeases } from "../contract/cluster.ts";
 import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
@@ -11,6 +20,7 @@ import { type CallOptions, type ClientOptions, createTransport, type Transport }
 import { type WaitOptions, waitForSettled } from "./wait.ts";
 import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
+export type { LaneOrder, PricedOrder, ReplaceOrder, ResolveOrder, ResubmitOrder } from "../contract/actions.ts";
 export type { BatchResults } from "../contract/batch.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
@@ -63,6 +73,19 @@ export interface FencepostClient {
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
   /** One item per chain. */
   signer(address: string, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
+  resubmit(txId: string, order: ResubmitOrder, options?: CallOptions): Promise<Transaction>;
+  /** Signs the same payload for more. */
+  reprice(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
+  /** Uses the nonce up with nothing. Whichever payload is mined decides. */
+  cancel(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
+  /** Puts another payload at the nonce. */
+  replace(txId: string, order: ReplaceOrder, options?: CallOptions): Promise<Transaction>;
+  /** Asks the hook now, or applies the action given. */
+  resolve(txId: string, order: ResolveOrder, options?: CallOptions): Promise<Transaction>;
+  /** Creates are accepted and wait; nothing is sent. */
+  suspend(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  resume(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   /** Every node that is alive, whichever of them is asked. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
@@ -83,6 +106,7 @@ export function createClient(options: ClientOptions): FencepostClient {
     transport({ path: "/tx/completions", query, ...call });
   return {
     ...senders(transport),
+    ...operators(transport),
     ...nonceCalls(transport),
     get,
     getByRequest: ({ signer, requestId, chainId }, { include, ...call } = {}) =>
@@ -130,6 +154,33 @@ function senders(transport: Transport): Pick<FencepostClient, "send" | "sendBatc
       const { results } = await transport<BatchResults>({ path: "/tx/batch", body: { transactions }, ...call });
       return results;
     },
+  };
+}
+
+type Operators = Pick<
+  FencepostClient,
+  "resubmit" | "reprice" | "cancel" | "replace" | "resolve" | "suspend" | "resume"
+>;
+
+function operators(transport: Transport): Operators {
+  const act =
+    (action: TransactionAction) =>
+    (txId: string, body: object, call?: CallOptions): Promise<Transaction> =>
+      transport({ path: `/tx/${encodeURIComponent(txId)}/${action}`, body, ...call });
+  const onLane =
+    (action: LaneAction) =>
+    async (signer: string, body: object, call?: CallOptions): Promise<readonly SignerLane[]> => {
+      const path = `/signers/${encodeURIComponent(signer)}/${action}`;
+      return (await transport<SignerLanes>({ path, body, ...call })).items;
+    };
+  return {
+    resubmit: act("resubmit"),
+    reprice: act("reprice"),
+    cancel: act("cancel"),
+    replace: act("replace"),
+    resolve: act("resolve"),
+    suspend: onLane("suspend"),
+    resume: onLane("resume"),
   };
 }
 
