@@ -49,5 +49,7 @@ export function createOwnedLane(snapshot: Partial<LaneSnapshot> = {}, context?: 
   const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 1 };
   const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
   const empty = { cursor: null, suspended: false, epochFloor: 0, genesisHash: null, ...nothing };
-  return new OwnedLane(fence, { ...empty, ...snapshot }, context?.hashes ?? new Map());
+  const lane = new OwnedLane(fence, { ...empty, ...snapshot }, context?.hashes ?? new Map());
+  lane.lookOwed = false;
+  return lane;
 }

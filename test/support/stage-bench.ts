@@ -79,6 +79,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
       loadRawTransactions: async (keys: readonly { readonly txId: string; readonly ordinal: number }[]) =>
         keys.map((key) => rows.raw(key)),
       loadWatched: async () => rows.watched,
+      settledBelow: async () => 0,
       findByRequestIds: async () => rows.existing,
       loadIntake: async () => rows.intake,
     },

@@ -83,6 +83,9 @@ export interface WorldNode {
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
   readonly url: string;
+  readonly signer: FakeSigner;
+  /** Its way to the chain: another one may be put behind it. */
+  readonly rpc: DirectChain;
 }
 
 export interface NodeOptions {
@@ -138,6 +141,7 @@ export class World {
     const { elsewhere, latency } = options;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
+    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS);
     const node = new FencepostNode(
       {
         store: latency === undefined ? store : delayed(store, latency),
@@ -147,7 +151,7 @@ export class World {
             settings: { ...CHAIN_SETTINGS, ...this.options.settings },
           },
         ],
-        signer: new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS),
+        signer,
         peers: this.network.connect(),
         codec: createFakeCodec(),
         clock: this.clock,
@@ -159,7 +163,7 @@ export class World {
       { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
     );
     if (url !== "") this.network.join(url, (creates, repeat) => node.createForwarded(creates, repeat));
-    const entry = { node, store, faults, events, url };
+    const entry = { node, store, faults, events, url, signer, rpc: chain };
     this.nodes.push(entry);
     return entry;
   }

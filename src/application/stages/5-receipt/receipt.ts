@@ -9,6 +9,7 @@
  */
 import { followedAttempts } from "../../../domain/attempts.ts";
 import type { BlockWindow } from "../../../domain/block-window.ts";
+import { NO_DOUBT } from "../../../domain/doubt.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block } from "../../../ports/chain.ts";
@@ -139,6 +140,8 @@ async function record(ports: ReceiptPorts, context: ChainContext, receipts: read
   for (const receipt of receipts) {
     const indexed = context.hashes.get(receipt.txHash);
     if (indexed === undefined || indexed.lane.stopped || indexed.tx.receipt !== null) continue;
+    // From a chain that may not be ours: looked for again once that is known.
+    if (indexed.lane.lookOwed || indexed.lane.doubt !== NO_DOUBT) continue;
     const { lane, tx } = indexed;
     lane.mine(tx, receipt);
     const planned = byLane.get(lane) ?? [];
