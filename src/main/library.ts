@@ -8,6 +8,7 @@ import { normalise, parseChainId } from "../application/stages/1-create/normalis
 import { type NonceCalls, type UsesNonce, withNonce } from "../client/with-nonce.ts";
 import type { ReserveNonce } from "../contract/nonces.ts";
 import { FencepostError } from "../domain/errors.ts";
+import type { RepricingStrategy } from "../domain/repricing.ts";
 import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
 import type { CompletionRecord } from "../ports/query-store.ts";
@@ -27,6 +28,8 @@ export interface FencepostOptions
     | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile">;
   /** Every event the node reports, for one's own logs and metrics. */
   readonly onEvent?: TelemetrySink;
+  /** Decides what is offered instead where an offer is not taken, on every chain; the rules for replacements and the ceiling hold all the same. */
+  readonly repricing?: RepricingStrategy;
 }
 
 export interface SendOptions {
@@ -82,7 +85,7 @@ const DEFAULT_DEPTH = 20;
  * be reached, but nobody can reach it: it advertises no URL, and owns a lane only where no node with a URL serves it.
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
-  const { signers, onEvent, ...settings } = options;
+  const { signers, onEvent, repricing, ...settings } = options;
   if (Array.isArray(signers) && signers.length === 0) {
     throw new ConfigurationError(["createFencepost: signers: at least one is required"]);
   }
@@ -90,8 +93,11 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const entropy = createEntropy(systemClock);
   const file = { name: "createFencepost", content: { auth: "none", ...settings, ...keys } };
   const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
+  const parts = partsOf(config, "");
+  const own = repricing === undefined ? {} : { repricing };
   const composed = await composeNode({
-    ...partsOf(config, ""),
+    ...parts,
+    chains: parts.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } })),
     sinks: onEvent === undefined ? [] : [onEvent],
   });
   return new EmbeddedFencepost(composed);
