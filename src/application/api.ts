@@ -45,7 +45,7 @@ export interface FencepostApi {
 }
 
 export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";
-export type LaneAction = "suspend" | "resume";
+export type LaneAction = "suspend" | "resume" | "realign";
 
 export interface TransactionOrder {
   readonly action: TransactionAction;
@@ -59,7 +59,7 @@ export interface TransactionOrder {
 export interface LaneOrder {
   readonly action: LaneAction;
   readonly signer: string;
-  /** As it arrived: `reason`, and `chainId` where several chains are configured. */
+  /** As it arrived: `reason`, `chainId` where several chains are configured, `nonce` with `realign`. */
   readonly request: unknown;
   readonly actor: string;
 }

@@ -2,6 +2,7 @@ import type {
   LaneAction,
   LaneOrder,
   PricedOrder,
+  RealignOrder,
   ReplaceOrder,
   ResolveOrder,
   ResubmitOrder,
@@ -20,7 +21,14 @@ import { type CallOptions, type ClientOptions, createTransport, type Transport }
 import { type WaitOptions, waitForSettled } from "./wait.ts";
 import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
-export type { LaneOrder, PricedOrder, ReplaceOrder, ResolveOrder, ResubmitOrder } from "../contract/actions.ts";
+export type {
+  LaneOrder,
+  PricedOrder,
+  RealignOrder,
+  ReplaceOrder,
+  ResolveOrder,
+  ResubmitOrder,
+} from "../contract/actions.ts";
 export type { BatchResults } from "../contract/batch.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
@@ -86,6 +94,8 @@ export interface FencepostClient {
   /** Creates are accepted and wait; nothing is sent. */
   suspend(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   resume(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
+  realign(signer: string, order: RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   /** Every node that is alive, whichever of them is asked. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
@@ -159,7 +169,7 @@ function senders(transport: Transport): Pick<FencepostClient, "send" | "sendBatc
 
 type Operators = Pick<
   FencepostClient,
-  "resubmit" | "reprice" | "cancel" | "replace" | "resolve" | "suspend" | "resume"
+  "resubmit" | "reprice" | "cancel" | "replace" | "resolve" | "suspend" | "resume" | "realign"
 >;
 
 function operators(transport: Transport): Operators {
@@ -181,6 +191,7 @@ function operators(transport: Transport): Operators {
     resolve: act("resolve"),
     suspend: onLane("suspend"),
     resume: onLane("resume"),
+    realign: onLane("realign"),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   type LaneAction,
   LaneOrder,
   PricedOrder,
+  RealignOrder,
   ReplaceOrder,
   ResolveOrder,
   ResubmitOrder,
@@ -68,13 +69,23 @@ const ORDERS: Readonly<
   },
 };
 
-const LANES: Readonly<Record<LaneAction, Described>> = {
+const LANES: Readonly<
+  Record<LaneAction, Described & { readonly order?: TSchema; readonly errors?: readonly ErrorCode[] }>
+> = {
   suspend: {
     operationId: "suspendSigner",
     summary: "Send nothing more from this signer",
     description: "Creates are accepted and wait. Answers once the sends that were out have ended; outlives the node.",
   },
   resume: { operationId: "resumeSigner", summary: "Send again", description: "What waited goes out in nonce order." },
+  realign: {
+    operationId: "realignSigner",
+    summary: "Lower a cursor that was pushed too far",
+    description:
+      "After an endpoint lied about the signer's count. Never below what the chain counts, mined or pending, nor below a nonce that may have left: the answer shows how far it went.",
+    order: RealignOrder,
+    errors: ["CONFLICT"],
+  },
 };
 
 export const actionRoutes: readonly Route[] = [
@@ -97,16 +108,17 @@ export const actionRoutes: readonly Route[] = [
       },
     };
   }),
-  ...LANE_ACTIONS.map(
-    (action): Route => ({
-      ...LANES[action],
+  ...LANE_ACTIONS.map((action): Route => {
+    const { order = LaneOrder, errors = [], ...described } = LANES[action];
+    return {
+      ...described,
       method: "post",
       path: `/api/v1/signers/{signer}/${action}`,
       tag: "Signers",
       params: { signer: Address },
-      body: { schema: LaneOrder, examples: { [action]: examples.orders.lane } },
+      body: { schema: order, examples: { [action]: examples.orders.lane } },
       responses: { 200: { description: "The lane.", schema: SignerLanes, example: examples.signerLanes } },
-      errors: [...COMMON_ERRORS, "UNKNOWN_CHAIN"],
-    }),
-  ),
+      errors: [...COMMON_ERRORS, "UNKNOWN_CHAIN", ...errors],
+    };
+  }),
 ];

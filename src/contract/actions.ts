@@ -6,7 +6,7 @@ import { ChainId, HexInput, oneOf, Quantity } from "./scalars.ts";
 
 export const TRANSACTION_ACTIONS = ["resubmit", "reprice", "cancel", "replace", "resolve"] as const;
 export type TransactionAction = (typeof TRANSACTION_ACTIONS)[number];
-export const LANE_ACTIONS = ["suspend", "resume"] as const;
+export const LANE_ACTIONS = ["suspend", "resume", "realign"] as const;
 export type LaneAction = (typeof LANE_ACTIONS)[number];
 
 const said = {
@@ -77,3 +77,15 @@ export const LaneOrder = Type.Object(
   { title: "LaneOrder", additionalProperties: false, description: "`chainId` where several chains are configured." },
 );
 export type LaneOrder = Static<typeof LaneOrder>;
+
+export const RealignOrder = Type.Object(
+  {
+    reason: said.reason,
+    chainId: Type.Optional(ChainId),
+    nonce: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Where to go down to. Without it, as far as it goes.", examples: [17] }),
+    ),
+  },
+  { title: "RealignOrder", additionalProperties: false },
+);
+export type RealignOrder = Static<typeof RealignOrder>;

@@ -304,7 +304,7 @@ describe("operator actions", () => {
     expect(seen).toEqual([{ action, txId: sampleTxId(1), request, actor: "operator:test" }]);
   });
 
-  it.each(["suspend", "resume"] as const)("%s a signer", async (action) => {
+  it.each(["suspend", "resume", "realign"] as const)("%s a signer", async (action) => {
     script.actOnLane = async () => [sampleSigner({ suspended: action === "suspend" })];
     const lanes = await client[action](SIGNER_EIP55, { reason: "r" });
     expect(lanes).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);

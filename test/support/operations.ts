@@ -1,4 +1,4 @@
-import type { TransactionAction, TransactionView } from "../../src/application/api.ts";
+import type { LaneAction, TransactionAction, TransactionView } from "../../src/application/api.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { SIGNER, transfer, type World, type WorldNode } from "./world.ts";
 
@@ -31,8 +31,8 @@ export class OperatedWorld {
     return this.world.settle(entry.node.api.act({ action, txId: order.txId, request, actor: "operator:ops" }));
   }
 
-  lane(entry: WorldNode, action: "suspend" | "resume") {
-    const request = { reason: "maintenance" };
+  lane(entry: WorldNode, action: LaneAction, more: object = {}) {
+    const request = { reason: "maintenance", ...more };
     return this.world.settle(entry.node.api.actOnLane({ action, signer: SIGNER, request, actor: "operator:ops" }));
   }
 

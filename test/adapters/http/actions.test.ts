@@ -34,7 +34,7 @@ describe("operator actions", () => {
     },
   );
 
-  it.each(["suspend", "resume"] as const)("%s a signer: 200 with the lane", async (action) => {
+  it.each(["suspend", "resume", "realign"] as const)("%s a signer: 200 with the lane", async (action) => {
     const orders: LaneOrder[] = [];
     const actOnLane = async (order: LaneOrder) => {
       orders.push(order);
