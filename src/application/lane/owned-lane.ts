@@ -248,12 +248,18 @@ export class OwnedLane {
     this.moreInDatabase = page.length === limit || this.leftThrough > this.atHandThrough();
   }
 
-  /** The next transactions that may be signed: in nonce order, none beyond the window over the head of line. */
+  /**
+   * The next transactions that may be signed: in nonce order, none beyond the window over the lowest nonce that is to be
+   * mined. What its caller signed may stand far above, and takes no room from those that must be mined before it.
+   */
   toSign(window: number, limit: number): readonly AllocatedRecord[] {
-    const head = this.headOfLine() ?? this.backlog[0]?.nonce ?? 0;
-    const room = Math.min(limit, window - this.unmined.size);
-    const fitting = this.backlog.slice(0, Math.max(0, room));
-    return fitting.filter((record) => record.nonce < head + window);
+    const first = this.backlog[0]?.nonce;
+    if (first === undefined) return [];
+    const end = Math.min(this.headOfLine() ?? first, first) + window;
+    let room = window;
+    for (const nonce of this.unmined.keys()) if (nonce < end) room--;
+    const fitting = this.backlog.slice(0, Math.max(0, Math.min(limit, room)));
+    return fitting.filter((record) => record.nonce < end);
   }
 
   signed(batch: readonly AllocatedRecord[]): void {
