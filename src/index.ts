@@ -1,5 +1,8 @@
 export type { Created, CreateRequest, Include, TransactionView } from "./application/api.ts";
+export { type NonceUse, neverSent, type UsesNonce } from "./client/with-nonce.ts";
 export { ERROR_CATALOGUE, type ErrorCode, FencepostError } from "./domain/errors.ts";
+export type { FeeMarket, Fees } from "./domain/fees.ts";
+export { linearRepricing, marketRepricing, type RepricingStrategy, type RepricingView } from "./domain/repricing.ts";
 export type { State, SubState } from "./domain/transitions.ts";
 export { defineConfig, type FencepostConfig } from "./main/config/define.ts";
 export {

@@ -1,6 +1,7 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
+import type { Reservation } from "../domain/reservations.ts";
 import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneRecord, TransactionRecord } from "../ports/query-store.ts";
@@ -23,6 +24,15 @@ export interface FencepostApi {
   signers(): Promise<readonly SignerView[]>;
   /** One item per chain the signer has a lane on. UNKNOWN_SIGNER where nobody holds it. */
   signer(signer: string): Promise<readonly SignerView[]>;
+  /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
+  reserveNonce(request: ReserveRequest): Promise<Reserved>;
+  reservation(reservationId: string): Promise<Reservation>;
+  /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT where it is too late. */
+  submitReserved(reservationId: string, request: unknown): Promise<Created>;
+  /** `{ txHash }` of what the caller sent itself: followed, and never sent from here. */
+  markUsed(reservationId: string, request: unknown): Promise<Created>;
+  /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
+  releaseNonce(reservationId: string): Promise<Reservation>;
   /** Live instances. */
   nodes(): Promise<readonly InstanceRecord[]>;
   /** Every lane that was ever acquired, with its owner where it has one. */
@@ -35,7 +45,7 @@ export interface FencepostApi {
 }
 
 export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";
-export type LaneAction = "suspend" | "resume";
+export type LaneAction = "suspend" | "resume" | "realign";
 
 export interface TransactionOrder {
   readonly action: TransactionAction;
@@ -49,7 +59,7 @@ export interface TransactionOrder {
 export interface LaneOrder {
   readonly action: LaneAction;
   readonly signer: string;
-  /** As it arrived: `reason`, and `chainId` where several chains are configured. */
+  /** As it arrived: `reason`, `chainId` where several chains are configured, `nonce` with `realign`. */
   readonly request: unknown;
   readonly actor: string;
 }
@@ -61,6 +71,31 @@ export interface CreateRequest {
   readonly requestId?: unknown;
   readonly payload?: unknown;
   readonly metadata?: unknown;
+}
+
+/** What only the lane's owner can do. */
+export type OperationName =
+  | "act"
+  | "actOnLane"
+  | "reserveNonce"
+  | "reservation"
+  | "submitReserved"
+  | "markUsed"
+  | "releaseNonce";
+
+/** As it arrives, not yet validated. */
+export interface ReserveRequest {
+  readonly chainId?: unknown;
+  readonly signer?: unknown;
+  /** Seconds, or a duration such as "45s". */
+  readonly ttl?: unknown;
+  readonly requestId?: unknown;
+}
+
+export interface Reserved {
+  /** "existing": the request id had reserved before; its state may be any. */
+  readonly outcome: "created" | "existing";
+  readonly reservation: Reservation;
 }
 
 export interface Created {

@@ -6,6 +6,7 @@ export interface NodeGauges {
   readonly lanesHeld: number;
   readonly writerQueueDepth: number;
   readonly pendingDepth: number;
+  readonly noncesReserved: number;
   readonly oldestPendingAgeSeconds: number;
   readonly receiptBacklog: number;
 }
@@ -23,6 +24,7 @@ export function gaugesOf({ lanes, writer, loops, now }: GaugedParts): NodeGauges
     lanesHeld: lanes.length,
     writerQueueDepth: writer.depth,
     pendingDepth: lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0),
+    noncesReserved: lanes.reduce((sum, lane) => sum + lane.nonces.reserved, 0),
     oldestPendingAgeSeconds: Number.isFinite(oldest) ? (now.getTime() - oldest) / 1_000 : 0,
     receiptBacklog: loops.reduce((sum, loop) => sum + loop.backlog, 0),
   };

@@ -31,7 +31,7 @@ import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
 import { reconcileLane } from "./lane/reconcile.ts";
 import { StuckWatch } from "./lane/stuck-watch.ts";
-import { tend } from "./lane/tend.ts";
+import { tendLane } from "./lane/tend.ts";
 import { createOperations } from "./operations/operations.ts";
 import { HookRunner } from "./operations/stuck-hook.ts";
 import { Feed } from "./queries/feed.ts";
@@ -243,7 +243,7 @@ export class FencepostNode {
     lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
     lane.reconciling = new Activity(() => reconcileLane(ports, context, lane), tolerant);
     if (!lane.reconciled) lane.reconciling.kick();
-    lane.tending = new Activity(() => tend(ports, context, lane), failed);
+    lane.tending = new Activity(() => tendLane(ports, context, lane), failed);
     this.loops.find((loop) => loop.context === context)?.kick();
     lane.signing.kick();
   }
@@ -254,11 +254,10 @@ export class FencepostNode {
       await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
       if (count % BEATS_PER_BALANCE === 0) {
         this.balancing.kick();
-        this.reconcile();
         if (this.lease.mayAct()) this.watch.look(this.lanes.all());
       }
       const nowMs = this.ports.clock.monotonicMs();
-      for (const lane of this.lanes.all()) if (lane.unmined.size > 0) lane.kickDue(nowMs);
+      for (const lane of this.lanes.all()) lane.kickDue(nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       await this.lanes.retryWanted();
       this.intake.kick();
@@ -266,7 +265,7 @@ export class FencepostNode {
   }
 
   private async takeIntake(): Promise<void> {
-    let lanes: readonly OwnedLane[] = this.lanes.all().filter((lane) => !lane.held);
+    let lanes: readonly OwnedLane[] = this.lanes.all().filter((lane) => !lane.heldByHistory);
     while (lanes.length > 0 && !this.draining && this.lease.mayAct()) lanes = await takeIntake(this.intakePorts, lanes);
   }
 
@@ -372,7 +371,7 @@ export class FencepostNode {
   private makeApi(): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
-      ...createOperations({ ...this.stagePorts(), lanes: this.lanes, chains: this.chains, hook: this.hook }),
+      ...createOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }),
       create: async (request) => {
         const [fate] = await this.createAll([request]);
         if (fate instanceof FencepostError) throw fate;

@@ -65,4 +65,8 @@ export interface ChainSettings {
   /** How old the transaction may grow that all others of its lane wait for. */
   readonly alertHeadAgeMs: number;
   readonly alertReserved: number;
+  /** A nonce that nothing can use: `heal` takes it with a placeholder or a cancel, `move` only moves down what may move. */
+  readonly holePolicy: "move" | "heal";
+  /** How long a reserved nonce is kept where its caller does not say. */
+  readonly reservationTtlMs: number;
 }

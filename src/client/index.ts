@@ -1,25 +1,47 @@
+import type {
+  LaneAction,
+  LaneOrder,
+  PricedOrder,
+  RealignOrder,
+  ReplaceOrder,
+  ResolveOrder,
+  ResubmitOrder,
+  TransactionAction,
+} from "../contract/actions.ts";
 import type { BatchResults } from "../contract/batch.ts";
 import type { ClusterNode, ClusterNodes, LaneLease, LaneLeases } from "../contract/cluster.ts";
 import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 import type { Explanation } from "../contract/explain.ts";
+import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
 import type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import { followCompletions } from "./completions.ts";
 import { type CallOptions, type ClientOptions, createTransport, type Transport } from "./transport.ts";
 import { type WaitOptions, waitForSettled } from "./wait.ts";
+import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
+export type {
+  LaneOrder,
+  PricedOrder,
+  RealignOrder,
+  ReplaceOrder,
+  ResolveOrder,
+  ResubmitOrder,
+} from "../contract/actions.ts";
 export type { BatchResults } from "../contract/batch.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 export type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 export type { Explanation } from "../contract/explain.ts";
+export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane } from "../contract/signers.ts";
 export type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 export { type ClientErrorCode, FencepostApiError } from "./errors.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
 export type { WaitOptions } from "./wait.ts";
+export { type NonceUse, neverSent, type UsesNonce } from "./with-nonce.ts";
 
 export type Include = "history" | "confirmations";
 export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
@@ -44,9 +66,36 @@ export interface FencepostClient {
   completions(query?: CompletionsQuery, options?: CallOptions): AsyncGenerator<Completion & { readonly epoch: number }>;
   /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still move, and is waited for. */
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
+  /** Keeps a nonce for you to sign with. Give a requestId: then a repeat after any failure is safe. */
+  reserveNonce(lane: ReserveNonce, options?: CallOptions): Promise<NonceReservation>;
+  reservation(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  submitReserved(reservationId: string, rawTransaction: string, options?: CallOptions): Promise<CreatedTransaction>;
+  markUsed(reservationId: string, txHash: string, options?: CallOptions): Promise<CreatedTransaction>;
+  /** Only if nothing was signed with it. */
+  releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  /**
+   * Reserves a nonce, lets the callback use it, and reports what it did. The callback returns `{ rawTransaction }`,
+   * `{ txHash }` or `neverSent()`; where it throws, nothing is released. Null where nothing was sent.
+   */
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
   /** One item per chain. */
   signer(address: string, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
+  resubmit(txId: string, order: ResubmitOrder, options?: CallOptions): Promise<Transaction>;
+  /** Signs the same payload for more. */
+  reprice(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
+  /** Uses the nonce up with nothing. Whichever payload is mined decides. */
+  cancel(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
+  /** Puts another payload at the nonce. */
+  replace(txId: string, order: ReplaceOrder, options?: CallOptions): Promise<Transaction>;
+  /** Asks the hook now, or applies the action given. */
+  resolve(txId: string, order: ResolveOrder, options?: CallOptions): Promise<Transaction>;
+  /** Creates are accepted and wait; nothing is sent. */
+  suspend(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  resume(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
+  realign(signer: string, order: RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   /** Every node that is alive, whichever of them is asked. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
@@ -67,6 +116,8 @@ export function createClient(options: ClientOptions): FencepostClient {
     transport({ path: "/tx/completions", query, ...call });
   return {
     ...senders(transport),
+    ...operators(transport),
+    ...nonceCalls(transport),
     get,
     getByRequest: ({ signer, requestId, chainId }, { include, ...call } = {}) =>
       transport({ path: "/tx/by-request", query: { signer, requestId, chainId, ...includes(include) }, ...call }),
@@ -82,6 +133,30 @@ export function createClient(options: ClientOptions): FencepostClient {
   };
 }
 
+function nonceCalls(
+  transport: Transport,
+): Pick<
+  FencepostClient,
+  "reserveNonce" | "reservation" | "submitReserved" | "markUsed" | "releaseNonce" | "withNonce"
+> {
+  const at = (reservationId: string) => `/nonces/${encodeURIComponent(reservationId)}`;
+  const calls = {
+    reserve: (lane: ReserveNonce) => transport<NonceReservation>({ path: "/nonces", body: lane }),
+    submit: (id: string, body: object) => transport<CreatedTransaction>({ path: `${at(id)}/submit`, body }),
+    used: (id: string, body: object) => transport<CreatedTransaction>({ path: `${at(id)}/used`, body }),
+    release: (id: string) => transport<NonceReservation>({ path: `${at(id)}/release`, body: {} }),
+  };
+  return {
+    reserveNonce: (lane, call) => transport({ path: "/nonces", body: lane, ...call }),
+    reservation: (id, call) => transport({ path: at(id), ...call }),
+    submitReserved: (id, rawTransaction, call) =>
+      transport({ path: `${at(id)}/submit`, body: { rawTransaction }, ...call }),
+    markUsed: (id, txHash, call) => transport({ path: `${at(id)}/used`, body: { txHash }, ...call }),
+    releaseNonce: (id, call) => transport({ path: `${at(id)}/release`, body: {}, ...call }),
+    withNonce: (lane, callback) => withNonce(calls, lane, callback),
+  };
+}
+
 function senders(transport: Transport): Pick<FencepostClient, "send" | "sendBatch"> {
   return {
     send: (transaction, call) => transport({ path: "/tx", body: transaction, ...call }),
@@ -89,6 +164,34 @@ function senders(transport: Transport): Pick<FencepostClient, "send" | "sendBatc
       const { results } = await transport<BatchResults>({ path: "/tx/batch", body: { transactions }, ...call });
       return results;
     },
+  };
+}
+
+type Operators = Pick<
+  FencepostClient,
+  "resubmit" | "reprice" | "cancel" | "replace" | "resolve" | "suspend" | "resume" | "realign"
+>;
+
+function operators(transport: Transport): Operators {
+  const act =
+    (action: TransactionAction) =>
+    (txId: string, body: object, call?: CallOptions): Promise<Transaction> =>
+      transport({ path: `/tx/${encodeURIComponent(txId)}/${action}`, body, ...call });
+  const onLane =
+    (action: LaneAction) =>
+    async (signer: string, body: object, call?: CallOptions): Promise<readonly SignerLane[]> => {
+      const path = `/signers/${encodeURIComponent(signer)}/${action}`;
+      return (await transport<SignerLanes>({ path, body, ...call })).items;
+    };
+  return {
+    resubmit: act("resubmit"),
+    reprice: act("reprice"),
+    cancel: act("cancel"),
+    replace: act("replace"),
+    resolve: act("resolve"),
+    suspend: onLane("suspend"),
+    resume: onLane("resume"),
+    realign: onLane("realign"),
   };
 }
 

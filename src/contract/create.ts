@@ -1,10 +1,8 @@
 import { type Static, Type } from "typebox";
 import { STATES } from "../domain/transitions.ts";
-import { Address, ChainId, Hash, Nonce, nullable, oneOf, Quantity, RequestId, TxId } from "./scalars.ts";
+import { Address, ChainId, Hash, HexInput, Nonce, nullable, oneOf, Quantity, RequestId, TxId } from "./scalars.ts";
 
 /** What POST /tx takes and answers. The create stage validates it in depth; this is its description and its type. */
-
-const HexInput = Type.String({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
 
 const AccessList = Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }), {
   description: "EIP-2930 access list.",
@@ -66,7 +64,7 @@ const DeployPayload = Type.Object(
   },
 );
 
-const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
+export const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
 
 export const CreateTransaction = Type.Object(
   {

@@ -4,6 +4,7 @@ import type { CompletionsPage } from "./completions.ts";
 import type { CreatedTransaction, CreateTransaction } from "./create.ts";
 import type { Explanation } from "./explain.ts";
 import type { Readiness } from "./health.ts";
+import type { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { problemExamples } from "./problem.ts";
 import type { SignerLanes } from "./signers.ts";
 import type { Transaction, TransactionPage } from "./transactions.ts";
@@ -131,6 +132,34 @@ export const completionsPage: CompletionsPage = {
   next: 1,
 };
 
+export const reserveNonce: ReserveNonce = { signer, ttl: "60s", requestId: "payout-7" };
+
+export const nonceReservation: NonceReservation = {
+  reservationId: "019a4b7e-9c00-7aa0-8b1c-2d3e4f5a6b7c",
+  chainId: 31337,
+  signer,
+  nonce: 8,
+  requestId: "payout-7",
+  expiresAt: "2026-11-02T09:31:00.000Z",
+  state: "RESERVED",
+  txId: null,
+};
+
+export const releasedNonce: NonceReservation = { ...nonceReservation, state: "RELEASED" };
+
+export const submitReserved: SubmitReserved = { rawTransaction: "0x02f8730182a4b1" };
+
+export const useReserved: UseReserved = {
+  txHash: "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c",
+};
+
+export const trackedTransaction: CreatedTransaction = {
+  ...created,
+  nonce: 8,
+  state: "TRACKING",
+  requestId: "payout-7",
+};
+
 export const signerLanes: SignerLanes = {
   items: [
     {
@@ -220,6 +249,42 @@ export const explanation: Explanation = {
     {
       code: "LOOK_AT_BLOCKER",
       text: "look at the transaction it waits for; whatever helps that one helps all behind it",
+    },
+  ],
+};
+
+const reason = "wrong recipient, ticket 4711";
+
+export const orders = {
+  resubmit: { reason: "the node was restarted" },
+  reprice: { reason: "needed today", maxFeePerGas: "6000000000", maxPriorityFeePerGas: "2000000000" },
+  cancel: { reason, audit: { ticket: 4711 } },
+  replace: { reason, payload: { to: recipient, value: "1000000000000000" } },
+  resolve: { reason, action: "CANCEL" },
+  lane: { reason: "key rotation" },
+} as const;
+
+/** Right after a cancel: both payloads are tracked, and whichever is mined decides. */
+export const cancelling: Transaction = {
+  ...transaction,
+  state: "TRACKING",
+  subState: "PENDING",
+  receipt: null,
+  confirmedAt: null,
+  txHash: blockHash,
+  submitAttempts: 2,
+  attempts: [
+    ...transaction.attempts,
+    {
+      ordinal: 2,
+      kind: "cancel",
+      txHash: blockHash,
+      gas: "21000",
+      type: "eip1559",
+      maxFeePerGas: "3300000000",
+      maxPriorityFeePerGas: "1100000000",
+      createdAt: "2026-11-02T09:31:00.000Z",
+      firstSentAt: "2026-11-02T09:31:00.000Z",
     },
   ],
 };

@@ -1,5 +1,6 @@
 import type { TObject, TSchema } from "typebox";
 import type { ErrorCode } from "../domain/errors.ts";
+import { actionRoutes } from "./action-routes.ts";
 import { BatchResults, CreateBatch } from "./batch.ts";
 import { ClusterNodes, LaneLeases } from "./cluster.ts";
 import { CompletionsPage, CompletionsQuery } from "./completions.ts";
@@ -7,6 +8,7 @@ import { CreatedTransaction, CreateTransaction } from "./create.ts";
 import * as examples from "./examples.ts";
 import { Explanation } from "./explain.ts";
 import { Health, Readiness } from "./health.ts";
+import { nonceRoutes } from "./nonce-routes.ts";
 import { Address, TxId } from "./scalars.ts";
 import { SignerLanes } from "./signers.ts";
 import {
@@ -22,7 +24,7 @@ export interface Route {
   readonly operationId: string;
   readonly method: "get" | "post";
   readonly path: string;
-  readonly tag: "Transactions" | "Completions" | "Signers" | "Cluster" | "Operations";
+  readonly tag: "Transactions" | "Nonces" | "Completions" | "Signers" | "Cluster" | "Operations";
   readonly summary: string;
   readonly description?: string;
   /** Needs no API key. */
@@ -252,7 +254,9 @@ const operationsRoutes: readonly Route[] = [
 
 export const ROUTES: readonly Route[] = [
   ...transactionRoutes,
+  ...nonceRoutes,
   ...otherApiRoutes,
+  ...actionRoutes,
   ...clusterRoutes,
   ...operationsRoutes,
 ];

@@ -26,6 +26,9 @@ export const Hash = Type.String({
 
 export const Hex = Type.String({ pattern: "^0x([0-9a-f]{2})*$", description: "Bytes, lower-case hex." });
 
+/** As requests may bring them. */
+export const HexInput = Type.String({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
+
 /** What answers carry wherever a number may outgrow a double. */
 export const Decimal = Type.String({
   pattern: "^(0|[1-9][0-9]*)$",

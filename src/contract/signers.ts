@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { HOLE_CAUSES } from "../domain/holes.ts";
 import { STATES } from "../domain/transitions.ts";
 import { Address, ChainId, Decimal, Nonce, nullable, oneOf, Timestamp, TxId } from "./scalars.ts";
 
@@ -17,7 +18,9 @@ export const SignerLane = Type.Object(
     failed: count,
     stuck: count,
     reserved: count,
-    holes: Type.Array(Nonce),
+    holes: Type.Array(Type.Object({ nonce: Nonce, why: oneOf(HOLE_CAUSES), detail: Type.String(), since: Timestamp }), {
+      description: "Nonces below the cursor that nothing holds: everything above the lowest waits.",
+    }),
     oldestPendingAgeSeconds: nullable(Type.Number({ minimum: 0 })),
     headOfLine: nullable(
       Type.Object(

@@ -73,6 +73,14 @@ const HistoryEntry = Type.Object(
     nodeId: nullable(Type.String()),
     fencingToken: nullable(Type.Integer()),
     reason: nullable(Type.String()),
+    actor: nullable(
+      Type.String({
+        description: "Where somebody decided this step: `operator:<name of the API key>`, `hook` or `policy`.",
+      }),
+    ),
+    audit: nullable(
+      Type.Object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
+    ),
     count: Type.Integer({ minimum: 1, description: "Repeats of one event are one entry." }),
     firstAt: Timestamp,
     lastAt: Timestamp,

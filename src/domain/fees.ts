@@ -101,3 +101,8 @@ function capped(value: bigint, ...limits: readonly (bigint | null)[]): bigint {
 function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
+
+/** Below half of the base fee: six empty blocks in a row would have to come before it could be mined. */
+export function isHopelessCap(cap: bigint, baseFee: bigint): boolean {
+  return cap * 2n < baseFee;
+}

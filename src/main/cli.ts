@@ -68,12 +68,27 @@ function createActions(environment: Environment, output: Output): CliActions {
       const { migrate } = await import("../adapters/postgres/migrate.ts");
       return migrate({ databaseUrl: config.databaseUrl });
     },
+    async connect(options) {
+      const { config } = await load("config", options);
+      const { createClient } = await import("../client/index.ts");
+      const key = config.apiKeys === "none" ? undefined : config.apiKeys[0]?.secret;
+      const apiKey = options.apiKey ?? key;
+      output.hide(apiKey === undefined ? [] : [apiKey]);
+      const url = options.url ?? `http://${reachable(config.host)}:${config.port}`;
+      return createClient({ url, ...(apiKey === undefined ? {} : { apiKey }) });
+    },
     async config(options) {
       const { resolution } = await load("config", options);
       const { effectiveValues } = await import("./config/effective.ts");
       return effectiveValues(resolution);
     },
   };
+}
+
+/** A node that listens everywhere listens here too. */
+function reachable(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
 }
 
 /** Logs go to standard error: standard output carries the ready line and nothing else. */

@@ -5,7 +5,10 @@ import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import type { Created, CreateRequest, Include, TransactionView } from "../application/api.ts";
 import { normalise, parseChainId } from "../application/stages/1-create/normalise.ts";
+import { type NonceCalls, type UsesNonce, withNonce } from "../client/with-nonce.ts";
+import type { ReserveNonce } from "../contract/nonces.ts";
 import { FencepostError } from "../domain/errors.ts";
+import type { RepricingStrategy } from "../domain/repricing.ts";
 import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
 import type { CompletionRecord } from "../ports/query-store.ts";
@@ -25,6 +28,8 @@ export interface FencepostOptions
     | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile">;
   /** Every event the node reports, for one's own logs and metrics. */
   readonly onEvent?: TelemetrySink;
+  /** Decides what is offered instead where an offer is not taken, on every chain; the rules for replacements and the ceiling hold all the same. */
+  readonly repricing?: RepricingStrategy;
 }
 
 export interface SendOptions {
@@ -61,6 +66,11 @@ export interface Fencepost {
   waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
   /** The ordered feed, without end. */
   completions(options?: FollowOptions): AsyncGenerator<CompletionRecord, void, undefined>;
+  /**
+   * Reserves a nonce for the callback to sign with, and reports what it did: `{ rawTransaction }`, `{ txHash }` or
+   * `neverSent()`. Where it throws, nothing is released. Null where nothing was sent.
+   */
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<Created | null>;
   /** Blocks past a depth (20 where none is given): ascending, each height once, without end. */
   blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
   close(): Promise<void>;
@@ -75,7 +85,7 @@ const DEFAULT_DEPTH = 20;
  * be reached, but nobody can reach it: it advertises no URL, and owns a lane only where no node with a URL serves it.
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
-  const { signers, onEvent, ...settings } = options;
+  const { signers, onEvent, repricing, ...settings } = options;
   if (Array.isArray(signers) && signers.length === 0) {
     throw new ConfigurationError(["createFencepost: signers: at least one is required"]);
   }
@@ -83,8 +93,11 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const entropy = createEntropy(systemClock);
   const file = { name: "createFencepost", content: { auth: "none", ...settings, ...keys } };
   const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
+  const parts = partsOf(config, "");
+  const own = repricing === undefined ? {} : { repricing };
   const composed = await composeNode({
-    ...partsOf(config, ""),
+    ...parts,
+    chains: parts.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } })),
     sinks: onEvent === undefined ? [] : [onEvent],
   });
   return new EmbeddedFencepost(composed);
@@ -152,6 +165,17 @@ class EmbeddedFencepost implements Fencepost {
       for (const item of page.items) yield item;
       from = page.next;
     }
+  }
+
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<Created | null> {
+    const { api } = this.composed.node;
+    const calls: NonceCalls<Created> = {
+      reserve: async (asked) => (await api.reserveNonce(asked)).reservation,
+      submit: (reservationId, use) => api.submitReserved(reservationId, use),
+      used: (reservationId, use) => api.markUsed(reservationId, use),
+      release: (reservationId) => api.releaseNonce(reservationId),
+    };
+    return withNonce(calls, lane, callback);
   }
 
   blocks({ chainId, depth = DEFAULT_DEPTH, from, signal }: BlocksOptions = {}): AsyncGenerator<Block, void, undefined> {

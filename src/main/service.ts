@@ -155,6 +155,7 @@ function connectGauges(metrics: Metrics, { node, store }: ComposedNode): void {
     writerQueueDepth: () => node.gauges().writerQueueDepth,
     receiptBacklog: () => node.gauges().receiptBacklog,
     pendingDepth: () => node.gauges().pendingDepth,
+    nonceReserved: () => node.gauges().noncesReserved,
     pendingOldestAgeMs: () => node.gauges().oldestPendingAgeSeconds * 1_000,
     transactionStates: () => store.liveStates(),
   });

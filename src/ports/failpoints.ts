@@ -17,6 +17,12 @@ export const FAILPOINTS = [
   "resubmit.claimed",
   "another.signed",
   "another.committed",
+  "giveUp.committed",
+  "shiftDown.committed",
+  "reserve.committed",
+  "release.committed",
+  "expire.committed",
+  "bind.committed",
   "lease.acquired",
   "lease.renewed",
 ] as const;

@@ -10,10 +10,25 @@ export interface SignedTransaction {
 export interface Signer {
   /** Every address this node can sign for, lower case. */
   addresses(): readonly Address[];
+  /** "node": the key is the chain node's own (`eth_sendTransaction`), and nothing can be signed here. */
+  custody(address: Address): "local" | "node";
   /**
    * Signs all, in order, for one address. Deterministic (RFC 6979): the same input gives the same bytes.
-   * Throws for an address that is not held; a batch is signed whole or not at all.
+   * Throws for an address that is not held here; a batch is signed whole or not at all,
+   * and `SigningRefused` names the one that this signer will never sign.
    */
   sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]>;
   close(): Promise<void>;
+}
+
+/** A signer that looks at what it signs (a policy, a limit) says no for good. Anything that may pass is any other error. */
+export class SigningRefused extends Error {
+  /** Which of the batch. */
+  readonly index: number;
+
+  constructor(index: number, message: string) {
+    super(message);
+    this.name = "SigningRefused";
+    this.index = index;
+  }
 }

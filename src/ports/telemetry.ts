@@ -1,5 +1,6 @@
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
+import type { ReservationState } from "../domain/reservations.ts";
 import type { State, SubState, TransitionEvent } from "../domain/transitions.ts";
 import type { StuckAction } from "./stuck-hook.ts";
 
@@ -73,6 +74,18 @@ export type TelemetryEvent =
   | { readonly type: "chain.unreachable"; readonly chainId: number; readonly reason: string }
   | { readonly type: "chain.reachable"; readonly chainId: number }
   | { readonly type: "nonce.allocated"; readonly lane: Lane; readonly first: number; readonly count: number }
+  /** Holes that were closed: by the next transaction or reservation, or by those above moving down. */
+  | { readonly type: "nonce.recycled"; readonly lane: Lane; readonly count: number }
+  | {
+      readonly type: "nonce.reserved";
+      readonly lane: Lane;
+      readonly reservationId: string;
+      readonly nonce: number;
+      readonly state: ReservationState;
+    }
+  /** A lane was compared with the chain. */
+  | { readonly type: "lane.reconciled"; readonly lane: Lane; readonly result: ReconcileResult }
+  | { readonly type: "signer.balance"; readonly lane: Lane; readonly balance: bigint }
   | {
       readonly type: "nonce.drift";
       readonly lane: Lane;
@@ -91,7 +104,7 @@ export type TelemetryEvent =
   | { readonly type: "store.historyChanged"; readonly detail: string }
   | { readonly type: "feed.epochBegun"; readonly epoch: number; readonly mayHaveLost: boolean }
   | {
-      readonly type: "lane.reconciled";
+      readonly type: "lane.recovered";
       readonly lane: Lane;
       readonly token: number;
       /** Before and after; the cursor only moves where the chain was ahead. */
@@ -127,6 +140,12 @@ export type TelemetryEvent =
  * be done. "failed": nothing was decided. "limited": nothing was asked, it was asked too often.
  */
 export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | "failed" | "limited";
+
+/**
+ * "agreed": nothing to do. "aligned": the chain was ahead, and the cursor follows. "drift": it is ahead, and not proved.
+ * "distrusted": this is not, or not for sure, the chain that we know. "unavailable": it could not be asked.
+ */
+export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "unavailable";
 
 export type CreateResultLabel =
   | "created"

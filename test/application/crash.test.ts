@@ -35,8 +35,10 @@ async function createSurely(world: World, node: () => WorldNode, requestId: stri
 describe.each(FAILPOINTS)("a crash right after %s", (failpoint) => {
   it.each([1, 2, 5])("at its passage number %i: another node finishes every transaction once", async (nth) => {
     world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
-    // A reorg that forgets what it dropped, so that the way back and the resubmission are walked too.
-    world.clock.after(1_300, () => void world.chain.reorg(2, { drop: "all", keepInPool: false }));
+    // Too dear for what is offered first, so that it is signed again for more; later a reorg that forgets what it
+    // dropped, so that the way back and the resubmission are walked too.
+    world.chain.setBaseFee(30_000_000_000n);
+    reorganiseOnceMined(world);
     let crashed = false;
     const first = await startCrashing(world, failpoint, nth, () => {
       crashed = true;
@@ -56,6 +58,12 @@ describe.each(FAILPOINTS)("a crash right after %s", (failpoint) => {
     if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);
   });
 });
+
+function reorganiseOnceMined(world: World): void {
+  const mined = world.rows().some(({ subState }) => subState === "MINED");
+  if (mined) world.chain.reorg(2, { drop: "all", keepInPool: false });
+  else world.clock.after(100, () => reorganiseOnceMined(world));
+}
 
 /** The failpoint may strike while the node is still starting: the entry is then whatever `nodes` holds. */
 async function startCrashing(

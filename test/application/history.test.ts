@@ -18,7 +18,7 @@ const rowOf = (signer = SIGNER) => [...world.database.state.lanes.values()].find
 
 /** Notices, and is itself again. */
 async function untilReconciled(entry: WorldNode, lanes = SIGNERS.length): Promise<void> {
-  await world.until(() => of(entry, "lane.reconciled").length >= lanes, 20_000);
+  await world.until(() => of(entry, "lane.recovered").length >= lanes, 20_000);
 }
 
 describe("a standby that was promoted with everything on it", () => {

@@ -131,6 +131,7 @@ describe("what only memory knows", () => {
       lanesHeld: 3,
       writerQueueDepth: 0,
       pendingDepth: 0,
+      noncesReserved: 0,
       oldestPendingAgeSeconds: 0,
       receiptBacklog: 0,
     });

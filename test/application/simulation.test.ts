@@ -31,6 +31,8 @@ it(
         for (const [what, times] of crew.counts) counts.set(what, (counts.get(what) ?? 0) + times);
         counts.set("unknown to the caller", (counts.get("unknown to the caller") ?? 0) + callers.unknown);
         for (const { state } of world.database.state.completions) counts.set(state, (counts.get(state) ?? 0) + 1);
+        const repriced = world.rows().flatMap(({ attempts }) => attempts.filter(({ kind }) => kind === "reprice"));
+        counts.set("reprice", (counts.get("reprice") ?? 0) + repriced.length);
       } catch (error) {
         failures.push(replay(seed, error));
       }
@@ -60,6 +62,9 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "reorg",
     "REORGED",
     "FAILED_FINAL",
+    "STUCK",
+    "base fee moved",
+    "reprice",
     "unknown to the caller",
     "history changed",
     "history in doubt",

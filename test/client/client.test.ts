@@ -289,3 +289,31 @@ describe("what is not Fencepost", () => {
     expect(seen).toEqual(["http://node/fencepost/api/v1/signers"]);
   });
 });
+
+describe("operator actions", () => {
+  it.each(["resubmit", "reprice", "cancel", "replace", "resolve"] as const)("%s a transaction", async (action) => {
+    const seen: unknown[] = [];
+    script.act = async (order) => {
+      seen.push(order);
+      return sampleTransaction();
+    };
+    const order = { reason: "r", payload: { to: RECIPIENT_EIP55, value: 1n }, maxFeePerGas: 5n };
+    const answered = await client[action](sampleTxId(1), order as Parameters<typeof client.replace>[1]);
+    expect(answered).toMatchObject({ txId: sampleTxId(1), signer: SIGNER_EIP55 });
+    const request = { reason: "r", payload: { to: RECIPIENT_EIP55, value: "1" }, maxFeePerGas: "5" };
+    expect(seen).toEqual([{ action, txId: sampleTxId(1), request, actor: "operator:test" }]);
+  });
+
+  it.each(["suspend", "resume", "realign"] as const)("%s a signer", async (action) => {
+    script.actOnLane = async () => [sampleSigner({ suspendedBy: action === "suspend" ? "OPERATOR" : null })];
+    const lanes = await client[action](SIGNER_EIP55, { reason: "r" });
+    expect(lanes).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
+  });
+
+  it("tells what was mined where the race was lost", async () => {
+    const txHash = `0x${"1".repeat(64)}`;
+    script.act = () => Promise.reject(new FencepostError("CONFLICT", "it was mined", { txHash }));
+    const error = await failureOf(client.cancel(sampleTxId(1), { reason: "r" }));
+    expect(error).toMatchObject({ code: "CONFLICT", status: 409, problem: { txHash } });
+  });
+});

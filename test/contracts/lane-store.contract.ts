@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { allocationContract } from "./lane-store/allocation.ts";
 import { batchContract } from "./lane-store/batch.ts";
 import { chainContract } from "./lane-store/chain.ts";
+import { externalContract } from "./lane-store/external.ts";
 import { intakeContract } from "./lane-store/intake.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
@@ -34,6 +35,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("intake", () => intakeContract(context));
     describe("loading", () => loadingContract(context));
     describe("reserved nonces and holes", () => nonceContract(context));
+    describe("use of the key by others", () => externalContract(context));
     describe("batches", () => batchContract(context));
   });
 }

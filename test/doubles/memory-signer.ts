@@ -5,7 +5,7 @@ import { serialiseSigned } from "../../src/adapters/evm/signers/worker/serialise
 import { signTransaction } from "../../src/adapters/evm/signers/worker/sign.js";
 import type { Address, Hex } from "../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
-import type { SignedTransaction, Signer } from "../../src/ports/signer.ts";
+import { type SignedTransaction, type Signer, SigningRefused } from "../../src/ports/signer.ts";
 
 /** Signs in this very thread, so that a simulation needs no real time. The bytes are those of the real signer. */
 export class MemorySigner implements Signer {
@@ -17,6 +17,10 @@ export class MemorySigner implements Signer {
 
   addresses(): readonly Address[] {
     return [...this.#keys.keys()];
+  }
+
+  custody(): "local" {
+    return "local";
   }
 
   async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
@@ -36,21 +40,36 @@ const curve = await loadCurve();
  */
 export class FakeSigner implements Signer {
   readonly #addresses: ReadonlySet<Address>;
+  readonly #atNode: ReadonlySet<Address>;
+  #refuses: (transaction: UnsignedTransaction) => boolean = () => false;
 
-  constructor(addresses: readonly Address[]) {
-    this.#addresses = new Set(addresses);
+  /** The keys of `atNode` are the node's: they are named here, and sign nothing. */
+  constructor(addresses: readonly Address[], atNode: readonly Address[] = []) {
+    this.#addresses = new Set([...addresses, ...atNode]);
+    this.#atNode = new Set(atNode);
   }
 
   addresses(): readonly Address[] {
     return [...this.#addresses];
   }
 
+  custody(address: Address): "local" | "node" {
+    return this.#atNode.has(address) ? "node" : "local";
+  }
+
   async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
-    if (!this.#addresses.has(address)) throw new Error(`no key is held for ${address}`);
+    if (!this.#addresses.has(address) || this.#atNode.has(address)) throw new Error(`no key is held for ${address}`);
+    const refused = transactions.findIndex((transaction) => this.#refuses(transaction));
+    if (refused !== -1) throw new SigningRefused(refused, "it is against the rules");
     return transactions.map((transaction) => {
       const raw = serialiseSigned(transaction, { r: address.slice(2).padStart(64, "0"), s: "01", yParity: 0 });
       return { rawTransaction: `0x${raw}`, txHash: keccak256(Buffer.from(raw, "hex")) };
     });
+  }
+
+  /** Will never sign what this says. */
+  refuse(refuses: (transaction: UnsignedTransaction) => boolean): void {
+    this.#refuses = refuses;
   }
 
   async close(): Promise<void> {}

@@ -17,11 +17,22 @@ const PROVOKE: Partial<Record<Failpoint, (chain: SimulatedServer, database: Data
   "resubmit.claimed": async ({ faults }) => {
     faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
   },
+  "another.signed": raiseOnArrival,
+  "another.committed": raiseOnArrival,
   "withdraw.committed": async ({ chain }, database) => {
     const block = await waitUntil(() => firstBlockMined(database), "a receipt is stored");
     chain.reorg(chain.head.number - block + 1, { drop: "all", keepInPool: false });
   },
 };
+
+/** What was priced before the first arrived is too cheap from then on, and is signed again for more. */
+async function raiseOnArrival({ chain }: SimulatedServer): Promise<void> {
+  const unsubscribe = chain.subscribe((event) => {
+    if (event.type !== "arrival") return;
+    unsubscribe();
+    chain.setBaseFee(6_000_000_000n);
+  });
+}
 
 async function firstBlockMined(database: Database): Promise<number | null> {
   const rows = await database.query<{ first: number | null }>(
@@ -53,7 +64,8 @@ describe("SIGKILL right after each effect: the next process finishes every trans
     { concurrent: true },
     async ([failpoint, passage], { database, simulated, nodes }) => {
       let serving: FencepostClient | null = null;
-      const doomed = nodes.crashing(failpoint, simulated.url, { ...SHORT_LEASE, passage: String(passage) });
+      const variables = { ...SHORT_LEASE, FENCEPOST_RESUBMIT_INTERVAL: "1s" };
+      const doomed = nodes.crashing(failpoint, simulated.url, { ...variables, passage: String(passage) });
       await nodeOnceReady(doomed).then(
         ({ client }) => {
           serving = client;
@@ -63,7 +75,7 @@ describe("SIGKILL right after each effect: the next process finishes every trans
       const creating = createInWaves(new PersistentCaller(() => serving), database);
       await PROVOKE[failpoint]?.(simulated, database);
       expect(await doomed.exited, doomed.stderr()).toEqual({ code: null, signal: "SIGKILL" });
-      serving = (await nodes.start(simulated.url, SHORT_LEASE)).client;
+      serving = (await nodes.start(simulated.url, variables)).client;
       const created = await creating;
       await untilSettled(database, COUNT);
       const witnessed = simulated.chain.witness.map(({ hash }) => hash);

@@ -47,6 +47,9 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
 
 export function createOwnedLane(snapshot: Partial<LaneSnapshot> = {}, context?: ChainContext): OwnedLane {
   const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 1 };
-  const empty = { cursor: null, suspendedBy: null, reconciled: true, tracking: [], allocated: 0, watched: [] };
-  return new OwnedLane(fence, { ...empty, ...snapshot }, context?.hashes ?? new Map());
+  const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
+  const empty = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
+  const lane = new OwnedLane(fence, { ...empty, ...snapshot }, context?.hashes ?? new Map());
+  lane.lookOwed = false;
+  return lane;
 }

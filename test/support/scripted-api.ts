@@ -21,6 +21,11 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     readiness: unscripted("readiness"),
     act: unscripted("act"),
     actOnLane: unscripted("actOnLane"),
+    reserveNonce: unscripted("reserveNonce"),
+    reservation: unscripted("reservation"),
+    submitReserved: unscripted("submitReserved"),
+    markUsed: unscripted("markUsed"),
+    releaseNonce: unscripted("releaseNonce"),
     ...script,
   };
 }

@@ -1,3 +1,4 @@
+import { createCodec } from "../../src/adapters/evm/codec.ts";
 import type { OwnedLane, Tracked } from "../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../src/application/lane/owned-lane.ts";
 import type { Hash, Hex } from "../../src/domain/lane.ts";
@@ -52,6 +53,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
     telemetry: bench.telemetry,
     entropy: createSeededEntropy(1),
     nodeId: "node",
+    codec: createCodec(),
     signer: new FakeSigner(SIGNERS),
     lease: { mayAct: () => control.mayAct },
     reload: (_: OwnedLane, reason: string) => void reloads.push(reason),
@@ -77,6 +79,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
       loadRawTransactions: async (keys: readonly { readonly txId: string; readonly ordinal: number }[]) =>
         keys.map((key) => rows.raw(key)),
       loadWatched: async () => rows.watched,
+      settledBelow: async () => 0,
       findByRequestIds: async () => rows.existing,
       loadIntake: async () => rows.intake,
     },

@@ -4,6 +4,7 @@ import type { ChainSettings, NodeSettings } from "../../src/application/settings
 import type { Address } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
+import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { noWakeUps } from "../../src/ports/wake-ups.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
@@ -57,6 +58,8 @@ export const CHAIN_SETTINGS: ChainSettings = {
   alertOldestAgeMs: 600_000,
   alertHeadAgeMs: 300_000,
   alertReserved: 100,
+  holePolicy: "move",
+  reservationTtlMs: 60_000,
 };
 
 export const NODE_SETTINGS: Omit<NodeSettings, "nodeId" | "url"> = {
@@ -86,6 +89,9 @@ export interface WorldNode {
   readonly url: string;
   /** Null where nobody tells anybody anything. */
   readonly wakeUps: MemoryWakeUps | null;
+  readonly signer: FakeSigner;
+  /** Its way to the chain: another one may be put behind it. */
+  readonly rpc: DirectChain;
 }
 
 export interface NodeOptions {
@@ -94,6 +100,7 @@ export interface NodeOptions {
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly signers?: readonly Address[];
+  readonly stuckHook?: StuckResolutionHook;
   /** Inside another process: it has no URL, and nobody can ask it. */
   readonly embedded?: true;
 }
@@ -142,6 +149,7 @@ export class World {
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
+    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS);
     const node = new FencepostNode(
       {
         store: latency === undefined ? store : delayed(store, latency),
@@ -151,7 +159,7 @@ export class World {
             settings: { ...CHAIN_SETTINGS, ...this.options.settings },
           },
         ],
-        signer: new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS),
+        signer,
         peers: this.network.connect(),
         wakeUps: wakeUps ?? noWakeUps,
         codec: createFakeCodec(),
@@ -159,11 +167,12 @@ export class World {
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
         telemetry: { emit: (event) => events.push(event) },
         failpoint: options.failpoint ?? (() => undefined),
+        ...(options.stuckHook === undefined ? {} : { stuckHook: options.stuckHook }),
       },
       { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
     );
     if (url !== "") this.network.join(url, (creates, repeat) => node.createForwarded(creates, repeat));
-    const entry = { node, store, faults, events, url, wakeUps };
+    const entry = { node, store, faults, events, url, wakeUps, signer, rpc: chain };
     this.nodes.push(entry);
     return entry;
   }

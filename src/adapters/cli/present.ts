@@ -1,4 +1,5 @@
 /** What commands print on standard output: for people, or with `--json` for programs. */
+import type { Transaction } from "../../contract/transactions.ts";
 
 export interface ReadyNode {
   readonly url: string;
@@ -84,4 +85,11 @@ export function configTable(rows: readonly ConfigRow[]): string {
       return `${key.padEnd(keys)}  ${value.padEnd(values)}  ${source}\n`;
     })
     .join("");
+}
+
+/** What an action did to a transaction, and what is tracked of it now. */
+export function actionReport(action: string, { txId, nonce, state, subState, attempts }: Transaction): string {
+  const status = subState === null ? state : `${state}/${subState}`;
+  const lines = attempts.map(({ ordinal, kind, txHash }) => `  attempt ${ordinal}  ${kind.padEnd(11)}  ${txHash}\n`);
+  return `${action}: transaction ${txId} (nonce ${nonce ?? "-"}) is ${status}\n${lines.join("")}`;
 }

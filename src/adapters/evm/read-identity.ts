@@ -1,6 +1,6 @@
 import type { ChainIdentity } from "../../ports/chain.ts";
 import { blockFrom } from "./read-block.ts";
-import { resultOf } from "./rpc/errors.ts";
+import { RpcErrorAnswer, resultOf } from "./rpc/errors.ts";
 import { readNumber } from "./rpc/quantities.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
@@ -10,8 +10,10 @@ export async function fetchIdentity(rpc: Pick<RpcTransport, "batch">): Promise<C
     { method: "eth_chainId", params: [] },
     { method: "eth_getBlockByNumber", params: ["0x0", false] },
   ]);
+  // A node that expired old history (EIP-4444) refuses block 0 in words of its own: then the number must do.
+  const refused = genesis?.ok === false && genesis.error instanceof RpcErrorAnswer;
   return {
     chainId: readNumber(resultOf(chainId), "eth_chainId"),
-    genesisHash: blockFrom(genesis, { number: 0 })?.hash ?? null,
+    genesisHash: refused ? null : (blockFrom(genesis, { number: 0 })?.hash ?? null),
   };
 }

@@ -1,15 +1,17 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { authenticator } from "./auth.ts";
+import { ANONYMOUS, authenticator } from "./auth.ts";
 import type { RouteContext } from "./context.ts";
 import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
+import { actionRoutes } from "./routes/actions.ts";
 import { clusterRoutes } from "./routes/cluster.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
+import { nonceRoutes } from "./routes/nonces.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 import { signerRoutes } from "./routes/signers.ts";
@@ -40,8 +42,10 @@ export function createHttpApp(options: HttpServerOptions): HttpApp {
   const context: RouteContext = { api, clock, version, longPolls, checksum: rememberingChecksum(options.checksum) };
   createRoutes(app, context);
   transactionRoutes(app, context);
+  nonceRoutes(app, context);
   completionRoutes(app, context);
   signerRoutes(app, context);
+  actionRoutes(app, context);
   clusterRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
@@ -67,9 +71,12 @@ function bareApp(): FastifyInstance {
 
 function addHooks(app: FastifyInstance, options: HttpServerOptions, longPolls: LongPolls): void {
   const authenticate = authenticator(options.apiKeys);
+  app.decorateRequest("keyName", ANONYMOUS);
   app.addHook("onRequest", (request, _, done) => {
     const { open, peer } = request.routeOptions.config;
-    if (open !== true && peer !== true && !request.is404) authenticate(request.headers.authorization);
+    if (open !== true && peer !== true && !request.is404) {
+      request.keyName = authenticate(request.headers.authorization);
+    }
     done();
   });
   app.addHook("onSend", (_, reply, payload, done) => {

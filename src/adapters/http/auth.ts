@@ -3,8 +3,11 @@ import { PEER_SCHEME } from "../../contract/peers.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { ApiKey } from "./options.ts";
 
-/** Throws UNAUTHENTICATED unless the header carries the secret of a key. */
-export type Authenticate = (authorization: string | undefined) => void;
+/** The name of the key whose secret the header carries; throws UNAUTHENTICATED where there is none. */
+export type Authenticate = (authorization: string | undefined) => string;
+
+/** Where no keys are asked for, nobody says who they are. */
+export const ANONYMOUS = "anonymous";
 
 const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
 
@@ -13,15 +16,16 @@ const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
  * lasts says nothing about either. Every key is compared each time, for the same reason.
  */
 export function authenticator(apiKeys: readonly ApiKey[] | "none"): Authenticate {
-  if (apiKeys === "none") return () => undefined;
-  const digests = apiKeys.map((key) => digest(key.secret));
+  if (apiKeys === "none") return () => ANONYMOUS;
+  const keys = apiKeys.map(({ name, secret }) => ({ name, digest: digest(secret) }));
   return (authorization) => {
     const given = BEARER.exec(authorization ?? "")?.[1];
     if (given === undefined) throw unauthenticated("send the secret of an API key as Authorization: Bearer <secret>");
     const offered = digest(given);
-    let known = false;
-    for (const expected of digests) known = timingSafeEqual(expected, offered) || known;
-    if (!known) throw unauthenticated("this API key is not known");
+    let known: string | null = null;
+    for (const key of keys) known = timingSafeEqual(key.digest, offered) ? key.name : known;
+    if (known === null) throw unauthenticated("this API key is not known");
+    return known;
   };
 }
 

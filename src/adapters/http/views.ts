@@ -94,7 +94,7 @@ export function signerView(view: SignerView, checksum: Checksum, now: Date): Sig
     failed: view.failed,
     stuck: view.stuck,
     reserved: view.reserved,
-    holes: [...view.holes],
+    holes: view.holes.map(({ nonce, why, detail, since }) => ({ nonce, why, detail, since: since.toISOString() })),
     oldestPendingAgeSeconds: view.oldestPendingAt === null ? null : ageSeconds(view.oldestPendingAt, now),
     headOfLine: headOfLine === null ? null : { ...headOfLine, createdAt: headOfLine.createdAt.toISOString() },
     balance: digits(view.balance),
@@ -200,8 +200,10 @@ function receiptView(receipt: Receipt, checksum: Checksum): NonNullable<Transact
 }
 
 function historyView(record: HistoryRecord): NonNullable<Transaction["history"]>[number] {
-  const { token, firstAt, lastAt, ...rest } = record;
-  return { ...rest, fencingToken: token, firstAt: firstAt.toISOString(), lastAt: lastAt.toISOString() };
+  const { token, firstAt, lastAt, decision, ...rest } = record;
+  const decided = { actor: decision?.actor ?? null, audit: decision?.audit ?? null };
+  const times = { firstAt: firstAt.toISOString(), lastAt: lastAt.toISOString() };
+  return { ...rest, ...decided, fencingToken: token, ...times };
 }
 
 function digits(value: bigint | null): string | null {

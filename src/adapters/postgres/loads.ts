@@ -77,7 +77,17 @@ export class Loads {
     if (rows.length === 0) return [];
     const changes = await this.connections.read((run) => run(readQueuedChanges, [rows.map((row) => row.tx_id)]));
     const changeOf = new Map(changes.map((row) => [row.tx_id, row]));
-    return rows.map((row) => allocatedRecord(row, changeOf.get(row.tx_id)));
+    const attemptsOf = groupByTransaction(await this.earlierAttempts(rows));
+    return rows.map((row) => ({
+      ...allocatedRecord(row, changeOf.get(row.tx_id)),
+      ...(row.attempt_count === 0 ? {} : { attempts: (attemptsOf.get(row.tx_id) ?? []).map(attemptOf) }),
+    }));
+  }
+
+  /** Of the few that were signed at another nonce before. */
+  private async earlierAttempts(rows: readonly AllocatedRow[]): Promise<readonly AttemptRow[]> {
+    const ids = rows.filter((row) => row.attempt_count > 0).map((row) => row.tx_id);
+    return ids.length === 0 ? [] : this.connections.read((run) => run(readAttempts, [ids]));
   }
 
   async settledBelow({ chainId, signer }: Lane): Promise<number> {

@@ -17,6 +17,7 @@ import { purgeInstances } from "./statements/purge-instances.ts";
 import { readDatabaseHistory } from "./statements/read-database-history.ts";
 import { type FeedRow, readFeed } from "./statements/read-feed.ts";
 import { readOwnMarkers } from "./statements/read-own-markers.ts";
+import { recordEpochFloors } from "./statements/record-epoch-floors.ts";
 import type { Command } from "./statements/statement.ts";
 import { writeDatabaseHistory } from "./statements/write-database-history.ts";
 import type { Opened } from "./write-transaction.ts";
@@ -83,6 +84,7 @@ function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start:
     { statement: lockEveryLane, values: [] },
     { statement: endTerms, values: [mayHaveLost] },
     { statement: endInstances, values: [instanceId] },
+    { statement: recordEpochFloors, values: [] },
     { statement: beginEpoch, values: [epoch, start] },
   ];
 }

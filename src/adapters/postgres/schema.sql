@@ -4,7 +4,7 @@ CREATE TABLE fencepost.attempt (
   tx_id uuid NOT NULL,
   ordinal integer NOT NULL,
   chain_id bigint NOT NULL,
-  tx_hash text COLLATE "C" NOT NULL,
+  tx_hash text COLLATE "C",
   kind text COLLATE "C" NOT NULL,
   gas bigint NOT NULL,
   fee_type text COLLATE "C" NOT NULL,
@@ -15,8 +15,9 @@ CREATE TABLE fencepost.attempt (
   created_at timestamp with time zone NOT NULL,
   first_sent_at timestamp with time zone,
   is_foreign boolean NOT NULL DEFAULT false,
+  node_signed boolean NOT NULL DEFAULT false,
   CONSTRAINT attempt_pkey PRIMARY KEY (tx_id, ordinal),
-  CONSTRAINT attempt_bytes CHECK (((raw_transaction IS NOT NULL) OR (kind = 'external'::text))),
+  CONSTRAINT attempt_bytes CHECK (((raw_transaction IS NOT NULL) OR (kind = 'external'::text) OR node_signed)),
   CONSTRAINT attempt_fees CHECK (
 CASE fee_type
     WHEN 'eip1559'::text THEN ((gas_price IS NULL) AND (max_fee_per_gas >= (0)::numeric) AND (max_priority_fee_per_gas >= (0)::numeric) AND (max_fee_per_gas IS NOT NULL) AND (max_priority_fee_per_gas IS NOT NULL))
@@ -26,12 +27,20 @@ CASE fee_type
 END),
   CONSTRAINT attempt_foreign CHECK (((NOT is_foreign) OR ((kind = 'external'::text) AND (first_sent_at IS NULL)))),
   CONSTRAINT attempt_gas CHECK ((gas >= 0)),
+  CONSTRAINT attempt_hash CHECK (((tx_hash IS NOT NULL) OR node_signed)),
   CONSTRAINT attempt_kind CHECK ((kind = ANY (ARRAY['initial'::text, 'reprice'::text, 'cancel'::text, 'replace'::text, 'placeholder'::text, 'external'::text]))),
   CONSTRAINT attempt_ordinal CHECK ((ordinal >= 1)),
   CONSTRAINT attempt_tx_hash CHECK (((octet_length(tx_hash) = 66) AND (tx_hash ~ '^0x[0-9a-f]*$'::text)))
 );
 
 CREATE UNIQUE INDEX attempt_tx_hash_once ON fencepost.attempt USING btree (tx_hash, chain_id);
+
+CREATE TABLE fencepost.chain (
+  chain_id bigint NOT NULL,
+  genesis_hash text COLLATE "C" NOT NULL,
+  CONSTRAINT chain_pkey PRIMARY KEY (chain_id),
+  CONSTRAINT chain_genesis_hash CHECK (((octet_length(genesis_hash) = 66) AND (genesis_hash ~ '^0x[0-9a-f]*$'::text)))
+);
 
 CREATE TABLE fencepost.cluster (
   only_row boolean NOT NULL DEFAULT true,
@@ -86,6 +95,13 @@ CREATE TABLE fencepost.database_history (
   may_have_lost boolean NOT NULL DEFAULT false,
   CONSTRAINT database_history_pkey PRIMARY KEY (ordinal)
 ) WITH (fillfactor=50);
+
+CREATE TABLE fencepost.epoch_floor (
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  next_nonce bigint NOT NULL,
+  CONSTRAINT epoch_floor_pkey PRIMARY KEY (signer, chain_id)
+);
 
 CREATE TABLE fencepost.feed (
   only_row boolean NOT NULL DEFAULT true,

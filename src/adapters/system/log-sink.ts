@@ -46,13 +46,20 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "chain.unreachable": { level: "warn", message: "no endpoint of the chain answers" },
   "chain.reachable": { level: "info", message: "the chain answers again" },
   "nonce.allocated": { level: "debug", message: "nonces allocated" },
+  "nonce.recycled": { level: "info", message: "a nonce that nothing held is in use again" },
+  "nonce.reserved": { level: "debug", message: (event) => `nonce ${event.nonce} ${event.state.toLowerCase()}` },
+  "lane.reconciled": {
+    level: ({ result }) => (result === "agreed" ? "debug" : "warn"),
+    message: ({ result }) => `compared with the chain: ${result}`,
+  },
+  "signer.balance": { level: "debug", message: ({ balance }) => `the signer holds ${balance} wei` },
   "nonce.drift": { level: "warn", message: "the chain counts more transactions than were allocated here" },
   "rpc.request": { level: "trace", message: (event) => `${event.method} ${event.result}` },
   "feed.epochBegun": {
     level: "error",
     message: ({ mayHaveLost }) => `the feed begins a new epoch${mayHaveLost ? ": commits may have been lost" : ""}`,
   },
-  "lane.reconciled": {
+  "lane.recovered": {
     level: ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),
     message: "the lane was compared with the chain after the database's history changed",
   },

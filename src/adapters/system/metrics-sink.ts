@@ -1,5 +1,5 @@
 import { isTaken } from "../../domain/answers.ts";
-import { type Address, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { Instruments } from "./metrics.ts";
 import type { TelemetrySink } from "./telemetry.ts";
@@ -36,6 +36,12 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
       case "nonce.allocated":
         drift.over(laneKey(event.lane));
         return instruments.nonceAllocated.inc(event.count);
+      case "nonce.recycled":
+        return instruments.nonceRecycled.inc(event.count);
+      case "lane.reconciled":
+        return instruments.reconcile.inc({ result: event.result });
+      case "signer.balance":
+        return instruments.signerBalance.set(labelsOf(event.lane, checksum), Number(event.balance));
       case "nonce.drift":
         return drift.seen(event);
       case "lease.acquire":
@@ -79,11 +85,15 @@ function createDriftGauge(instruments: Instruments, checksum: (address: Address)
     if (proved) return over(laneKey(lane));
     // A new lane has no cursor to be ahead of: its first count is proved, but it is no sign of foreign use.
     if (cursor === null) return;
-    const labels = { chain_id: String(lane.chainId), signer: checksum(lane.signer) };
+    const labels = labelsOf(lane, checksum);
     open.set(laneKey(lane), labels);
     instruments.nonceDrift.set(labels, chainCount - cursor);
   };
   return { over, seen };
+}
+
+function labelsOf(lane: Lane, checksum: (address: Address) => string) {
+  return { chain_id: String(lane.chainId), signer: checksum(lane.signer) };
 }
 
 function boundedLabel(limit: number): (label: string) => string {

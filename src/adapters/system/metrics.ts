@@ -9,6 +9,7 @@ export interface GaugeSources {
   readonly writerQueueDepth: () => Reading<number>;
   readonly receiptBacklog: () => Reading<number>;
   readonly pendingDepth: () => Reading<number>;
+  readonly nonceReserved: () => Reading<number>;
   /** Null where nothing is pending. */
   readonly pendingOldestAgeMs: () => Reading<number | null>;
   readonly transactionStates: () => Reading<ReadonlyMap<string, number>>;
@@ -88,9 +89,17 @@ function createInstruments(registry: Registry) {
       "Confirmation lists replaced because the chain changed below them",
     ),
     nonceAllocated: counter("nonce_allocated_total", "Nonces bound to transactions"),
+    nonceRecycled: counter("nonce_recycled_total", "Nonces that nothing held and that are in use again"),
     nonceDrift: new Gauge({
       name: "fencepost_nonce_drift",
       help: "Mined count of the chain minus the lane's cursor, while it is above",
+      labelNames: ["chain_id", "signer"],
+      registers: [registry],
+    }),
+    reconcile: counter("reconcile_total", "Comparisons of a lane with the chain", "result"),
+    signerBalance: new Gauge({
+      name: "fencepost_signer_balance_wei",
+      help: "What a signer held when its lane was last compared with the chain",
       labelNames: ["chain_id", "signer"],
       registers: [registry],
     }),
@@ -133,6 +142,7 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
   gauge("lease_held", "Lanes this node holds", () => sources.leasesHeld?.());
   gauge("writer_queue_depth", "Writes waiting for the committer", () => sources.writerQueueDepth?.());
   gauge("receipt_backlog", "Transactions whose receipt is due to be looked for", () => sources.receiptBacklog?.());
+  gauge("nonce_reserved", "Nonces kept for callers that sign themselves", () => sources.nonceReserved?.());
   gauge("pending_depth", "Transactions that are not final", () => sources.pendingDepth?.());
   gauge("pending_oldest_age_seconds", "Age of the oldest transaction that is not final", async () => {
     const ageMs = await sources.pendingOldestAgeMs?.();

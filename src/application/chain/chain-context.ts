@@ -1,6 +1,6 @@
 import type { Confirmation } from "../../domain/confirmations.ts";
 import { type FeeMarket, type Fees, type FeeWishes, isFullyPriced, priceFirstAttempt } from "../../domain/fees.ts";
-import type { Address } from "../../domain/lane.ts";
+import type { Address, Hash } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -9,6 +9,8 @@ import type { ChainSettings } from "../settings.ts";
 import { HeadFollower } from "./head-follower.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
+
+const TAG_PATIENCE_MS = 60_000;
 
 interface Memo<T> {
   readonly atMs: number;
@@ -22,11 +24,17 @@ export class ChainContext {
   readonly follower: HeadFollower;
   readonly hashes: HashIndex = new Map();
   reachable = true;
+  /** The first block of the chain as the database knows it, and as an endpoint last showed it. */
+  genesisHash: Hash | null = null;
+  seenGenesis: Hash | null = null;
   /** Wall-clock time of the first look that failed since the last that did not. */
   unreachableSince: Date | null = null;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
   private readonly clock: Clock;
+  private readonly telemetry: Telemetry;
+  /** Monotonic: since when the node has not known the tag that finality goes by; told of: infinity. */
+  private tagMissingSinceMs: number | null = null;
   private market: Memo<FeeMarket> | null = null;
   private readonly balances = new Map<Address, Memo<bigint>>();
 
@@ -34,6 +42,7 @@ export class ChainContext {
     this.chain = chain;
     this.settings = settings;
     this.clock = ports.clock;
+    this.telemetry = ports.telemetry;
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
   }
 
@@ -41,6 +50,16 @@ export class ChainContext {
   forget(): void {
     this.market = null;
     this.balances.clear();
+  }
+
+  /** A young chain has no such block yet; one that has none after a while never will, and then nothing would be final. */
+  noteTag(tag: "safe" | "finalized", known: boolean): void {
+    const nowMs = this.clock.monotonicMs();
+    this.tagMissingSinceMs = known ? null : (this.tagMissingSinceMs ?? nowMs);
+    if (this.tagMissingSinceMs === null || nowMs - this.tagMissingSinceMs < TAG_PATIENCE_MS) return;
+    this.tagMissingSinceMs = Number.POSITIVE_INFINITY;
+    const message = `chain ${this.chain.chainId} has no ${tag} block, and finality goes by it: nothing is decided; use confirmations`;
+    this.telemetry.emit({ type: "alert", severity: "ERROR", code: "FINALITY_TAG_MISSING", message });
   }
 
   /** What the caller brought needs no market: such a transaction can be priced while the chain is away. */

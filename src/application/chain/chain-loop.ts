@@ -3,8 +3,11 @@
  * works on one frozen view: withdraw what left the chain, match receipts, look for stale ones, decide what is final. A
  * slow pass delays nobody but itself: meanwhile the follower goes on, and the buffer between them is bounded.
  */
+import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { noticeExternalUse } from "../detours/external-use.ts";
+import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
 import { Activity } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
 import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
@@ -12,12 +15,16 @@ import { type ConfirmationsPorts, recordConfirmations } from "../stages/6-finali
 import { decideFinal, type FinalityPorts, openPass, withdrawOrphaned } from "../stages/6-finality/finality.ts";
 import type { ChainContext } from "./chain-context.ts";
 import type { HeadChange, Subscription } from "./head-follower.ts";
+import { trustedLanes } from "./trust.ts";
 
-export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts {
+export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts {
+  readonly store: FinalityPorts["store"] & ReconcilePorts["store"];
   readonly clock: Clock;
   /** The lanes this node owns on the chain, now. */
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
 }
+
+const SPREAD = 64;
 
 export class ChainLoop {
   readonly context: ChainContext;
@@ -25,6 +32,7 @@ export class ChainLoop {
   private readonly stopping = new AbortController();
   private readonly subscription: Subscription;
   private readonly pass: Activity;
+  private readonly reconciling: Activity;
   private following: Promise<void> | null = null;
   private unfetched: readonly Block[] = [];
 
@@ -34,6 +42,10 @@ export class ChainLoop {
     this.subscription = context.follower.subscribe();
     this.pass = new Activity(
       () => this.runPass(),
+      (error) => this.reportFailure(error),
+    );
+    this.reconciling = new Activity(
+      () => this.reconcileDue(),
       (error) => this.reportFailure(error),
     );
   }
@@ -56,12 +68,14 @@ export class ChainLoop {
     this.stopping.abort();
     await this.following;
     await this.pass.settled();
+    await this.reconciling.settled();
   }
 
   private async follow(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       await this.look();
       this.pass.kick();
+      this.reconciling.kick();
       await this.ports.clock.sleep(this.context.settings.pollIntervalMs, this.stopping.signal).catch(() => undefined);
     }
   }
@@ -84,13 +98,15 @@ export class ChainLoop {
   private async runPass(): Promise<void> {
     const { context, ports } = this;
     if (context.follower.window.tip === null || this.stopping.signal.aborted) return;
+    const all = ports.lanesOf(context.chain.chainId);
+    const lanes = await trustedLanes(ports, context, all);
     const { items: changes, gapPotential } = this.subscription.drain();
-    const lanes = ports.lanesOf(context.chain.chainId);
-    if (gapPotential) oweEveryReceipt(lanes);
+    if (gapPotential) oweEveryReceipt(all);
     if (changes.length > 0) context.forget();
     const unsure = await this.forEachLane(lanes, (lane) => withdrawOrphaned(ports, context, lane));
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
+    for (const lane of lanes) await noticeExternalUse(ports, context, lane);
     await recordConfirmations(ports, context, lanes);
     const view = await openPass(context);
     // Where nobody could say what left the chain, nothing is final, and no watch ends.
@@ -99,6 +115,21 @@ export class ChainLoop {
     for (const lane of lanes) {
       lane.signing?.kick();
       lane.broadcasting?.kick();
+      lane.tending?.kick();
+    }
+  }
+
+  /** Each lane in its own time, spread over the interval: a node that took many at once does not ask for all at once. */
+  private async reconcileDue(): Promise<void> {
+    const { context, ports } = this;
+    const intervalMs = context.settings.reconciliationIntervalMs;
+    if (intervalMs === null || !context.reachable) return;
+    const nowMs = ports.clock.monotonicMs();
+    for (const lane of ports.lanesOf(context.chain.chainId)) {
+      lane.reconcileAtMs ??= nowMs + Math.ceil((intervalMs * (1 + shardOf(lane.key, SPREAD))) / SPREAD);
+      if (lane.stopped || this.stopping.signal.aborted || nowMs < lane.reconcileAtMs) continue;
+      lane.reconcileAtMs = nowMs + intervalMs;
+      await reconcile(ports, context, lane);
     }
   }
 

@@ -32,16 +32,19 @@ export class HeadFollower {
   private readonly telemetry: Telemetry;
   private readonly settings: ChainSettings;
   private readonly depth: number;
+  private readonly settledDepth: number;
   private readonly capacity: number;
   private readonly buffers = new Set<BlockBuffer<HeadChange>>();
   private current = BlockWindow.empty;
   private newest: Block | null = null;
+  private broken = false;
 
   constructor(chain: Chain, telemetry: Telemetry, settings: ChainSettings) {
     this.chain = chain;
     this.telemetry = telemetry;
     this.settings = settings;
-    this.depth = watchDepth(settings.confirmations) + SPARE_BLOCKS;
+    this.settledDepth = watchDepth(settings.confirmations);
+    this.depth = this.settledDepth + SPARE_BLOCKS;
     this.capacity = Math.max(LEAST_CAPACITY, this.depth);
   }
 
@@ -53,6 +56,13 @@ export class HeadFollower {
   /** The newest block with its contents; null before the first answer. */
   get head(): Block | null {
     return this.newest;
+  }
+
+  /** Whether the chain has, since the last call, been another one further back than anything is watched for. */
+  takeDiscontinuity(): boolean {
+    const { broken } = this;
+    this.broken = false;
+    return broken;
   }
 
   subscribe(): Subscription {
@@ -72,11 +82,15 @@ export class HeadFollower {
     if (this.current.tip === null) return this.begin(head);
     if (this.current.contains(head)) return false;
     const branch = await this.branchTo(head);
-    if (branch === "lagging") return false;
+    if (branch === "lagging") {
+      this.broken ||= (this.current.tip?.number ?? 0) - head.number > this.settledDepth;
+      return false;
+    }
     const change = branch === "lost" ? null : this.current.extend(branch, this.capacity);
     if (change === null) return this.begin(head);
     this.current = change.window;
     this.newest = head;
+    this.broken ||= change.removed.length > this.settledDepth;
     if (change.removed.length > 0) this.reportReorg(change.removed);
     for (const buffer of this.buffers) buffer.push({ added: change.added, removed: change.removed });
     this.reportHead(head);
@@ -127,6 +141,7 @@ export class HeadFollower {
       buffer.markGap();
       buffer.push({ added: [head], removed: [] });
     }
+    this.broken ||= !first;
     if (!first) {
       this.telemetry.emit({ type: "chain.gap", chainId: this.chain.chainId, reason: "fork point beyond the window" });
     }

@@ -6,6 +6,7 @@
  * A crash before the commit leaves nothing; after it, a claimed attempt that the next owner claims again and sends. Every
  * older attempt stays tracked: whichever is mined decides.
  */
+import { NO_DOUBT } from "../../domain/doubt.ts";
 import type { SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import type { Decision } from "../../ports/lane-store.ts";
@@ -22,6 +23,8 @@ export interface AnotherAttemptPorts extends LaneWriterPorts {
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
   readonly unsigned: UnsignedTransaction;
+  /** How many attempts there were when it was made: one more since then, and it was made of what is no more. */
+  readonly over: number;
   /** Where the decider brought it signed. */
   readonly signed?: SignedTransaction;
   readonly reason: string;
@@ -38,7 +41,9 @@ export async function signAnother(
   work: { readonly tx: Tracked; readonly payload: AnotherPayload },
 ): Promise<AnotherAttemptFate> {
   const { tx, payload } = work;
-  if (tx.sending) return "busy";
+  // Without the second half, a payload that was cancelled meanwhile could be signed again behind its cancel.
+  if (lane.doubt !== NO_DOUBT) return "busy";
+  if (tx.sending || tx.attempts.length !== payload.over) return "busy";
   // Holds off the sender: what it is answered must be noted on the attempt it sent.
   tx.sending = true;
   try {

@@ -57,10 +57,11 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   const { lane, tx, change } = work;
   refuseMined(tx);
   if (tx.sending) return "movedOn";
+  const over = tx.attempts.length;
   const payload = await askingChain(() => anotherPayload(ports, context, work));
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
-  const fate = await signAnother(ports, lane, { tx, payload: { ...payload, ...decided(change) } });
+  const fate = await signAnother(ports, lane, { tx, payload: { ...payload, over, ...decided(change) } });
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
@@ -119,7 +120,7 @@ async function queuedPayload(
 }
 
 /** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
-function nothing(signer: Address): Payload {
+export function nothing(signer: Address): Payload {
   return { to: signer, data: "0x", value: 0n };
 }
 
@@ -129,7 +130,7 @@ const TRANSFER_GAS = 21_000n;
  * More than a plain transfer only where the account has code (EIP-7702) or the chain counts otherwise. What the estimate
  * cannot say is no obstacle: a transfer that runs out of gas uses the nonce up all the same.
  */
-async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
+export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
   const { to, data, value } = nothing(signer);
   const simulation = await context.chain.simulate({ from: signer, to, data, value }).catch(() => null);
   if (simulation?.outcome !== "ok" || simulation.gas <= TRANSFER_GAS) return TRANSFER_GAS;

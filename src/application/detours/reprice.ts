@@ -116,13 +116,14 @@ async function signAt(ports: RepricePorts, { lane, tx }: Work, fees: Fees): Prom
 /** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */
 async function payloadAt(ports: RepricePorts, tx: Tracked, fees: Fees): Promise<AnotherPayload | null> {
   const newest = sendableAttempts(tx.attempts).at(-1);
+  const over = tx.attempts.length;
   if (newest === undefined) return null;
   const [bytes] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
   if (bytes === undefined) return null;
   const { envelope, unsigned } = await ports.codec.decodeTransaction(bytes);
   if (envelope === "eip4844" || envelope === "eip7702") return null;
   const reason = tx.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
-  return { kind: repricedKind(tx.attempts), unsigned: { ...unsigned, fees }, reason };
+  return { kind: repricedKind(tx.attempts), unsigned: { ...unsigned, fees }, over, reason };
 }
 
 function hold(

@@ -1,4 +1,3 @@
-import type { Hash } from "../../domain/lane.ts";
 import {
   isSettled,
   TRANSITIONS,
@@ -40,7 +39,7 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
   const completion: NewCompletion | undefined = rule.completion && {
     ...rule.completion,
     subState: to.subState,
-    txHash: tx.receipt?.txHash ?? (tx.attempts.at(-1)?.txHash as Hash),
+    txHash: tx.receipt?.txHash ?? tx.attempts.at(-1)?.txHash ?? null,
   };
   const item = { txId: tx.txId, event, from: from.state, to: to.state, subState: to.subState, ...changes };
   return { tx, item: completion === undefined ? item : { ...item, completion } };

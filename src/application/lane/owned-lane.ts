@@ -1,10 +1,13 @@
 import { isTaken } from "../../domain/answers.ts";
 import { followedAttempts } from "../../domain/attempts.ts";
 import { type BackoffRule, backoffMs } from "../../domain/backoff.ts";
+import { type Doubt, NO_DOUBT } from "../../domain/doubt.ts";
+import type { Holder, NonceMove } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot, SuspendedBy } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
+import { LaneNonces } from "./lane-nonces.ts";
 import { RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
 
 export { LONG_AGO, RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
@@ -57,6 +60,17 @@ export class OwnedLane {
   provenCount = 0;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
   readonly epochFloor: number;
+  /** The first block of the chain, as the database knows it. */
+  readonly genesisHash: Hash | null;
+  /** Whether the chain that answers is ours is still to be looked at: before the first pass, and after every break. */
+  lookOwed = true;
+  /** Monotonic: such a look is not repeated before. */
+  nextLookAtMs = 0;
+  doubt: Doubt = NO_DOUBT;
+  /** What speaks against the chain, and since when. */
+  distrust: { readonly reason: string; readonly since: Date } | null = null;
+  /** Monotonic: when the lane is next compared with the chain; null: not decided yet. */
+  reconcileAtMs: number | null = null;
   /** A mined count that somebody has reported: what lies below and is not mined for us may be somebody else's. A hint. */
   consumedBelow = 0;
   /** Monotonic: what stands at a consumed nonce is not looked for before. */
@@ -69,6 +83,8 @@ export class OwnedLane {
   readonly mined = new Map<number, Tracked>();
   /** Blocks that hold settled transactions still under watch. By hash: a height may have had two, one of them gone. */
   readonly watched = new Map<Hash, number>();
+  /** Kept for callers, or held by nothing. */
+  readonly nonces: LaneNonces;
   signing: Activity | null = null;
   broadcasting: Activity | null = null;
   reconciling: Activity | null = null;
@@ -96,8 +112,10 @@ export class OwnedLane {
     this.suspendedBy = snapshot.suspendedBy;
     this.reconciled = snapshot.reconciled;
     this.epochFloor = snapshot.epochFloor;
+    this.genesisHash = snapshot.genesisHash;
     this.index = index;
     this.moreInDatabase = snapshot.allocated > 0;
+    this.nonces = new LaneNonces(snapshot.holes, snapshot.reservations);
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
   }
@@ -108,13 +126,13 @@ export class OwnedLane {
   }
 
   /** No nonce may be given either: the database may have forgotten some that were. */
-  get held(): boolean {
+  get heldByHistory(): boolean {
     return this.suspendedBy === "HISTORY" || !this.reconciled;
   }
 
   /** Nothing in flight, waiting or watched: the lane may be let go. */
   get idle(): boolean {
-    return !this.hasUnmined() && this.mined.size === 0 && this.watched.size === 0;
+    return !this.hasUnmined() && this.nonces.reserved === 0 && this.mined.size === 0 && this.watched.size === 0;
   }
 
   hasUnmined(): boolean {
@@ -124,6 +142,20 @@ export class OwnedLane {
   /** True while a transaction before these `own` creates may still change the state they would meet. */
   hasUnminedBefore(own: number): boolean {
     return this.unmined.size > 0 || this.backlog.length > 0 || this.moreInDatabase || this.creating > own;
+  }
+
+  /** Nothing is signed or sent: an operator said so, or nobody knows whether this is still our chain. */
+  get held(): boolean {
+    return this.suspended || this.lookOwed || this.doubt !== NO_DOUBT;
+  }
+
+  /** The lowest nonce that is not final, as far as it is at hand; null where there is none. */
+  lowestOpen(): number | null {
+    const first = this.backlog[0]?.nonce ?? Number.POSITIVE_INFINITY;
+    let lowest = first;
+    for (const nonce of this.mined.keys()) lowest = Math.min(lowest, nonce);
+    lowest = Math.min(lowest, this.headOfLine() ?? lowest);
+    return Number.isFinite(lowest) ? lowest : null;
   }
 
   /** The lowest nonce a node must still mine; null where none is signed. */
@@ -204,9 +236,18 @@ export class OwnedLane {
       if (record.nonce <= this.atHandThrough()) continue; // a page that was read meanwhile has brought it
       if (this.moreInDatabase || this.backlog.length >= BACKLOG_LIMIT) {
         this.moreInDatabase = true;
-        this.leftThrough = record.nonce;
+        this.leftThrough = Math.max(this.leftThrough, record.nonce);
       } else this.backlog.push(record);
     }
+  }
+
+  /** One that took a hole below what is at hand: no page will bring it, unless it was read meanwhile. */
+  slipIn(record: AllocatedRecord): void {
+    if (record.nonce > this.atHandThrough()) return this.enqueue([record]);
+    const isKnown = this.unmined.has(record.nonce) || this.backlog.some(({ txId }) => txId === record.txId);
+    if (isKnown || this.mined.has(record.nonce)) return;
+    this.backlog.push(record);
+    this.backlog.sort((a, b) => a.nonce - b.nonce);
   }
 
   /** Where the next page begins, where the backlog has run dry and the database has more. */
@@ -221,18 +262,54 @@ export class OwnedLane {
     this.moreInDatabase = page.length === limit || this.leftThrough > this.atHandThrough();
   }
 
-  /** The next transactions that may be signed: in nonce order, none beyond the window over the head of line. */
+  /**
+   * The next transactions that may be signed: in nonce order, none beyond the window over the lowest nonce that is to be
+   * mined. What its caller signed may stand far above, and takes no room from those that must be mined before it.
+   */
   toSign(window: number, limit: number): readonly AllocatedRecord[] {
-    const head = this.headOfLine() ?? this.backlog[0]?.nonce ?? 0;
-    const room = Math.min(limit, window - this.unmined.size);
-    const fitting = this.backlog.slice(0, Math.max(0, room));
-    return fitting.filter((record) => record.nonce < head + window);
+    const first = this.backlog[0]?.nonce;
+    if (first === undefined) return [];
+    const end = Math.min(this.headOfLine() ?? first, first) + window;
+    let room = window;
+    for (const nonce of this.unmined.keys()) if (nonce < end) room--;
+    const fitting = this.backlog.slice(0, Math.max(0, Math.min(limit, room)));
+    return fitting.filter((record) => record.nonce < end);
   }
 
-  signed(count: number): void {
-    const last = this.backlog[count - 1];
-    if (last !== undefined) this.nextUnsigned = last.nonce + 1;
-    this.backlog.splice(0, count);
+  signed(batch: readonly AllocatedRecord[]): void {
+    const last = batch.at(-1);
+    if (last !== undefined) this.nextUnsigned = Math.max(this.nextUnsigned, last.nonce + 1);
+    const ids = new Set(batch.map(({ txId }) => txId));
+    this.backlog = this.backlog.filter(({ txId }) => !ids.has(txId));
+  }
+
+  /** Given up before it was signed: nothing of it is left. */
+  drop(record: AllocatedRecord): void {
+    this.backlog = this.backlog.filter(({ txId }) => txId !== record.txId);
+  }
+
+  /** What waits to be signed, as far as it is at hand. */
+  waiting(): readonly AllocatedRecord[] {
+    return this.backlog;
+  }
+
+  /** Nonces that the next transaction may have: free, and not below what the chain may have passed. */
+  freeNonces(): readonly number[] {
+    return this.nonces.free(Math.max(this.provenCount, this.consumedBelow));
+  }
+
+  /** Who stands where, as far as it is at hand: what was claimed stays, what waits to be signed may move. */
+  holders(): readonly Holder[] {
+    const claimed = [...this.unmined.values(), ...this.mined.values()];
+    return [
+      ...claimed.map(({ txId, nonce }) => ({ txId, nonce, movable: false })),
+      ...this.backlog.map(({ txId, nonce, attempts = [] }) => ({ txId, nonce, movable: attempts.length === 0 })),
+    ];
+  }
+
+  shifted(moves: readonly NonceMove[]): void {
+    const to = new Map(moves.map((move) => [move.txId, move.to]));
+    this.backlog = this.backlog.map((record) => ({ ...record, nonce: to.get(record.txId) ?? record.nonce }));
   }
 
   /** Due to be sent, ascending by nonce. What owes a look for its receipt waits for that, what was answered for a verdict. */
@@ -248,6 +325,8 @@ export class OwnedLane {
 
   /** Wakes what has something to do by now. */
   kickDue(nowMs: number): void {
+    if (this.nonces.isDue(nowMs)) this.tending?.kick();
+    if (this.unmined.size === 0) return;
     const due = this.due(nowMs);
     if (due.some((tx) => !awaitsVerdict(tx))) this.broadcasting?.kick();
     if (due.some(awaitsVerdict)) this.tending?.kick();
@@ -255,12 +334,15 @@ export class OwnedLane {
 
   /** Resolves when nothing of this lane is under way any more. */
   async settled(): Promise<void> {
-    await Promise.all([this.signing, this.broadcasting, this.tending, this.reconciling].map((activity) => activity?.settled()));
+    await Promise.all(
+      [this.signing, this.broadcasting, this.tending, this.reconciling].map((activity) => activity?.settled()),
+    );
   }
 
-  /** The window a node has room for: what is configured, or the head alone while it takes no future nonces. */
+  /** The window a node has room for: what is configured; the head alone while it takes no future nonces; one more to try. */
   openWindow(configured: number, nowMs: number): number {
-    return nowMs < this.closedUntilMs ? 1 : configured;
+    if (this.closures === 0) return configured;
+    return Math.min(configured, nowMs < this.closedUntilMs ? 1 : 2);
   }
 
   /** A node refused a nonce because others before it are missing: those first, then again; each time more patiently. */
@@ -278,11 +360,11 @@ export class OwnedLane {
 
   private due(nowMs: number): Tracked[] {
     const due: Tracked[] = [];
-    const onlyHead = nowMs < this.closedUntilMs ? this.headOfLine() : null;
+    const end = (this.headOfLine() ?? 0) + this.openWindow(Number.POSITIVE_INFINITY, nowMs);
     for (const tx of this.unmined.values()) {
       const isDue = tx.nextSendAtMs !== null && tx.nextSendAtMs <= nowMs && !tx.sending;
       if (!isDue || tx.sendOrdinal === null || tx.receiptCheckedAtMs === RECEIPT_OWED) continue;
-      if (onlyHead === null || tx.nonce === onlyHead) due.push(tx);
+      if (tx.nonce < end) due.push(tx);
     }
     return due.sort((a, b) => a.nonce - b.nonce);
   }

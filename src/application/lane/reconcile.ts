@@ -34,7 +34,7 @@ export async function reconcileLane(ports: ReconcilePorts, context: ChainContext
   const { cursor, suspendedBy } = outcome;
   Object.assign(lane, { cursor, suspendedBy, reconciled: true });
   const { token } = lane.fence;
-  ports.telemetry.emit({ type: "lane.reconciled", lane: lane.lane, token, from, cursor, suspendedBy });
+  ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
   if (suspendedBy === "HISTORY") alertWaiting(ports.telemetry, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();

@@ -9,6 +9,7 @@ import { isTaken } from "../../domain/answers.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { type HolePorts, tendHoles } from "../detours/holes.ts";
 import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
 import { commitPlanned, plan } from "./lane-writer.ts";
@@ -17,11 +18,17 @@ import { LONG_AGO, RECEIPT_OWED, type Tracked } from "./tracked.ts";
 
 export interface TendPorts extends RepricePorts, StuckPorts {}
 
+/** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
+export async function tendLane(ports: TendPorts & HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  await tend(ports, context, lane);
+  await tendHoles(ports, context, lane);
+}
+
 /** A new owner looks at a head for this long before it calls it stuck, where no resubmit interval says otherwise. */
 const LEAST_LOOK_MS = 60_000;
 
 export async function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  if (lane.stopped || lane.suspended || !ports.lease.mayAct()) return;
+  if (lane.stopped || lane.held || !ports.lease.mayAct()) return;
   const head = watchHead(ports, lane);
   if (head === null) return;
   const due = lane.toJudge(ports.clock.monotonicMs());

@@ -48,6 +48,8 @@ export const FACT_CODES = [
   "MAX_ATTEMPTS_REACHED",
   /** Its bytes cannot be signed again at another price. */
   "CANNOT_RESIGN",
+  /** A nonce below it is held by nothing. */
+  "NONCE_HOLE",
   /** The signer cannot pay for it. */
   "INSUFFICIENT_FUNDS",
   /** Called impossible more than once, and taken by no node ever. */
@@ -91,7 +93,7 @@ export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked
     createdAt: record.createdAt,
     firstSentAt: null,
     status: { state: "ALLOCATED", subState: null },
-    attempts: [attempt],
+    attempts: [...(record.attempts ?? []), attempt],
     receipt: null,
     submitAttempts: 1,
     acceptedOrdinal: null,

@@ -9,11 +9,13 @@ import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.
 import { parseChainId, parseSigner } from "../stages/1-create/normalise.ts";
 import { type OwnerPorts, onOwner } from "./on-owner.ts";
 import { parseLaneOrder } from "./order.ts";
+import { realign } from "./realign.ts";
 
 export interface LaneActionPorts extends SignerQueryPorts, OwnerPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
+  readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
 /** An order about a lane, on the node that owns it. */
@@ -21,6 +23,8 @@ export interface LaneTask {
   readonly lane: OwnedLane;
   readonly reason: string;
   readonly actor: string;
+  /** With `realign`: the nonce to go down to. */
+  readonly nonce: number | null;
 }
 
 /** A send that is out is waited for this long before the answer says that nothing is sent any more. */
@@ -29,14 +33,15 @@ const LAST_SENDS_MS = 5_000;
 const ACTIONS: Readonly<Record<LaneAction, (ports: LaneActionPorts, task: LaneTask) => Promise<void>>> = {
   suspend: (ports, task) => setSuspended(ports, task, true),
   resume: (ports, task) => setSuspended(ports, task, false),
+  realign,
 };
 
 export async function actOnLane(ports: LaneActionPorts, order: LaneOrder): Promise<readonly SignerView[]> {
-  const { reason, chainId } = parseLaneOrder(order);
+  const { reason, chainId, nonce } = parseLaneOrder(order);
   const address = parseSigner(ports.codec, order.signer, "signer");
   const lane: Lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer: address };
   const perform = ACTIONS[order.action];
-  await onOwner(ports, lane, (owned) => perform(ports, { lane: owned, reason, actor: order.actor }));
+  await onOwner(ports, lane, (owned) => perform(ports, { lane: owned, reason, actor: order.actor, nonce }));
   const lanes = await readSigner(ports, order.signer);
   return lanes.filter((view) => view.lane.chainId === lane.chainId);
 }
@@ -44,19 +49,19 @@ export async function actOnLane(ports: LaneActionPorts, order: LaneOrder): Promi
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
 async function setSuspended(ports: LaneActionPorts, task: LaneTask, suspended: boolean): Promise<void> {
   const { lane, reason, actor } = task;
-  const before = lane.suspended;
+  const before = lane.suspendedBy;
   // Stops at once what would start meanwhile; starts nothing before it is durable.
-  lane.suspended ||= suspended;
+  if (suspended) lane.suspendedBy ??= "OPERATOR";
   try {
     const decision = { action: suspended ? "suspend" : "resume", actor, reason };
     const outcome = await ports.writer.write({ kind: "suspend", fence: lane.fence, suspended, decision });
     if (outcome.status !== "done") throw lostLane();
   } catch (error) {
-    lane.suspended = before;
+    lane.suspendedBy = before;
     if (error instanceof FencepostError) throw error;
     throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
   }
-  lane.suspended = suspended;
+  if (!suspended) lane.suspendedBy = null;
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
   if (suspended) await lastSends(ports, lane);
   lane.signing?.kick();

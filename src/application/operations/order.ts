@@ -69,10 +69,22 @@ export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: st
   };
 }
 
-export function parseLaneOrder(order: LaneOrder): { readonly reason: string; readonly chainId: unknown } {
+export interface LaneInstruction {
+  readonly reason: string;
+  readonly chainId: unknown;
+  readonly nonce: number | null;
+}
+
+export function parseLaneOrder(order: LaneOrder): LaneInstruction {
   const fields = asObject(order.request, "");
-  refuseUnknownKeys(fields, ["reason", "chainId"], "");
-  return { reason: parseReason(fields.reason), chainId: fields.chainId };
+  refuseUnknownKeys(fields, ["reason", "chainId", ...(order.action === "realign" ? ["nonce"] : [])], "");
+  return { reason: parseReason(fields.reason), chainId: fields.chainId, nonce: parseNonce(fields.nonce) };
+}
+
+function parseNonce(value: unknown): number | null {
+  if (value === undefined) return null;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw invalid("nonce", "must be a whole number from 0 on");
 }
 
 /** The members of a decision that say what is to be done; the same from an operator and from a hook. */

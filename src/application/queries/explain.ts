@@ -57,7 +57,7 @@ async function laneFacts(
   { row, minedCount }: { readonly row: LaneRecord | undefined; readonly minedCount: number | null },
 ): Promise<ExplainedLane> {
   const owner = row?.owner ?? null;
-  const known = { suspended: row?.suspended ?? false, owner };
+  const known = { suspended: (row?.suspendedBy ?? null) !== null, owner };
   if (record.nonce === null || isSettled(record.state)) return { ...known, head: null, hole: null };
   if (minedCount === null) return { ...known, head: otherThan(record, row?.headOfLine ?? null), hole: null };
   if (minedCount >= record.nonce) return { ...known, head: null, hole: null };

@@ -1,6 +1,6 @@
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
-import type { FencepostApi } from "../api.ts";
+import type { FencepostApi, OperationName } from "../api.ts";
 import { type ExplainPorts, explainTransaction } from "./explain.ts";
 import type { Feed } from "./feed.ts";
 import { type SignerQueryPorts, signer, signers } from "./signers.ts";
@@ -17,7 +17,7 @@ export interface ReadPorts
 /** Everything that is only looked at: any node answers it, whoever owns the lane. */
 export function createReads(
   ports: ReadPorts,
-): Omit<FencepostApi, "create" | "createBatch" | "readiness" | "act" | "actOnLane"> {
+): Omit<FencepostApi, "create" | "createBatch" | "readiness" | OperationName> {
   const { store, feed } = ports;
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
   return {

@@ -5,6 +5,7 @@ import type { Codec } from "../../ports/codec.ts";
 import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { resubmitEveryMs } from "../detours/resubmit.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../stages/1-create/normalise.ts";
 
 export interface TransactionQueryPorts {
@@ -93,8 +94,9 @@ function view(ports: TransactionQueryPorts, record: TransactionRecord): Transact
 
 /** When the stored bytes would be sent again if nothing happens before. */
 function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord): Date | null {
-  const everyMs = ports.chains.get(record.lane.chainId)?.settings.resubmitIntervalMs ?? null;
-  const waits = record.state === "TRACKING" && record.receipt === null && !isSettled(record.state);
+  const intervalMs = ports.chains.get(record.lane.chainId)?.settings.resubmitIntervalMs ?? null;
+  const everyMs = resubmitEveryMs(intervalMs, record.state);
+  const waits = record.receipt === null && !isSettled(record.state);
   if (!waits || everyMs === null || record.lastSubmittedAt === null) return null;
   return new Date(record.lastSubmittedAt.getTime() + everyMs);
 }

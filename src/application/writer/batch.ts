@@ -50,12 +50,14 @@ function joinAllocations(parts: readonly Entry[]): Entry {
   const writes = parts.map((part) => part.write as AllocateWrite);
   const first = writes[0] as AllocateWrite;
   const floors = writes.flatMap((write) => (write.floor === null ? [] : [write.floor]));
+  const fill = [...new Set(writes.flatMap((write) => write.fill ?? []))];
   return {
     ...(parts[0] as Entry),
     write: {
       kind: "allocate",
       fence: first.fence,
       floor: floors.length === 0 ? null : Math.max(...floors),
+      ...(fill.length === 0 ? {} : { fill }),
       items: writes.flatMap((write) => write.items),
     },
     weight: parts.reduce((sum, part) => sum + part.weight, 0),

@@ -48,6 +48,10 @@ export interface ChainOptions {
   readonly grayZoneLookback?: number;
   /** A nonce that somebody else used: the transaction fails, or gets another nonce where that is safe. */
   readonly externalUsePolicy?: "fail" | "requeue";
+  /** A nonce that nothing can use: closed by what may move down, else said aloud; or taken by a placeholder or a cancel. */
+  readonly holePolicy?: "move" | "heal";
+  /** How long a reserved nonce is kept where its caller does not say; at most ten minutes. */
+  readonly reservationTtl?: Duration;
   /** An alert, and a question to the hook, where more transactions of a lane are not final. */
   readonly alertPendingDepth?: number;
   /** The same where the oldest of them is older. */

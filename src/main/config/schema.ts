@@ -32,6 +32,8 @@ export const CHAIN_SETTINGS = {
   grayZoneInterval: timeOrOff("FENCEPOST_GRAY_ZONE_INTERVAL", 60_000, 100),
   grayZoneLookback: whole("FENCEPOST_GRAY_ZONE_LOOKBACK", 100, [1, 100_000]),
   externalUsePolicy: oneOf("FENCEPOST_EXTERNAL_USE_POLICY", "fail", "requeue"),
+  holePolicy: oneOf("FENCEPOST_HOLE_POLICY", "move", "heal"),
+  reservationTtl: time("FENCEPOST_RESERVATION_TTL", 60_000, 1_000),
   alertPendingDepth: whole("FENCEPOST_ALERT_PENDING_DEPTH", 1_000, [1, MAX_COUNT]),
   alertOldestAge: time("FENCEPOST_ALERT_OLDEST_AGE", 10 * 60_000, 1_000),
   alertHeadAge: time("FENCEPOST_ALERT_HEAD_AGE", 5 * 60_000, 1_000),
@@ -100,8 +102,6 @@ export const CHAIN_SETTING_KEYS = Object.keys(CHAIN_SETTINGS) as readonly ChainS
 export const NOT_YET_SUPPORTED: ReadonlyMap<string, string> = new Map([
   ["remoteSignerUrl", "FENCEPOST_REMOTE_SIGNER_URL"],
   ["awsKmsKeyIds", "FENCEPOST_AWS_KMS_KEY_IDS"],
-  ["holePolicy", "FENCEPOST_HOLE_POLICY"],
-  ["reservationTtl", "FENCEPOST_RESERVATION_TTL"],
   ["stuckHook", "FENCEPOST_STUCK_HOOK"],
   ["alertWebhookUrl", "FENCEPOST_ALERT_WEBHOOK_URL"],
 ]);

@@ -22,7 +22,8 @@ async function run(argv: string[], actions: Partial<CliActions> = {}) {
       stderr += text;
     },
   };
-  const all = { dev: refuse, start: refuse, demo: refuse, migrate: refuse, config: refuse, ...actions };
+  const none = { dev: refuse, start: refuse, demo: refuse, migrate: refuse, config: refuse, connect: refuse };
+  const all = { ...none, ...actions };
   return { code: await runCli(argv, all, io), stdout, stderr };
 }
 
@@ -230,7 +231,8 @@ describe("docs/cli.md", () => {
   });
 
   it("lists every option, and no other", async () => {
-    const helps = await Promise.all([["--help"], ["dev", "--help"], ["start", "--help"]].map((argv) => run(argv)));
+    const argvs = ["dev", "start", "demo", "cancel", "replace", "resubmit", "reprice"].map((name) => [name, "--help"]);
+    const helps = await Promise.all([["--help"], ...argvs].map((argv) => run(argv)));
     const actual = helps.flatMap(({ stdout }) =>
       [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((match) => match[1]),
     );

@@ -2,6 +2,7 @@ import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
 import { SignerLanes } from "../../../src/contract/signers.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Hole } from "../../../src/domain/holes.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { CHAIN_ID, SIGNER_EIP55, sampleSigner, sampleTxId } from "../../support/scripted-api.ts";
@@ -19,11 +20,17 @@ const unused = sampleSigner({
   confirmed: 0,
 });
 
+const LONG_AGO = new Date("2026-01-01T00:00:00.000Z");
+
+function aHole(nonce: number): Hole {
+  return { nonce, why: "released", detail: "given back", since: LONG_AGO, reservationId: null };
+}
+
 describe("GET /api/v1/signers", () => {
   it("writes a lane as the contract does", async () => {
     const clock = createManualClock();
     await clock.advance(90_000);
-    const app = httpApp({ signers: () => Promise.resolve([sampleSigner({ holes: [3, 5] })]) }, { clock });
+    const app = httpApp({ signers: () => Promise.resolve([sampleSigner({ holes: [aHole(3), aHole(5)] })]) }, { clock });
     const response = await app.inject("/api/v1/signers");
     expect(response.statusCode).toBe(200);
     expect(response.json()).toEqual({
@@ -38,7 +45,12 @@ describe("GET /api/v1/signers", () => {
           failed: 0,
           stuck: 0,
           reserved: 0,
-          holes: [3, 5],
+          holes: [3, 5].map((nonce) => ({
+            nonce,
+            why: "released",
+            detail: "given back",
+            since: LONG_AGO.toISOString(),
+          })),
           oldestPendingAgeSeconds: 90,
           headOfLine: {
             txId: sampleTxId(1),

@@ -152,6 +152,8 @@ describe("GET /api/v1/tx/{txId}", () => {
           subState: null,
           nodeId: "node-a",
           fencingToken: 3,
+          actor: null,
+          audit: null,
           reason: null,
           count: 1,
           firstAt: "2026-01-01T00:00:00.000Z",

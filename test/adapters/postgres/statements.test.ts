@@ -98,6 +98,7 @@ const SURVEYS = [
   "end-terms",
   "list-instances",
   "list-lanes",
+  "list-holes",
   "list-leases",
   "lock-every-lane",
   "lock-lanes-of-instance",
@@ -108,6 +109,7 @@ const SURVEYS = [
   "purge-instances",
   "read-cluster-secret",
   "read-database-history",
+  "record-epoch-floors",
   "release-lanes",
 ];
 /** One row on one side, or one index look-up per lane: a nested loop is right, and there is no other way. */

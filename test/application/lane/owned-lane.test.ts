@@ -51,7 +51,7 @@ function signAll(lane: OwnedLane, database: readonly AllocatedRecord[], page = P
     const batch = lane.toSign(1_000_000, 100);
     if (batch.length === 0) return signed;
     signed.push(...nonces(batch));
-    lane.signed(batch.length);
+    lane.signed(batch);
   }
 }
 
@@ -117,7 +117,7 @@ describe("what waits to be signed", () => {
           if (page !== null) lane.refill(page, PAGE);
           const batch = lane.toSign(1_000_000, 3);
           signed.push(...nonces(batch));
-          lane.signed(batch.length);
+          lane.signed(batch);
         }
         lane.enqueue(untold);
         signed.push(...signAll(lane, database));

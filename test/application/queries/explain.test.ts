@@ -132,7 +132,7 @@ describe("what is on its way", () => {
     await create(entry);
     await world.allSettled(1);
     const lane = [...world.database.state.lanes.values()].find((each) => each.lane.signer === SIGNER);
-    if (lane !== undefined) lane.suspended = true;
+    if (lane !== undefined) lane.suspendedBy = "OPERATOR";
     world.holdBlocks();
     const txId = await create(entry);
     expect(await ask(entry, txId)).toMatchObject({ helps: expect.arrayContaining(["RESUME_LANE"]) });

@@ -69,7 +69,7 @@ describe("nothing is signed", () => {
     ["on a lane that stopped", ({ lane }) => lane.stop()],
     ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspended: true })],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
-    ["where nothing waits", ({ lane }) => lane.signed(2)],
+    ["where nothing waits", ({ lane }) => lane.signed(lane.waiting())],
   ])("%s", async (_, prepare) => {
     const bench = waiting(2);
     prepare(bench);

@@ -49,6 +49,8 @@ export function loadingContract(context: LaneStoreContext): void {
       cursor: null,
       suspendedBy: null,
       reconciled: true,
+      epochFloor: 0,
+      genesisHash: null,
       tracking: [],
       allocated: 0,
       watched: [],

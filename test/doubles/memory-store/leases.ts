@@ -33,7 +33,8 @@ export function beginEpoch(state: DatabaseState, seenSeq: number): void {
   Object.assign(state.feed, { epoch: epoch + 1, lastSeq: start, epochStartsAfter: start });
   Object.assign(state, { epochHistory: state.history, epochMayHaveLost: state.mayHaveLost });
   for (const row of state.instances.values()) row.dead = true;
-  for (const row of state.lanes.values()) {
+  for (const [key, row] of state.lanes) {
+    if (row.cursor !== null) state.epochFloors.set(key, row.cursor);
     row.owner = null;
     if (state.mayHaveLost) row.suspendedBy = "HISTORY";
   }

@@ -55,6 +55,22 @@ export function applyNonceWrite(work: Work, lane: LaneRow, write: NonceWrite): W
   }
 }
 
+/** Lowered, but never to a nonce that may have left. */
+export function realign(work: Work, lane: LaneRow, floor: number): WriteOutcome {
+  const { state, log } = work;
+  const held = [
+    ...[...state.nonces.values()].filter((row) => sameLane(row.lane, lane.lane)),
+    ...[...state.reservations.values()].filter((each) => each.state !== "RELEASED" && sameLane(each.lane, lane.lane)),
+  ].map(({ nonce }) => (nonce ?? -1) + 1);
+  const lowest = Math.max(floor, ...held);
+  const cursor = Math.min(lane.cursor ?? lowest, lowest);
+  for (const { nonce } of holesOf(state, lane.lane)) {
+    if (nonce >= cursor) log.delete(state.holes, nonceKey(lane.lane, nonce));
+  }
+  log.assign(lane, { cursor });
+  return { status: "aligned", cursor };
+}
+
 export function holesOf(state: DatabaseState, lane: Lane): readonly Hole[] {
   return [...state.holes.values()]
     .filter((entry) => sameLane(entry.lane, lane))
@@ -76,9 +92,13 @@ export function seen(reservation: Reservation, now: Date): Reservation {
   return past ? { ...reservation, state: "EXPIRED" } : reservation;
 }
 
-/** Down into a free hole, or given up; either way the nonce it had is a hole from now on. Null: there is no such hole. */
+/**
+ * Down into a free hole, or given up: either way the nonce it had is a hole from now on. Requeued, it gets the lane's
+ * next. Null: there is no such hole.
+ */
 export function changedNonce(work: Work, row: TransactionRow, item: TransitionItem): Partial<TransactionRow> | null {
   const { nonce } = row;
+  if (item.event === "requeue" && nonce !== null) return requeuedNonce(work, row, nonce);
   if (nonce === null || (item.nonce === undefined && item.event !== "giveUp")) return {};
   if (row.attempts.length > 0) throw new BatchRefused(`transaction ${item.txId} was signed at nonce ${nonce}`);
   const { state, log, now } = work;
@@ -98,6 +118,15 @@ export function changedNonce(work: Work, row: TransactionRow, item: TransitionIt
   leave(work, row.lane, { ...left, why: "shiftedDown", detail: `${item.txId} moved down to ${item.nonce}` });
   log.set(state.nonces, nonceKey(row.lane, item.nonce), row);
   return { nonce: item.nonce };
+}
+
+function requeuedNonce({ state, log }: Work, row: TransactionRow, old: number): Partial<TransactionRow> {
+  const lane = state.lanes.get(laneKey(row.lane)) as LaneRow;
+  const nonce = lane.cursor ?? 0;
+  log.assign(lane, { cursor: nonce + 1 });
+  log.delete(state.nonces, nonceKey(row.lane, old));
+  log.set(state.nonces, nonceKey(row.lane, nonce), row);
+  return { nonce };
 }
 
 function reserve(work: Work, lane: LaneRow, write: ReserveWrite): ReserveFate {

@@ -1,4 +1,5 @@
 import { type Address, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
+import type { Attempt } from "../../../src/domain/transaction.ts";
 import { isSettled, type State } from "../../../src/domain/transitions.ts";
 import type {
   AllocatedRecord,
@@ -17,6 +18,7 @@ import {
   type IntakeEntry,
   type LaneRow,
   requestKey,
+  type StoredAttempt,
   sameLane,
   type TransactionRow,
   waitingIntake,
@@ -35,6 +37,8 @@ export function loadLane(state: DatabaseState, fence: Fence, now: Date): LaneSna
     cursor: row.cursor,
     suspendedBy: row.suspendedBy,
     reconciled: row.reconciledEpoch >= state.feed.epoch,
+    epochFloor: state.epochFloors.get(laneKey(fence.lane)) ?? 0,
+    genesisHash: state.geneses.get(fence.lane.chainId) ?? null,
     tracking: rows.filter((tx) => tx.state === "TRACKING" || tx.state === "STUCK").map(trackedRecord),
     allocated: rows.filter((tx) => tx.state === "ALLOCATED").length,
     watched: [...blocks]
@@ -53,7 +57,7 @@ export function loadAllocated(
   return liveRows(state, lane)
     .filter((row) => row.state === "ALLOCATED" && (row.nonce ?? -1) >= page.fromNonce)
     .slice(0, page.limit)
-    .map(({ txId, nonce, requestId, payload, gas, createdAt, change }) => ({
+    .map(({ txId, nonce, requestId, payload, gas, createdAt, change, attempts }) => ({
       txId,
       nonce: nonce as number,
       requestId,
@@ -61,7 +65,13 @@ export function loadAllocated(
       gas: change?.gas ?? (gas as bigint),
       createdAt,
       ...(change === undefined ? {} : { changedTo: change.kind }),
+      ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt) }),
     }));
+}
+
+export function settledBelow(state: DatabaseState, lane: Lane): number {
+  const past = [...state.nonces.values()].filter((row) => !row.live && sameLane(row.lane, lane));
+  return Math.max(0, ...past.map(({ nonce }) => (nonce ?? -1) + 1));
 }
 
 export function loadWatched(state: DatabaseState, lane: Lane, hashes: readonly Hash[]): readonly TrackedRecord[] {
@@ -176,10 +186,14 @@ function liveRows(state: DatabaseState, lane: Lane): readonly TransactionRow[] {
   return [...(state.live.get(laneKey(lane))?.values() ?? [])].sort((a, b) => (a.nonce ?? 0) - (b.nonce ?? 0));
 }
 
+function bareAttempt({ rawTransaction: _, createdAt: __, firstSentAt: ___, ...attempt }: StoredAttempt): Attempt {
+  return attempt;
+}
+
 function trackedRecord(row: TransactionRow): TrackedRecord {
   const { txId, state, subState, receipt, submitAttempts, createdAt, requestId } = row;
   const { lastSubmittedAt, acceptedOrdinal, lastError } = row;
-  const attempts = row.attempts.map(({ rawTransaction: _, createdAt: __, firstSentAt: ___, ...attempt }) => attempt);
+  const attempts = row.attempts.map(bareAttempt);
   const firstSentAt = row.attempts[0]?.firstSentAt ?? null;
   const sent = { submitAttempts, firstSentAt, lastSubmittedAt, acceptedOrdinal, lastError };
   return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, createdAt, requestId, ...sent };

@@ -8,7 +8,7 @@ export type Fault =
   /** No answer, and no end of the connection either; `executed` says whether the node did it. */
   | { readonly kind: "hang"; readonly executed?: boolean }
   /** A proxy in between answers in HTML; nothing is executed. */
-  | { readonly kind: "httpError"; readonly status: number }
+  | { readonly kind: "httpError"; readonly status: number; readonly retryAfterSeconds?: number }
   /** Whatever error the node gives is wrapped as an internal one (−32603), with its words further in. */
   | { readonly kind: "wrapErrors" }
   /** Another error instead of doing anything. */
@@ -34,6 +34,8 @@ export class Faults {
   readonly #injected = new Set<Injected>();
   #pinnedHead: number | null = null;
   #nonceLie: NonceLie | null = null;
+  #lag = 0;
+  #turn = 0;
   #keptState = Number.POSITIVE_INFINITY;
   #looksUpByNonce = false;
 
@@ -47,6 +49,16 @@ export class Faults {
   /** The endpoint lags: it knows nothing above this block. Null lets it catch up. */
   pinHead(blockNumber: number | null): void {
     this.#pinnedHead = blockNumber;
+  }
+
+  /** Two machines behind one URL, asked in turns: every other call meets one that is this many blocks behind. */
+  alternate(lag: number): void {
+    this.#lag = lag;
+  }
+
+  /** How far the machine is behind that answers the call under way. */
+  get lag(): number {
+    return this.#turn % 2 === 0 ? 0 : this.#lag;
   }
 
   get pinnedHead(): number | null {
@@ -84,10 +96,12 @@ export class Faults {
     this.#pinnedHead = null;
     this.#nonceLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
+    this.#lag = 0;
   }
 
   /** The fault that strikes this call, used up by one. */
   strike(method: string, params: readonly unknown[]): Fault | null {
+    this.#turn++;
     for (const injected of this.#injected) {
       const { scope, fault } = injected;
       if (scope.method !== undefined && scope.method !== method) continue;

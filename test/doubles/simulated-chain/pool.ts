@@ -54,7 +54,7 @@ interface Line {
 
 /** geth's legacy pool, as far as a sender can observe it. */
 export class TransactionPool {
-  readonly #rules: PoolRules;
+  #rules: PoolRules;
   readonly #lines = new Map<Address, Line>();
   readonly #byHash = new Map<Hash, SimulatedTransaction>();
   #arrivals = 0;
@@ -62,6 +62,11 @@ export class TransactionPool {
 
   constructor(rules: PoolRules) {
     this.#rules = rules;
+  }
+
+  /** The node is exchanged for another, or set up differently; what it holds stays. */
+  change(rules: Partial<PoolRules>): void {
+    this.#rules = { ...this.#rules, ...rules };
   }
 
   get size(): number {

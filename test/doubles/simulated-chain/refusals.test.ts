@@ -20,6 +20,7 @@ const all: Record<keyof typeof refusals, Refusal> = {
   invalidSender: refusals.invalidSender(),
   notReplayProtected: refusals.notReplayProtected(),
   malformed: refusals.malformed("rlp: expected List"),
+  unknownAccount: refusals.unknownAccount(),
   poolFull: refusals.poolFull(),
 };
 

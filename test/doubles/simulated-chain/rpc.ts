@@ -242,12 +242,13 @@ function toUnsigned(
   if (call.gas === undefined || fields.nonce === undefined || (gasPrice ?? maxFeePerGas) === null) {
     throw new RpcError(-32000, "gas, nonce and price are not filled in here");
   }
+  const { accessList = [] } = call;
   const tip = toBigInt(fields.maxPriorityFeePerGas) ?? 0n;
   const fees: Fees =
     maxFeePerGas === null
-      ? { type: call.accessList.length > 0 ? "eip2930" : "legacy", gasPrice: gasPrice ?? 0n }
+      ? { type: accessList.length > 0 ? "eip2930" : "legacy", gasPrice: gasPrice ?? 0n }
       : { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: tip };
-  const { from, to, data, value: wei, gas, accessList } = call;
+  const { from, to, data, value: wei, gas } = call;
   return { from, unsigned: { chainId, nonce: Number(fields.nonce), to, data, value: wei, gas, fees, accessList } };
 }
 

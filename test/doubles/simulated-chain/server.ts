@@ -113,7 +113,7 @@ class Endpoint {
 function intercept(faults: readonly Fault[], response: ServerResponse): boolean {
   for (const fault of faults) {
     if (fault.kind === "unavailable") response.socket?.destroy();
-    else if (fault.kind === "httpError") respondHtml(response, fault.status);
+    else if (fault.kind === "httpError") respondHtml(response, fault);
     else if (fault.kind !== "hang" || fault.executed === true) continue;
     return true;
   }
@@ -144,8 +144,10 @@ function respond(response: ServerResponse, answer: Json): void {
   response.end(body);
 }
 
-function respondHtml(response: ServerResponse, status: number): void {
-  response.writeHead(status, { "content-type": "text/html" });
+function respondHtml(response: ServerResponse, fault: Extract<Fault, { readonly kind: "httpError" }>): void {
+  const { status, retryAfterSeconds } = fault;
+  const retryAfter = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+  response.writeHead(status, { "content-type": "text/html", ...retryAfter });
   response.end(`<html><head><title>${status}</title></head><body><center><h1>${status}</h1></center></body></html>`);
 }
 

@@ -20,8 +20,9 @@ export class ChainView {
   }
 
   get head(): SimulatedBlock {
-    const { pinnedHead } = this.#faults;
-    return (pinnedHead === null ? null : this.#chain.blocks.byNumber(pinnedHead)) ?? this.#chain.head;
+    const { pinnedHead, lag } = this.#faults;
+    const behind = pinnedHead ?? (lag === 0 ? null : Math.max(0, this.#chain.head.number - lag));
+    return (behind === null ? null : this.#chain.blocks.byNumber(behind)) ?? this.#chain.head;
   }
 
   /** Null where this node has no such tag. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { linearRepricing, marketRepricing } from "../../../src/domain/repricing.ts";
 import type { Command } from "../../../src/main/config/config.ts";
 import { ConfigurationError } from "../../../src/main/config/config.ts";
 import { effectiveValues } from "../../../src/main/config/effective.ts";
@@ -56,9 +57,24 @@ describe("defaults", () => {
         receiptWorkers: 10,
         fetchReceiptUponEntry: false,
         resubmitIntervalMs: 60_000,
+        repricing: marketRepricing,
+        maxAttempts: 0,
+        stuckAfterMs: 1_800_000,
         inFlightWindow: 64,
         blockQueueLength: 1000,
         maxFeeWei: null,
+        alertHeadAgeMs: 300_000,
+        alertOldestAgeMs: 600_000,
+        alertPendingDepth: 1000,
+        alertReserved: 100,
+        holePolicy: "move",
+        reservationTtlMs: 60_000,
+        reconciliationIntervalMs: 300_000,
+        grayZoneTimeoutMs: 300_000,
+        grayZoneIntervalMs: 60_000,
+        grayZoneLookback: 100,
+        externalUsePolicy: "fail",
+        alertLowBalanceWei: null,
       },
       signers: { privateKeys: [], mnemonic: null, keystore: null },
       host: "127.0.0.1",
@@ -79,6 +95,13 @@ describe("defaults", () => {
     expect(load({ command: "dev" }).config.chainDefaults.confirmations).toBe(2);
     const env = { FENCEPOST_CONFIRMATIONS: "5" };
     expect(load({ command: "dev", env }).config.chainDefaults.confirmations).toBe(5);
+  });
+
+  it("of repricing can be told otherwise: not at all, or step by step", () => {
+    const repricing = (env: Record<string, string>) => load({ env }).config.chainDefaults.repricing;
+    expect(repricing({ FENCEPOST_REPRICE: "on" })).toBe(marketRepricing);
+    expect(repricing({ FENCEPOST_REPRICE: "off" })).toBeNull();
+    expect(repricing({ FENCEPOST_REPRICE: "linear" })?.name).toBe(linearRepricing().name);
   });
 });
 

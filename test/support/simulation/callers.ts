@@ -127,7 +127,8 @@ export class Callers {
     if (answer.extras.outcome === "unknown") this.unknown++;
     else if (!again) this.refused.push(wish);
     const expected = ["UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL", "REQUEST_ID_REUSED"];
-    if (!expected.includes(answer.code) && !(wish.poison && answer.code === "INVALID_REQUEST")) {
+    const isTooCheap = answer.code === "SUBMISSION_REJECTED" && answer.message.includes("base fee");
+    if (!isTooCheap && !expected.includes(answer.code) && !(wish.poison && answer.code === "INVALID_REQUEST")) {
       this.absurd.push(`${JSON.stringify(wish)} was answered ${answer.code}: ${answer.message}`);
     }
     return again && answer.code !== "REQUEST_ID_REUSED";

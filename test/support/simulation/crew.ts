@@ -60,6 +60,8 @@ export class Crew {
       latency: () => this.travel(holder.member),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
     });
+    // A property of the payload, so that every node is of one mind.
+    entry.signer.refuse(({ value }) => value % 23n === 7n);
     this.watchCommits(entry);
     const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
     holder.member = member;

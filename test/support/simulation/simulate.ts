@@ -1,3 +1,5 @@
+import { REPRICING_STRATEGIES } from "../../../src/domain/repricing.ts";
+import type { Reservation } from "../../../src/domain/reservations.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
@@ -6,14 +8,17 @@ import { Callers } from "./callers.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
+import { Reservers } from "./reservers.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
 const MOST_NODES = 3;
+const GWEI = 1_000_000_000n;
 const QUIET_LIMIT_MS = 600_000;
 
 export interface Simulation {
   readonly world: World;
   readonly callers: Callers;
+  readonly reservers: Reservers;
   readonly consumer: Consumer;
   readonly crew: Crew;
 }
@@ -25,7 +30,8 @@ export async function simulate(seed: number): Promise<Simulation> {
   const crew = new Crew(world, dice, dice.pick([0, 5, 60]));
   const callers = new Callers(world, dice, crew.up);
   const consumer = new Consumer(world, dice, crew.up);
-  const simulation = { world, callers, consumer, crew };
+  const reservers = new Reservers(world, dice, crew.up);
+  const simulation = { world, callers, reservers, consumer, crew };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -36,6 +42,7 @@ export async function simulate(seed: number): Promise<Simulation> {
   }
   crew.heal();
   world.releaseBlocks();
+  world.chain.setBaseFee(GWEI);
   await comeToRest(simulation);
   await world.clock.advance(10_000);
   return simulation;
@@ -56,11 +63,16 @@ function makeWorld(seed: number, dice: Dice): World {
     settings: {
       confirmations: dice.int(0, 5),
       resubmitIntervalMs: dice.int(1_000, 5_000),
+      repricing: dice.pick([null, REPRICING_STRATEGIES.on, REPRICING_STRATEGIES.on, REPRICING_STRATEGIES.linear]),
+      maxAttempts: dice.pick([0, 0, 3]),
+      stuckAfterMs: dice.pick([5_000, 30_000, 1_800_000]),
       staleReceiptTimeoutMs: 5_000,
       inFlightWindow: dice.pick([2, 8, 64]),
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
       fetchReceiptUponEntry: dice.chance(0.2),
+      // Reservations expire, and nobody is there to repair what they leave.
+      holePolicy: "heal",
       finality: dice.weighted([
         [8, "confirmations" as const],
         [1, "safe" as const],
@@ -81,10 +93,11 @@ function makeWorld(seed: number, dice: Dice): World {
   return world;
 }
 
-function act({ world, callers, crew }: Simulation, dice: Dice): void {
+function act({ world, callers, reservers, crew }: Simulation, dice: Dice): void {
   const deed = dice.weighted<() => void>([
     [10, () => callers.call(dice.int(1, 8))],
     [3, () => callers.writeIntake()],
+    [3, () => reservers.reserve()],
     [4, () => crew.failCommits()],
     [2, () => crew.pauseStore(2 * LEASE.durationMs)],
     [2, () => crew.cutStore(2 * LEASE.durationMs)],
@@ -94,6 +107,7 @@ function act({ world, callers, crew }: Simulation, dice: Dice): void {
     [1, () => crew.lagChain()],
     [3, () => reorganise(world, crew, dice)],
     [1, () => world.chain.dropAllTransactions()],
+    [2, () => moveMarket(world, crew, dice)],
     [1, () => world.holdBlocks()],
     [2, () => world.releaseBlocks()],
     [1, () => crew.crashNow()],
@@ -111,6 +125,12 @@ function reorganise(world: World, crew: Crew, dice: Dice): void {
   const drop = dropped === "all" ? "all" : () => dropped === "some" && dice.chance(0.5);
   world.chain.reorg(dice.int(1, 5), { drop, keepInPool: dice.chance(0.5) });
   crew.count("reorg");
+}
+
+/** Callers offer 20 gwei: some of these are beyond it, and one beyond what may be offered at all. */
+function moveMarket(world: World, crew: Crew, dice: Dice): void {
+  world.chain.setBaseFee(dice.pick([1n, 15n, 30n, 60n, 90n, 200n]) * GWEI);
+  crew.count("base fee moved");
 }
 
 /**
@@ -133,12 +153,18 @@ function resumeLater(world: World, crew: Crew): void {
   });
 }
 
+function openReservation({ reservationId, nonce, state }: Reservation): readonly string[] {
+  return state === "RESERVED" ? [`reservation ${reservationId} of nonce ${nonce} is open`] : [];
+}
+
 /** What is not at rest yet; empty when everything is. */
-function unrest({ world, callers, consumer }: Simulation): readonly string[] {
+function unrest({ world, callers, reservers, consumer }: Simulation): readonly string[] {
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
     ...(callers.waiting === 0 ? [] : [`${callers.waiting} callers have no answer`]),
+    ...(reservers.waiting === 0 ? [] : [`${reservers.waiting} reservers have no answer`]),
+    ...[...state.reservations.values()].flatMap(openReservation),
     ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
     ...(consumer.seen.length === state.completions.length ? [] : ["the consumer has not seen everything"]),

@@ -75,6 +75,10 @@ class ThreadedSigner implements LocalSigner {
     return [...this.#positions.keys()];
   }
 
+  custody(): "local" {
+    return "local";
+  }
+
   async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
     const key = this.#positions.get(address);
     if (key === undefined) throw new BadKey(`no key is held for ${address}`);

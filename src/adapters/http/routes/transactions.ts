@@ -47,7 +47,7 @@ export function transactionRoutes(app: FastifyInstance, { api, checksum }: Route
 }
 
 /** What is not a UUID names no transaction; the database is not asked to parse it. */
-function readTxId(text: string): string {
+export function readTxId(text: string): string {
   const txId = text.toLowerCase();
   if (UUID.test(txId)) return txId;
   throw new FencepostError("NOT_FOUND", "there is no transaction with this id");

@@ -40,7 +40,10 @@ export function commandsOf(plan: Plan): readonly Command[] {
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...plan.reservations.commands(),
     ...plan.holes.commands(),
-    ...rows(noteGenesis, [...plan.geneses].map(([chain_id, genesis_hash]) => ({ chain_id, genesis_hash }))),
+    ...rows(
+      noteGenesis,
+      [...plan.geneses].map(([chain_id, genesis_hash]) => ({ chain_id, genesis_hash })),
+    ),
     ...unwatched(plan),
     ...rows(insertLaneDecisions, plan.laneDecisions.map(laneDecisionRow)),
     ...completions(plan),
@@ -133,7 +136,9 @@ function intake({ aliases, refusals }: Plan): readonly Command[] {
 function transactions(moved: readonly Move[]): readonly Command[] {
   if (moved.length === 0) return [];
   const ids = moved.map(({ row }) => row.tx_id).sort();
-  const shifted = moved.filter(({ row, nonce }) => nonce !== null && nonce !== row.nonce).map(({ row }) => row.tx_id);
+  const shifted = moved
+    .filter(({ row, nonce }) => nonce !== null && nonce < (row.nonce ?? 0))
+    .map(({ row }) => row.tx_id);
   return [
     ...(shifted.length === 0 ? [] : [command(vacateNonces, [shifted.sort(), shifted.length])]),
     command(updateTransactions, [JSON.stringify(moved.map(moveRow)), ids, moved.length]),

@@ -41,10 +41,12 @@ export async function commitInOneTrip(
   return (await commitPlan(runtime, plan, { known, now })) ? outcomes : null;
 }
 
-const NOTHING_FOUND = { requests: [], transactions: [], intake: [], unwatchable: [], blocks: new Map(), history: [] };
+const NO_NONCES = { holes: [], reservations: [], openReservations: [], bound: [] };
+const NO_ROWS = { requests: [], transactions: [], intake: [], unwatchable: [], history: [], ...NO_NONCES };
+const NOTHING_FOUND = { ...NO_ROWS, blocks: new Map() };
 
 function isPlainAllocation(write: LaneWrite): write is AllocateWrite {
-  if (write.kind !== "allocate") return false;
+  if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
   return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
 }
 

@@ -9,7 +9,11 @@ export const readLane = statement<LaneStateRow>(
      (
        SELECT count(*) FROM fencepost.transaction AS t
        WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state = 'ALLOCATED'
-     ) AS allocated
+     ) AS allocated,
+     (
+       SELECT e.next_nonce FROM fencepost.epoch_floor AS e WHERE e.signer = l.signer AND e.chain_id = l.chain_id
+     ) AS epoch_floor,
+     (SELECT c.genesis_hash FROM fencepost.chain AS c WHERE c.chain_id = l.chain_id) AS genesis_hash
    FROM fencepost.lane AS l
    WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
      AND (
@@ -22,4 +26,6 @@ export interface LaneStateRow {
   readonly suspended_by: SuspendedBy | null;
   readonly reconciled: boolean;
   readonly allocated: number;
+  readonly epoch_floor: number | null;
+  readonly genesis_hash: string | null;
 }

@@ -9,9 +9,9 @@
  * A crash here leaves nothing behind.
  */
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
-import { feeCap, isFullyPriced } from "../../../domain/fees.ts";
+import { feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
 import { intrinsicGas, withMargin } from "../../../domain/gas.ts";
-import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
+import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction.ts";
 import { type Call, ChainUnavailable, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 
@@ -39,7 +39,7 @@ export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing,
 
 export async function prepare(context: ChainContext, intent: Intent, standing: Standing): Promise<PreparedIntent> {
   const { behindPending, laneKnown } = standing;
-  refuseImpossibleGas(context, intent);
+  refuseImpossibleGas(context, intent.payload);
   if (intent.payload.gas !== undefined && behindPending && isFullyPriced(intent.payload)) {
     return { ...intent, gas: intent.payload.gas };
   }
@@ -57,6 +57,7 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
   const { payload, lane } = intent;
   if (payload.gas !== undefined && behindPending) {
     await context.price(payload);
+    refuseHopelessFee(context, payload);
     return { ...intent, gas: payload.gas };
   }
   const [simulation, fees, balance] = await Promise.all([
@@ -65,6 +66,7 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
     context.balance(lane.signer),
   ]);
   if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
+  refuseHopelessFee(context, payload);
   const blockGasLimit = context.follower.head?.gasLimit ?? null;
   const gas = payload.gas ?? withMargin(simulation.gas, payload, blockGasLimit);
   const needed = payload.value + gas * feeCap(fees);
@@ -88,7 +90,7 @@ function callOf({ lane, payload }: Intent): Call {
 }
 
 /** Known without asking: no chain runs a transaction below its intrinsic gas or above its block. */
-function refuseImpossibleGas(context: ChainContext, { payload }: Intent): void {
+export function refuseImpossibleGas(context: ChainContext, payload: Payload): void {
   if (payload.gas === undefined) return;
   const least = intrinsicGas(payload);
   if (payload.gas < least) {
@@ -104,6 +106,15 @@ function refuseImpossibleGas(context: ChainContext, { payload }: Intent): void {
       false,
     );
   }
+}
+
+/** The base fee falls by an eighth a block at most. What offers a little less than it may wait; this would be refused. */
+function refuseHopelessFee({ follower }: ChainContext, payload: Payload): void {
+  const baseFee = follower.head?.baseFeePerGas ?? null;
+  const cap = payload.maxFeePerGas ?? payload.gasPrice;
+  if (cap === undefined || baseFee === null || !isHopelessCap(cap, baseFee)) return;
+  const detail = `the fee cap of ${cap} wei is less than half of the base fee, ${baseFee} wei at block ${follower.head?.number}`;
+  throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
 }
 
 function refusal(why: Refusal, dependsOnPending: boolean): FencepostError {

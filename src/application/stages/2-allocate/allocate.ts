@@ -2,7 +2,7 @@
  * Stage 2: a nonce is bound here, and nowhere else.
  *
  * Reads: the chain's mined count where the last look is old (nonce-floor.ts). Writes, in one transaction under the
- * lane's lock: cursor advance, transaction, payload, history. Invariants: I3 (consecutive, never backwards), I5 (a repeat
+ * lane's lock: free holes taken, cursor advance, transaction, payload, history. Invariants: I3 (consecutive, never backwards), I5 (a repeat
  * of a request id consumes nothing), I4 (answered only once durable).
  * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  */
@@ -37,15 +37,19 @@ export async function allocate(
 ): Promise<readonly AllocateFate[] | "fenced"> {
   const { lane, items } = batch;
   // A held lane gives no nonce; whether a request exists already, its database can still say.
-  const floor = lane.held ? null : await nonceFloor(ports, context, lane);
+  const floor = lane.heldByHistory ? null : await nonceFloor(ports, context, lane);
   if (lane.stopped) return "fenced";
-  const outcome = await write(ports, lane, { kind: "allocate", fence: lane.fence, floor, items });
+  const fill = lane.freeNonces();
+  const filling = fill.length === 0 ? {} : { fill };
+  const outcome = await write(ports, lane, { kind: "allocate", fence: lane.fence, floor, ...filling, items });
   if (outcome.status !== "allocated") return "fenced";
   await ports.failpoint("allocate.committed");
   lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
   const records = outcome.items.flatMap((fate, index) => created(fate, (items[index] as NewTransaction).intent));
+  const recycled = recycle(ports, lane, outcome.items);
   if (records.length > 0 && !lane.stopped) {
-    lane.enqueue(records);
+    for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
+    lane.enqueue(records.filter(({ nonce }) => !recycled.has(nonce)));
     report(ports, lane, records);
     lane.signing?.kick();
   }
@@ -64,6 +68,16 @@ async function write(ports: AllocatePorts, lane: OwnedLane, write: LaneWrite): P
     }
     throw unavailable("the database does not answer; nothing was accepted", error);
   }
+}
+
+/** The nonces that were holes and are none any more. */
+function recycle(ports: AllocatePorts, lane: OwnedLane, fates: readonly AllocateFate[]): ReadonlySet<number> {
+  const recycled = fates.flatMap((fate) => (fate.fate === "created" && fate.recycled === true ? [fate.nonce] : []));
+  for (const nonce of recycled) lane.nonces.take(nonce);
+  if (recycled.length > 0) {
+    ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: recycled.length });
+  }
+  return new Set(recycled);
 }
 
 function created(fate: AllocateFate, intent: PreparedIntent): readonly AllocatedRecord[] {

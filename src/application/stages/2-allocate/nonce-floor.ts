@@ -7,6 +7,7 @@
  *
  * Reads: the chain's count, twice, with no database transaction open. Writes: nothing. A crash here has consumed nothing.
  */
+import { NO_DOUBT } from "../../../domain/doubt.ts";
 import { unavailable } from "../../../domain/errors.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
@@ -33,6 +34,7 @@ export async function nonceFloor(
   context: ChainContext,
   lane: OwnedLane,
 ): Promise<number | null> {
+  if (lane.doubt !== NO_DOUBT) throw unavailable(`nothing is accepted for this signer: ${lane.distrust?.reason}`);
   if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
   if (isFresh(ports.clock, context, lane)) return aboveCursor(lane);
   const underWay = proving.get(lane);

@@ -12,13 +12,15 @@ import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transac
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
-import type { SignedTransaction, Signer } from "../../../ports/signer.ts";
+import { type SignedTransaction, type Signer, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { type GiveUpPorts, giveUp } from "../../detours/give-up.ts";
+import { shiftDown } from "../../detours/shift-down.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { LONG_AGO, signed } from "../../lane/tracked.ts";
 
-export interface SignPorts extends LaneWriterPorts {
+export interface SignPorts extends LaneWriterPorts, GiveUpPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;
   readonly signer: Signer;
   readonly lease: { mayAct(): boolean };
@@ -30,8 +32,10 @@ const PAGE = 512;
 
 /** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
 export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  while (!lane.stopped && !lane.suspended && lane.signingHeld === 0 && ports.lease.mayAct()) {
+  while (!lane.stopped && !lane.held && lane.signingHeld === 0 && ports.lease.mayAct()) {
     await refill(ports, lane);
+    // Nothing is signed above a free nonce before what is above it has had its chance to move down.
+    if (!(await shiftDown(ports, lane))) return;
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
     if (batch.length === 0 || !(await signBatch(ports, context, { lane, batch }))) return;
@@ -51,7 +55,8 @@ async function signBatch(
   const { lane, batch } = work;
   const unsigned = await priceAll(context, lane, batch);
   if (unsigned === null) return false;
-  const made = await ports.signer.sign(lane.lane.signer, unsigned);
+  const made = await signAll(ports, lane, { batch, unsigned });
+  if (made === null) return !lane.stopped;
   await ports.failpoint("sign.signed");
   if (lane.stopped || !ports.lease.mayAct()) return false;
   const planned = batch.map((record, index) =>
@@ -61,7 +66,7 @@ async function signBatch(
   await ports.failpoint("sign.committed");
   const nowMs = ports.clock.monotonicMs();
   const sentAt = ports.clock.now();
-  lane.signed(batch.length);
+  lane.signed(batch);
   for (const { tx } of planned) {
     tx.firstSentAt = sentAt;
     tx.nextSendAtMs = nowMs;
@@ -70,6 +75,29 @@ async function signBatch(
   }
   lane.broadcasting?.kick();
   return true;
+}
+
+/** Null: one of them will never be signed, and has given its nonce up. The others have another turn. */
+async function signAll(
+  ports: SignPorts,
+  lane: OwnedLane,
+  {
+    batch,
+    unsigned,
+  }: { readonly batch: readonly AllocatedRecord[]; readonly unsigned: readonly UnsignedTransaction[] },
+): Promise<readonly SignedTransaction[] | null> {
+  try {
+    return await ports.signer.sign(lane.lane.signer, unsigned);
+  } catch (error) {
+    const refused = error instanceof SigningRefused ? batch[error.index] : undefined;
+    if (!(error instanceof SigningRefused) || refused === undefined) throw error;
+    // Signed before, at a nonce that somebody else used: what may be on a chain is given up by nobody.
+    if ((refused.attempts ?? []).length > 0) throw error;
+    if (!lane.stopped && ports.lease.mayAct()) {
+      await giveUp(ports, lane, { record: refused, why: `the signer refused it: ${error.message}` });
+    }
+    return null;
+  }
 }
 
 /** Null: the market cannot be asked. They stay ALLOCATED; the next head kicks this stage again. */
@@ -98,12 +126,12 @@ function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): Unsig
 
 function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, made: SignedTransaction): Planned {
   const attempt: SignedAttempt = {
-    ordinal: 1,
+    ordinal: (record.attempts?.length ?? 0) + 1,
     kind: record.changedTo ?? "initial",
     txHash: made.txHash,
     gas: unsigned.gas,
     fees: unsigned.fees,
     rawTransaction: made.rawTransaction,
   };
-  return plan(signed(record, attempt), "sign", { attempt, claim: { ordinal: 1 } });
+  return plan(signed(record, attempt), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
 }

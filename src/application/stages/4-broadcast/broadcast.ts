@@ -36,7 +36,7 @@ const ASK_AGAIN: Readonly<Record<Exclude<SubmitAnswer, "accepted" | "alreadyKnow
 
 /** Sends what is due. Returns when nothing is, or nothing may be sent now. */
 export async function broadcast(ports: BroadcastPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  while (!lane.stopped && !lane.suspended && ports.lease.mayAct()) {
+  while (!lane.stopped && !lane.held && ports.lease.mayAct()) {
     const due = lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
     if (due.length === 0) return;
     for (const tx of due) tx.sending = true;

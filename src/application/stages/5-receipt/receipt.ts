@@ -7,7 +7,9 @@
  * error is nothing at all, goes to the tail of the queue and blocks nobody.
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
+import { followedAttempts } from "../../../domain/attempts.ts";
 import type { BlockWindow } from "../../../domain/block-window.ts";
+import { NO_DOUBT } from "../../../domain/doubt.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block } from "../../../ports/chain.ts";
@@ -86,7 +88,7 @@ export async function staleReceipts(
 }
 
 async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
-  const hashes = transactions.flatMap((tx) => tx.attempts.map((attempt) => attempt.txHash));
+  const hashes = transactions.flatMap((tx) => followedAttempts(tx.attempts).map((attempt) => attempt.txHash));
   const { chainId } = context.chain;
   try {
     const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);
@@ -138,6 +140,8 @@ async function record(ports: ReceiptPorts, context: ChainContext, receipts: read
   for (const receipt of receipts) {
     const indexed = context.hashes.get(receipt.txHash);
     if (indexed === undefined || indexed.lane.stopped || indexed.tx.receipt !== null) continue;
+    // From a chain that may not be ours: looked for again once that is known.
+    if (indexed.lane.lookOwed || indexed.lane.doubt !== NO_DOUBT) continue;
     const { lane, tx } = indexed;
     lane.mine(tx, receipt);
     const planned = byLane.get(lane) ?? [];

@@ -10,11 +10,13 @@ import type { Hash } from "../../../domain/lane.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "../../detours/reorg.ts";
+import { type RequeuePorts, requeueLost } from "../../detours/requeue.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { canonicalHashes } from "../5-receipt/receipt.ts";
 import { type CompletePorts, complete } from "../7-complete/complete.ts";
 
-export interface FinalityPorts extends CompletePorts, ReorgPorts {
+export interface FinalityPorts extends CompletePorts, ReorgPorts, RequeuePorts {
+  readonly store: ReorgPorts["store"] & RequeuePorts["store"];
   readonly failpoint: Failpoints;
 }
 
@@ -39,6 +41,7 @@ export async function openPass(context: ChainContext): Promise<FinalityPass> {
  */
 async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): Promise<number | null> {
   const block = await context.chain.head(tag);
+  context.noteTag(tag, block !== null);
   const { window } = context.follower;
   if (block === null || window.oldest === null) return null;
   return block.number < window.oldest.number || window.contains(block) ? block.number : null;
@@ -70,7 +73,8 @@ export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane
   const decided = await agreedElsewhere(context, canonical);
   if (decided.length > 0 && !lane.stopped) {
     await ports.failpoint("finality.decided");
-    await complete(ports, lane, decided);
+    const settled = await requeueLost(ports, context, { lane, decided });
+    if (settled.length > 0) await complete(ports, lane, settled);
   }
   if (!lane.stopped) await endWatch(ports, lane, watchedThrough(context.settings.confirmations, view));
 }

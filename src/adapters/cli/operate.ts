@@ -1,0 +1,107 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { FencepostClient, Transaction } from "../../client/index.ts";
+import type { PricedOrder, ReplaceOrder } from "../../contract/actions.ts";
+import { actionReport } from "./present.ts";
+
+export interface RemoteOptions {
+  readonly config?: string;
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+  /** Instead of the host and port of the configuration. */
+  readonly url?: string;
+  /** Instead of the first key of the configuration. */
+  readonly apiKey?: string;
+}
+
+interface OrderOptions extends RemoteOptions, Omit<PricedOrder, "audit"> {
+  readonly payload?: ReplaceOrder["payload"];
+}
+
+export interface OperatingActions {
+  /** The node to ask. */
+  connect(options: RemoteOptions): Promise<FencepostClient>;
+}
+
+interface Action {
+  readonly name: "cancel" | "replace" | "resubmit" | "reprice";
+  readonly description: string;
+  readonly options: readonly Option[];
+  readonly run: (client: FencepostClient, txId: string, options: OrderOptions) => Promise<Transaction>;
+}
+
+const wei = (flag: string, what: string) => new Option(`${flag} <wei>`, `${what}, in wei`).argParser(digits);
+const fees = () => [
+  wei("--max-fee-per-gas", "fee cap"),
+  wei("--max-priority-fee-per-gas", "tip"),
+  wei("--gas-price", "price of a legacy transaction"),
+];
+
+/** What an operator does to one transaction; the same actions as the API has. */
+export function addOperating(program: Command, actions: OperatingActions, io: { stdout(text: string): void }): void {
+  for (const { name, description, options, run } of ACTIONS) {
+    const command = program
+      .command(`${name} <txId>`)
+      .description(description)
+      .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory())
+      .addOption(new Option("--url <url>", "the node to ask, instead of the configured host and port"))
+      .addOption(new Option("--api-key <secret>", "instead of the first key of the configuration"));
+    for (const option of options) command.addOption(option);
+    command.action(async (txId: string, _, self: Command) => {
+      const given = self.optsWithGlobals<OrderOptions>();
+      const transaction = await run(await actions.connect(given), txId, given);
+      io.stdout(given.json === true ? `${JSON.stringify(transaction, null, 2)}\n` : actionReport(name, transaction));
+    });
+  }
+}
+
+const ACTIONS: readonly Action[] = [
+  {
+    name: "cancel",
+    description: "use a transaction's nonce up with nothing; whichever payload is mined decides",
+    options: fees(),
+    run: (client, txId, options) => client.cancel(txId, pricedOrder(options)),
+  },
+  {
+    name: "replace",
+    description: "put another payload at a transaction's nonce",
+    options: [
+      new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json).makeOptionMandatory(),
+    ],
+    run: (client, txId, { reason, payload }) =>
+      client.replace(txId, { reason, payload: payload as ReplaceOrder["payload"] }),
+  },
+  {
+    name: "resubmit",
+    description: "send a transaction's stored bytes again, now",
+    options: [],
+    run: (client, txId, { reason }) => client.resubmit(txId, { reason }),
+  },
+  {
+    name: "reprice",
+    description: "sign a transaction's payload again for more: the market's price, or the one given",
+    options: fees(),
+    run: (client, txId, options) => client.reprice(txId, pricedOrder(options)),
+  },
+];
+
+function pricedOrder({ reason, maxFeePerGas, maxPriorityFeePerGas, gasPrice }: OrderOptions): PricedOrder {
+  return {
+    reason,
+    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas }),
+    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas }),
+    ...(gasPrice === undefined ? {} : { gasPrice }),
+  };
+}
+
+function digits(text: string): string {
+  if (!/^[0-9]{1,78}$/.test(text)) throw new InvalidArgumentError("It must be a whole number of wei.");
+  return text;
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError("It must be JSON.");
+  }
+}

@@ -1,0 +1,70 @@
+import type { FastifyInstance } from "fastify";
+import type { Created } from "../../../application/api.ts";
+import { CreatedTransaction } from "../../../contract/create.ts";
+import { NonceReservation } from "../../../contract/nonces.ts";
+import { invalid } from "../../../domain/errors.ts";
+import type { Reservation } from "../../../domain/reservations.ts";
+import type { RouteContext } from "../context.ts";
+import { asObject } from "../json-body.ts";
+import { noQuery } from "../query.ts";
+import { type Checksum, createdView } from "../views.ts";
+
+interface Named {
+  readonly Params: { readonly reservationId: string };
+}
+
+/** Blobs travel in the raw transaction: six of them, in hex, with their proofs. */
+const RAW_LIMIT_BYTES = 2 * 1024 * 1024;
+
+export function nonceRoutes(app: FastifyInstance, { api, checksum }: RouteContext): void {
+  const reservation = { schema: { response: { 200: NonceReservation, 201: NonceReservation } } };
+  const tracked = { schema: { response: { 202: CreatedTransaction } } };
+  const base = "/api/v1/nonces/:reservationId";
+
+  app.post("/api/v1/nonces", reservation, async (request, reply) => {
+    const { outcome, reservation } = await api.reserveNonce(asObject(request.body));
+    reply.code(outcome === "created" ? 201 : 200).header("location", `/api/v1/nonces/${reservation.reservationId}`);
+    return reservationView(reservation, checksum);
+  });
+
+  app.get<Named>(base, reservation, async (request) => {
+    noQuery(request.query);
+    return reservationView(await api.reservation(request.params.reservationId), checksum);
+  });
+
+  app.post<Named>(`${base}/submit`, { bodyLimit: RAW_LIMIT_BYTES, ...tracked }, async (request, reply) => {
+    const created = await api.submitReserved(request.params.reservationId, asObject(request.body));
+    reply.code(202).header("location", locationOf(created));
+    return createdView(created, checksum);
+  });
+
+  app.post<Named>(`${base}/used`, tracked, async (request, reply) => {
+    const created = await api.markUsed(request.params.reservationId, asObject(request.body));
+    reply.code(202).header("location", locationOf(created));
+    return createdView(created, checksum);
+  });
+
+  app.post<Named>(`${base}/release`, reservation, async (request) => {
+    const [unknown] = Object.keys(request.body === undefined ? {} : asObject(request.body));
+    if (unknown !== undefined) throw invalid(unknown, "is not a known field");
+    return reservationView(await api.releaseNonce(request.params.reservationId), checksum);
+  });
+}
+
+function locationOf({ txId }: Created): string {
+  return `/api/v1/tx/${txId}`;
+}
+
+function reservationView(reservation: Reservation, checksum: Checksum): NonceReservation {
+  const { reservationId, lane, nonce, requestId, expiresAt, state, txId } = reservation;
+  return {
+    reservationId,
+    chainId: lane.chainId,
+    signer: checksum(lane.signer),
+    nonce,
+    requestId,
+    expiresAt: expiresAt.toISOString(),
+    state,
+    txId,
+  };
+}

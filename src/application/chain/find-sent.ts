@@ -1,0 +1,105 @@
+/**
+ * Which transaction stands at a nonce of a signer, where the chain's count has passed it: the node's own look-up by
+ * sender and nonce where it has one, else the block in which the count passed the nonce, found by halving, else, where
+ * the node has pruned that far, a scan of the last blocks.
+ *
+ * Reads: the chain. Writes: nothing. Whatever cannot be shown is `unseen`, and decides nothing (I7).
+ */
+import type { Address, Hash } from "../../domain/lane.ts";
+import type { Receipt } from "../../domain/transaction.ts";
+import type { ChainTransaction } from "../../ports/chain.ts";
+import { canonicalHashes } from "../stages/5-receipt/receipt.ts";
+import type { ChainContext } from "./chain-context.ts";
+
+export type Sent =
+  /** Mined on the canonical chain, and this is its receipt. */
+  | { readonly kind: "mined"; readonly transaction: ChainTransaction; readonly receipt: Receipt }
+  /** No block that we follow has passed the nonce. */
+  | { readonly kind: "open" }
+  /** Passed, and nothing there to be shown now. */
+  | { readonly kind: "unseen"; readonly detail: string };
+
+export interface SentQuery {
+  readonly signer: Address;
+  readonly nonce: number;
+  /** What earlier queries of the same pass have come across, by nonce: several nonces often went in one block. */
+  readonly seen: Map<number, ChainTransaction>;
+}
+
+/** Throws `ChainUnavailable`. */
+export async function findSent(context: ChainContext, query: SentQuery): Promise<Sent> {
+  const found = query.seen.get(query.nonce) ?? (await lookUp(context, query));
+  if (found === "open") return { kind: "open" };
+  if (found === "unseen") return { kind: "unseen", detail: "no block within reach shows a transaction at this nonce" };
+  const [receipt] = await context.chain.receipts([found.txHash]);
+  if (receipt === undefined || receipt === null) return { kind: "unseen", detail: `${found.txHash} has no receipt` };
+  const hashAt = await canonicalHashes(context, [receipt.blockNumber]);
+  if (!isAt(receipt, hashAt)) return { kind: "unseen", detail: `${found.txHash} is not on the chain we follow` };
+  return { kind: "mined", transaction: found, receipt };
+}
+
+function isAt(receipt: Receipt, hashAt: ReadonlyMap<number, Hash>): boolean {
+  return hashAt.get(receipt.blockNumber) === receipt.blockHash;
+}
+
+type LookUp = ChainTransaction | "open" | "unseen";
+
+async function lookUp(context: ChainContext, query: SentQuery): Promise<LookUp> {
+  const direct = await context.chain.transactionBySenderAndNonce(query.signer, query.nonce);
+  if (direct !== "unsupported" && direct !== null && direct.block !== null) return direct;
+  const tip = context.follower.window.tip;
+  if (tip === null) return "open";
+  const passed = await countAt(context, query, tip.number);
+  // The latest state is the last that a node forgets: where even that is gone, the endpoint is behind, or in trouble.
+  if (passed === null || passed <= query.nonce) return "open";
+  const place = await passedIn(context, query, tip.number);
+  if ("prunedBelow" in place) return scan(context, query, place.prunedBelow);
+  return (await readBlock(context, query, place.block)) ?? "unseen";
+}
+
+function countAt({ chain }: ChainContext, { signer }: SentQuery, blockNumber: number): Promise<number | null> {
+  return chain.transactionCountAt(signer, blockNumber);
+}
+
+/** The first block whose count is above the nonce, or how far down the node could be asked. */
+async function passedIn(
+  context: ChainContext,
+  query: SentQuery,
+  tip: number,
+): Promise<{ readonly block: number } | { readonly prunedBelow: number }> {
+  let high = tip;
+  let low = -1;
+  // Most are recent: ever larger steps down from the tip, then halves.
+  for (let step = 1; tip - step >= 0; step *= 2) {
+    const count = await countAt(context, query, tip - step);
+    if (count === null) return { prunedBelow: high };
+    if (count <= query.nonce) {
+      low = tip - step;
+      break;
+    }
+    high = tip - step;
+  }
+  while (high - low > 1) {
+    const middle = Math.floor((high + low) / 2);
+    const count = await countAt(context, query, middle);
+    if (count === null) return { prunedBelow: high };
+    if (count <= query.nonce) low = middle;
+    else high = middle;
+  }
+  return { block: high };
+}
+
+async function scan(context: ChainContext, query: SentQuery, from: number): Promise<LookUp> {
+  const lowest = Math.max(0, from - context.settings.grayZoneLookback + 1);
+  for (let number = from; number >= lowest; number--) {
+    const found = await readBlock(context, query, number);
+    if (found !== null) return found;
+  }
+  return "unseen";
+}
+
+async function readBlock(context: ChainContext, query: SentQuery, number: number): Promise<ChainTransaction | null> {
+  const sent = (await context.chain.sentInBlock(query.signer, number)) ?? [];
+  for (const transaction of sent) query.seen.set(transaction.nonce, transaction);
+  return sent.find(({ nonce }) => nonce === query.nonce) ?? null;
+}

@@ -1,0 +1,150 @@
+/**
+ * Is this still the chain that a lane lives on? Another chain id or another first block behind the URL, or a count below
+ * what is settled and past its watch, is a chain that was reset, or an endpoint that lies. From the first sight of it
+ * nothing is decided for the lane; seen twice, and on a second endpoint where there is one, the lane stops: nothing is
+ * sent, allocated or decided until two looks find nothing any more.
+ *
+ * Reads: the chain's identity and counts, what is settled in the database. Writes: how the chain begins, once. A crash
+ * leaves nothing: every owner looks before its first pass over a lane.
+ */
+import { NO_DOUBT, weigh } from "../../domain/doubt.ts";
+import type { Hash } from "../../domain/lane.ts";
+import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { RECEIPT_OWED } from "../lane/tracked.ts";
+import type { ChainContext } from "./chain-context.ts";
+
+export interface TrustPorts {
+  readonly store: Pick<LaneStore, "settledBelow">;
+  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** Lanes that may be worked on in this pass. Whoever owes a look has it first. */
+export async function trustedLanes(
+  ports: TrustPorts,
+  context: ChainContext,
+  lanes: readonly OwnedLane[],
+): Promise<readonly OwnedLane[]> {
+  if (context.follower.takeDiscontinuity()) for (const lane of lanes) lane.lookOwed = true;
+  const nowMs = ports.clock.monotonicMs();
+  const due = lanes.filter((lane) => !lane.stopped && owesLook(lane) && nowMs >= lane.nextLookAtMs);
+  if (due.length > 0) await lookAll(ports, context, due);
+  const trusted = lanes.filter((lane) => !owesLook(lane));
+  // Blocks of this pass go by unseen for the others.
+  for (const lane of lanes) if (owesLook(lane)) oweReceipts(lane);
+  return trusted;
+}
+
+/** The same look, on the reconciler's own beat. True: nothing speaks against the chain. */
+export async function looksTrusted(ports: TrustPorts, context: ChainContext, lane: OwnedLane): Promise<boolean> {
+  await lookAll(ports, context, [lane]);
+  return !owesLook(lane);
+}
+
+function owesLook(lane: OwnedLane): boolean {
+  return lane.lookOwed || lane.doubt !== NO_DOUBT;
+}
+
+async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+  try {
+    const identity = await identityEvidence(context, lanes);
+    for (const lane of lanes) {
+      const evidence = identity ?? (await countEvidence(ports, context, lane));
+      judge(ports, context, { lane, evidence });
+    }
+    if (identity === null) await noteGenesis(ports, context, lanes);
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+  }
+}
+
+/** Null: it is the chain that we know, as far as anybody can tell. */
+async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane[]): Promise<string | null> {
+  const { chain } = context;
+  context.genesisHash ??= lanes.find(({ genesisHash }) => genesisHash !== null)?.genesisHash ?? null;
+  const found = await chain.identity();
+  const evidence = contradiction(context, found);
+  if (evidence === null) {
+    context.seenGenesis = found.genesisHash;
+    return null;
+  }
+  const elsewhere = await chain.identityElsewhere();
+  return elsewhere === null || contradiction(context, elsewhere) !== null ? evidence : null;
+}
+
+function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentity): string | null {
+  if (found.chainId !== chain.chainId) return `chain ${found.chainId} answers where ${chain.chainId} should`;
+  if (genesisHash === null || found.genesisHash === null || found.genesisHash === genesisHash) return null;
+  return `the chain begins with ${found.genesisHash}, and we know one that begins with ${genesisHash}`;
+}
+
+/** A lane on which nothing is open has nothing to lose: its identity is enough. */
+async function countEvidence(ports: TrustPorts, { chain }: ChainContext, lane: OwnedLane): Promise<string | null> {
+  if (lane.idle) return null;
+  const { signer } = lane.lane;
+  const count = await chain.transactionCount(signer, "latest");
+  if (count >= (lane.lowestOpen() ?? lane.cursor ?? 0)) return null;
+  const settled = await ports.store.settledBelow(lane.lane);
+  if (count >= settled) return null;
+  const elsewhere = await chain.transactionCountElsewhere(signer, 0);
+  if (elsewhere !== null && elsewhere >= settled) return null;
+  return `the chain counts ${count} transactions of ${signer}, and ${settled} are settled beyond any reorg`;
+}
+
+function judge(
+  ports: TrustPorts,
+  context: ChainContext,
+  { lane, evidence }: { readonly lane: OwnedLane; readonly evidence: string | null },
+): void {
+  const before = lane.doubt;
+  lane.doubt = weigh(before, evidence === null ? "nothing" : "evidence");
+  lane.lookOwed = false;
+  lane.nextLookAtMs = ports.clock.monotonicMs() + context.settings.pollIntervalMs;
+  if (evidence !== null) lane.distrust = { reason: evidence, since: lane.distrust?.since ?? ports.clock.now() };
+  if (lane.doubt.stopped && !before.stopped) reportStop(ports, lane);
+  if (lane.doubt === NO_DOUBT && before !== NO_DOUBT) goOn(ports, lane, before.stopped);
+}
+
+function reportStop(ports: TrustPorts, lane: OwnedLane): void {
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "CRITICAL",
+    code: "CHAIN_DISTRUSTED",
+    message: `${lane.distrust?.reason}: nothing is sent, allocated or decided for ${lane.lane.signer} until that is over`,
+    lane: lane.lane,
+  });
+}
+
+function goOn(ports: TrustPorts, lane: OwnedLane, wasStopped: boolean): void {
+  const reason = lane.distrust?.reason ?? "";
+  lane.distrust = null;
+  oweReceipts(lane);
+  lane.signing?.kick();
+  lane.broadcasting?.kick();
+  if (!wasStopped) return;
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "WARNING",
+    code: "CHAIN_TRUSTED_AGAIN",
+    message: `the lane of ${lane.lane.signer} goes on: no more sign that ${reason}`,
+    lane: lane.lane,
+  });
+}
+
+function oweReceipts(lane: OwnedLane): void {
+  for (const tx of lane.unmined.values()) tx.receiptCheckedAtMs = RECEIPT_OWED;
+}
+
+/** The first owner of any lane on the chain notes how it begins; everybody after that compares. */
+async function noteGenesis(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+  const lane = lanes.find(({ stopped }) => !stopped);
+  const genesisHash: Hash | null = context.seenGenesis;
+  if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;
+  const outcome = await ports.writer.write({ kind: "identify", fence: lane.fence, genesisHash });
+  if (outcome.status === "done") context.genesisHash = genesisHash;
+}

@@ -1,0 +1,84 @@
+/**
+ * Detour: a nonce that no create brought gets its transaction. A caller hands in what it signed for a nonce it reserved, or
+ * names the hash it sent itself; or a placeholder closes a hole.
+ *
+ * Reads: nothing. Writes, in one fenced transaction: transaction, attempt with its bytes, TRACKING/PENDING, claim, the end
+ * of the reservation or of the hole. Invariants: I3 (the nonce was this holder's alone), I6 (claimed before a byte leaves).
+ * A crash before the commit leaves the reservation or the hole; after it, a claimed attempt that the next owner sends.
+ */
+import type { PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
+import type { Failpoints } from "../../ports/failpoints.ts";
+import { OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
+import type { BindWrite, SettleFate } from "../../ports/nonce-writes.ts";
+import type { LaneWriterPorts } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { LONG_AGO, signed, type Tracked } from "../lane/tracked.ts";
+
+export interface BindPorts extends LaneWriterPorts {
+  readonly failpoint: Failpoints;
+}
+
+export type Binding = Omit<BindWrite, "kind" | "fence">;
+
+/** Null: the lane is no longer ours; nothing was written. */
+export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<SettleFate | null> {
+  const outcome = await write(ports, lane, binding);
+  if (outcome.status !== "bound") return null;
+  if (outcome.fate !== "settled") return outcome.fate;
+  await ports.failpoint("bind.committed");
+  if (binding.reservation !== undefined) lane.nonces.settle(binding.reservation.reservationId);
+  lane.nonces.take(binding.nonce);
+  if (lane.stopped) return outcome.fate;
+  const { createdAt, requestId } = outcome;
+  const tx = trackedOf({ ...binding, intent: { ...binding.intent, requestId } }, createdAt);
+  tx.nextSendAtMs = binding.attempt.rawTransaction === null ? null : ports.clock.monotonicMs();
+  tx.firstSentAt = binding.attempt.rawTransaction === null ? null : ports.clock.now();
+  lane.track(tx);
+  report(ports, lane, tx);
+  lane.broadcasting?.kick();
+  return outcome.fate;
+}
+
+async function write(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<WriteOutcome> {
+  try {
+    return await ports.writer.write({ kind: "bind", fence: lane.fence, ...binding });
+  } catch (error) {
+    if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it bound a nonce");
+    throw error;
+  }
+}
+
+interface Bound {
+  readonly nonce: number;
+  readonly intent: PreparedIntent;
+  readonly attempt: SignedAttempt;
+}
+
+/** A hash without bytes is only looked for: it may be mined already. */
+function trackedOf({ nonce, intent, attempt }: Bound, createdAt: Date): Tracked {
+  const { txId, requestId, payload, gas } = intent;
+  const tx = signed({ txId, nonce, requestId, payload, gas, createdAt }, attempt);
+  tx.status = { state: "TRACKING", subState: "PENDING" };
+  tx.receiptCheckedAtMs = LONG_AGO;
+  if (attempt.rawTransaction !== null) return tx;
+  tx.claimed = false;
+  tx.sendOrdinal = null;
+  tx.submitAttempts = 0;
+  return tx;
+}
+
+function report({ telemetry, nodeId }: BindPorts, lane: OwnedLane, tx: Tracked): void {
+  telemetry.emit({
+    type: "tx.transition",
+    lane: lane.lane,
+    txId: tx.txId,
+    nonce: tx.nonce,
+    event: "sign",
+    from: "ALLOCATED",
+    state: tx.status.state,
+    subState: tx.status.subState,
+    txHash: tx.attempts[0]?.txHash ?? null,
+    nodeId,
+    token: lane.fence.token,
+  });
+}

@@ -1,0 +1,167 @@
+/**
+ * Detour: nonces that nothing holds, and nonces that no node will ever take. Everything above one waits, so it is closed
+ * by policy or said aloud: under `heal` a placeholder takes the nonce and a refused payload is cancelled; under `move` the
+ * head of the lane is STUCK, and its reason names the nonce.
+ *
+ * Reads: the lane's holes, the chain's count. Writes: expiries, a placeholder with its claim, STUCK and back. Invariants: I9
+ * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
+ * A crash leaves the hole, or what closed it; the next owner looks again.
+ */
+import type { Hole } from "../../domain/holes.ts";
+import { ChainUnavailable } from "../../ports/chain.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { establish, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
+import { type ChangePorts, changeTracked } from "./change-payload.ts";
+import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
+import { type StuckPorts, stick } from "./stuck.ts";
+
+export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {}
+
+interface Look {
+  readonly nonce: number;
+  /** Monotonic: since when it has held the lane up, as far as this term has seen. */
+  readonly sinceMs: number;
+}
+
+/** The hole that holds each lane up, as last looked at. */
+const blocking = new WeakMap<OwnedLane, Look>();
+/** The head at which a hole was first found to have been passed by the chain, for as long as it stays so. */
+const passed = new WeakMap<OwnedLane, Map<number, number>>();
+
+export async function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  if (lane.stopped || !ports.lease.mayAct()) return;
+  if (lane.nonces.isDue(ports.clock.monotonicMs())) await expire(ports, lane);
+  if (lane.stopped || lane.suspended) return;
+  try {
+    await tendLowest(ports, context, lane);
+    if (!lane.stopped) await tendRefused(ports, context, lane);
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+  }
+}
+
+/** The database says which are past; they leave holes that only the policy closes. */
+async function expire(ports: HolePorts, lane: OwnedLane): Promise<void> {
+  const outcome = await ports.writer.write({ kind: "expire", fence: lane.fence });
+  if (outcome.status !== "expired") return;
+  if (outcome.holes.length > 0) await ports.failpoint("expire.committed");
+  lane.nonces.expired(outcome.holes, ports.clock.monotonicMs());
+  for (const { nonce, reservationId, detail } of outcome.holes) {
+    if (reservationId === null) continue;
+    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "EXPIRED" });
+    const message = `nonce ${nonce} of ${lane.lane.signer} is held by nothing: ${detail}`;
+    ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVATION_EXPIRED", message, lane: lane.lane });
+  }
+}
+
+/** Only the lowest hole matters, and only while nothing below it is still to be mined and something above it waits. */
+async function tendLowest(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  const hole = await lowestOpen(ports, context, lane);
+  const holdsUp = hole !== null && isFirst(lane, hole.nonce) && hasAbove(lane, hole.nonce);
+  if (!holdsUp) {
+    blocking.delete(lane);
+    await unstickHead(ports, lane);
+    return;
+  }
+  const nowMs = ports.clock.monotonicMs();
+  const known = blocking.get(lane);
+  const look = known?.nonce === hole.nonce ? known : { nonce: hole.nonce, sinceMs: nowMs };
+  blocking.set(lane, look);
+  if (nowMs - look.sinceMs < context.settings.pollIntervalMs) return;
+  if (context.settings.holePolicy === "heal") await placeHolder(ports, context, { lane, hole });
+  else await stickHead(ports, lane, hole);
+}
+
+/** The lowest that the chain has not passed. What it has is no hole; after a reorg it may be one again, so it is kept a while. */
+async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<Hole | null> {
+  const { holes } = lane.nonces;
+  const [lowest] = holes;
+  if (lowest === undefined || !(hasAbove(lane, lowest.nonce) || lane.nonces.usedBelow > 0)) return null;
+  const count = await context.chain.transactionCount(lane.lane.signer, "latest");
+  lane.nonces.usedBelow = Math.max(count, 0);
+  await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });
+  return holes.find(({ nonce }) => nonce >= count) ?? null;
+}
+
+/** Used by somebody else, and too deep to come back: twice the confirmations, at least 64 blocks. */
+async function closePassed(
+  ports: HolePorts,
+  { follower, settings }: ChainContext,
+  { lane, passedHoles }: { readonly lane: OwnedLane; readonly passedHoles: readonly Hole[] },
+): Promise<void> {
+  const head = follower.head?.number ?? 0;
+  const before = passed.get(lane) ?? new Map<number, number>();
+  const seen = new Map(passedHoles.map(({ nonce }) => [nonce, before.get(nonce) ?? head]));
+  for (const { nonce } of passedHoles) if (!before.has(nonce)) reportPassed(ports, lane, nonce);
+  passed.set(lane, seen);
+  const depth = Math.max(2 * settings.confirmations, 64);
+  const deep = passedHoles.map(({ nonce }) => nonce).filter((nonce) => head - (seen.get(nonce) ?? head) >= depth);
+  if (deep.length === 0) return;
+  const outcome = await ports.writer.write({ kind: "closeHoles", fence: lane.fence, nonces: deep });
+  if (outcome.status === "done") for (const nonce of deep) lane.nonces.take(nonce);
+}
+
+function reportPassed({ telemetry }: HolePorts, lane: OwnedLane, nonce: number): void {
+  const message = `nonce ${nonce} of ${lane.lane.signer} was held by nothing here, and somebody's transaction used it`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_USED_ELSEWHERE", message, lane: lane.lane });
+}
+
+function isFirst(lane: OwnedLane, nonce: number): boolean {
+  const reserved = lane.nonces.lowestReserved();
+  const head = lane.headOfLine();
+  return (reserved === null || reserved > nonce) && (head === null || head > nonce);
+}
+
+function hasAbove(lane: OwnedLane, nonce: number): boolean {
+  for (const each of lane.unmined.keys()) if (each > nonce) return true;
+  return lane.waiting().some((record) => record.nonce > nonce);
+}
+
+async function stickHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: Hole): Promise<void> {
+  const head = lane.unmined.get(lane.headOfLine() ?? -1);
+  if (head === undefined) return;
+  const text = `nonce ${nonce} below it is held by nothing: ${detail}`;
+  establish(head, "NONCE_HOLE", { text, since: ports.clock.now() });
+  await stick(ports, lane, { tx: head, reason: text });
+}
+
+/** What stood in its way is gone: tracked like any other again, and sent at once. */
+async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
+  for (const tx of lane.unmined.values()) {
+    if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.sending) continue;
+    const reason = "every nonce below it is held again";
+    if (!(await commitPlanned(ports, lane, [plan(tx, "unstick", { reason })]))) return;
+    if (tx.sendOrdinal !== null) tx.nextSendAtMs = ports.clock.monotonicMs();
+    lane.broadcasting?.kick();
+  }
+}
+
+/** A payload that no node will ever take leaves its nonce unusable: cancelled, or said aloud where everything waits for it. */
+async function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  const refused = [...lane.unmined.values()].filter((tx) => isRefusedForGood(tx) && !tx.sending && isOurs(tx));
+  for (const tx of refused) {
+    if (lane.stopped) return;
+    const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
+    if (context.settings.holePolicy === "heal") await cancel(ports, context, { lane, tx, reason });
+    else if (tx.nonce === lane.headOfLine()) {
+      await stick(ports, lane, { tx, reason: `nonce ${tx.nonce} is blocked: ${reason}` });
+    }
+  }
+}
+
+/** A cancel that is refused too is not helped by another one. */
+function isOurs({ attempts }: Tracked): boolean {
+  const newest = attempts.at(-1);
+  return newest !== undefined && newest.kind !== "cancel" && newest.kind !== "placeholder" && newest.foreign !== true;
+}
+
+async function cancel(
+  ports: HolePorts,
+  context: ChainContext,
+  { lane, tx, reason }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly reason: string },
+): Promise<void> {
+  const decision = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
+  await changeTracked(ports, context, { lane, tx, change: { kind: "cancel", fees: {}, reason, decision } });
+}

@@ -1,0 +1,53 @@
+/**
+ * Detour: a transfer of nothing to oneself takes a nonce that nobody can use, so that what waits above it can be mined.
+ *
+ * Reads: the fee market. Writes: through bind.ts, a transaction of our own with who decided it. Invariants: I3, I6. Whatever
+ * else may turn up at the nonce (a caller who signed and then let its reservation expire) competes with it on chain, and
+ * whichever is mined is what the transaction reports. A crash before the commit leaves the hole, after it a claimed attempt.
+ */
+import { fingerprint } from "../../domain/fingerprint.ts";
+import type { Hole } from "../../domain/holes.ts";
+import type { PreparedIntent, UnsignedTransaction } from "../../domain/transaction.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import type { Signer } from "../../ports/signer.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { type Binding, type BindPorts, bind } from "./bind.ts";
+import { gasOfNothing, nothing } from "./change-payload.ts";
+
+export interface PlaceholderPorts extends BindPorts {
+  readonly signer: Pick<Signer, "sign">;
+  readonly entropy: Entropy;
+  readonly lease: { mayAct(): boolean };
+}
+
+export async function placeHolder(
+  ports: PlaceholderPorts,
+  context: ChainContext,
+  { lane, hole }: { readonly lane: OwnedLane; readonly hole: Hole },
+): Promise<void> {
+  const { signer, chainId } = lane.lane;
+  const payload = nothing(signer);
+  const [gas, fees] = await Promise.all([gasOfNothing(context, signer), context.price({})]);
+  const { to, data, value } = payload;
+  const unsigned: UnsignedTransaction = { chainId, nonce: hole.nonce, to, data, value, gas, fees, accessList: [] };
+  const [made] = await ports.signer.sign(signer, [unsigned]);
+  if (made === undefined || lane.stopped || !ports.lease.mayAct()) return;
+  const metadata = { placeholder: hole.why };
+  const txId = ports.entropy.uuid();
+  const intent: PreparedIntent = {
+    ...{ txId, lane: lane.lane, requestId: null, payload, fingerprint: fingerprint(payload), metadata, gas },
+  };
+  const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
+  const fate = await bind(ports, lane, { ...bindingOf(hole), intent, attempt });
+  if (fate !== "settled") return;
+  const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
+  ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
+}
+
+function bindingOf({ nonce, why, detail, reservationId }: Hole): Omit<Binding, "intent" | "attempt"> {
+  const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: why } };
+  const base = { nonce, reason: `a placeholder for nonce ${nonce}: ${detail}`, decision };
+  if (why !== "expired" || reservationId === null) return base;
+  return { ...base, reservation: { reservationId, becomes: "EXPIRED" } };
+}

@@ -1,0 +1,127 @@
+/**
+ * Detour: a lane is compared with the chain, every so often and without a reason. What the chain counts beyond our cursor
+ * is proved and stepped over; what it counts beyond an open transaction is looked into (detours/external-use.ts); what
+ * waits in the pool at our nonces and is not ours is reported; so is a balance that runs low.
+ *
+ * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; nothing that is
+ * pending is touched. A crash leaves nothing: the next owner compares in its turn.
+ */
+import { FencepostError } from "../../domain/errors.ts";
+import { ChainUnavailable } from "../../ports/chain.ts";
+import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { ReconcileResult } from "../../ports/telemetry.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { looksTrusted, type TrustPorts } from "../chain/trust.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
+
+export interface ReconcilePorts extends TrustPorts {
+  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
+}
+
+interface Counts {
+  readonly latest: number;
+  readonly pending: number;
+}
+
+export async function reconcile(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  let result: ReconcileResult;
+  try {
+    result = (await looksTrusted(ports, context, lane)) ? await compare(ports, context, lane) : "distrusted";
+    await watchBalance(ports, context, lane);
+  } catch (error) {
+    if (!isUnanswered(error)) throw error;
+    result = "unavailable";
+    alert(ports, lane, {
+      code: "RECONCILIATION_FAILED",
+      message: `${lane.lane.signer} could not be compared with the chain: ${error.message}`,
+    });
+  }
+  ports.telemetry.emit({ type: "lane.reconciled", lane: lane.lane, result });
+}
+
+function isUnanswered(error: unknown): error is Error {
+  return error instanceof ChainUnavailable || (error instanceof FencepostError && error.code === "UNAVAILABLE");
+}
+
+async function compare(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
+  const counts = await countAll(context, lane);
+  lane.consumedBelow = counts.latest;
+  await watchPool(ports, context, lane);
+  if (lane.cursor === null) return "agreed";
+  if (counts.latest > lane.cursor) return alignTo(ports, context, lane);
+  if (counts.pending <= lane.cursor) return "agreed";
+  reportDrift(ports, lane, counts.pending);
+  return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
+}
+
+async function countAll({ chain }: ChainContext, { lane }: OwnedLane): Promise<Counts> {
+  const [latest, pending, tagged] = await Promise.all([
+    chain.transactionCount(lane.signer, "latest"),
+    chain.transactionCount(lane.signer, "pending"),
+    chain.head("finalized"),
+  ]);
+  const finalized = tagged === null ? null : await chain.transactionCountAt(lane.signer, tagged.number);
+  // Behind one URL may be endpoints of different heights: what is final for one is mined, whatever another has seen.
+  return { latest: Math.max(latest, finalized ?? 0), pending };
+}
+
+/** Proved as for a create, so that creates find it done. Never down. */
+async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
+  lane.nonceCheckedAtMs = null;
+  const floor = await nonceFloor(ports, context, lane);
+  if (floor === null || lane.stopped) return "drift";
+  const outcome = await ports.writer.write({ kind: "align", fence: lane.fence, floor });
+  if (outcome.status !== "aligned") return "drift";
+  lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
+  return "aligned";
+}
+
+function reportDrift(ports: ReconcilePorts, lane: OwnedLane, pending: number): void {
+  const { cursor } = lane;
+  ports.telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor, chainCount: pending, proved: false });
+  alert(ports, lane, {
+    code: "FOREIGN_PENDING",
+    message: `${pending - (cursor ?? 0)} transactions of ${lane.lane.signer} wait in a pool that are not ours`,
+  });
+}
+
+/** Another payload at one of our nonces that we did not sign: whichever is mined decides, and somebody should know. */
+async function watchPool(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  const open = [...lane.unmined.values()];
+  if (open.length === 0) return;
+  const pooled = await context.chain.pooled(
+    lane.lane.signer,
+    open.map(({ nonce }) => nonce),
+  );
+  open.forEach((tx, index) => {
+    const hash = pooled?.[index] ?? null;
+    if (hash === null || tx.attempts.some(({ txHash }) => txHash === hash)) return;
+    alert(ports, lane, {
+      code: "FOREIGN_REPLACEMENT",
+      message: `${hash}, which is not ours, waits in the pool at nonce ${tx.nonce} of ${lane.lane.signer}`,
+      txId: tx.txId,
+    });
+  });
+}
+
+async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  const { alertLowBalanceWei: threshold } = context.settings;
+  const balance = await context.balance(lane.lane.signer);
+  ports.telemetry.emit({ type: "signer.balance", lane: lane.lane, balance });
+  if (threshold === null || balance >= threshold) return;
+  alert(ports, lane, {
+    code: "LOW_BALANCE",
+    message: `${lane.lane.signer} holds ${balance} wei on chain ${lane.lane.chainId}, less than ${threshold}`,
+  });
+}
+
+interface Word {
+  readonly code: string;
+  readonly message: string;
+  readonly txId?: string;
+}
+
+function alert({ telemetry }: ReconcilePorts, { lane }: OwnedLane, word: Word): void {
+  telemetry.emit({ type: "alert", severity: "WARNING", lane, ...word });
+}

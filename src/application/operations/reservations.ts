@@ -1,0 +1,162 @@
+/**
+ * Nonces for callers that sign themselves: kept under a time to live, then used, or given back. Only a release makes a
+ * nonce free; one that expires is a hole, which the lane's policy closes (detours/holes.ts).
+ */
+import { FencepostError, unavailable } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { Reservation } from "../../domain/reservations.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import type { Failpoints } from "../../ports/failpoints.ts";
+import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
+import type { ReserveFate } from "../../ports/nonce-writes.ts";
+import type { QueryStore } from "../../ports/query-store.ts";
+import type { Reserved, ReserveRequest } from "../api.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { LaneWriterPorts } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { NormalisePorts } from "../stages/1-create/normalise.ts";
+import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
+import { lostLane } from "./lane-actions.ts";
+import { type OwnerPorts, onOwner } from "./on-owner.ts";
+import { parseReserve } from "./reservation-requests.ts";
+
+export interface ReservationPorts extends LaneWriterPorts, OwnerPorts {
+  readonly store: Pick<QueryStore, "reservation">;
+  readonly intents: NormalisePorts;
+  readonly entropy: Entropy;
+  readonly failpoint: Failpoints;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+}
+
+interface Wanted {
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  readonly ttlMs: number;
+  readonly reservationId: string;
+}
+
+export async function reserveNonce(ports: ReservationPorts, request: ReserveRequest): Promise<Reserved> {
+  const { ttlMs, ...parsed } = parseReserve(ports.intents, request);
+  const context = ports.chains.get(parsed.lane.chainId) as ChainContext;
+  const wanted = {
+    ...parsed,
+    ttlMs: ttlMs ?? context.settings.reservationTtlMs,
+    reservationId: ports.entropy.uuid(),
+  };
+  const first = await onOwner(ports, wanted.lane, (lane) => reserveOn(ports, { context, lane, wanted }));
+  // Lost while it waited: nothing was consumed, and the lane may be had again.
+  const fate = first ?? (await onOwner(ports, wanted.lane, (lane) => reserveOn(ports, { context, lane, wanted })));
+  if (fate === null) throw lostLane();
+  return answer(fate);
+}
+
+export async function releaseNonce(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
+  const { lane } = await findReservation(ports, reservationId);
+  const fate = await onOwner(ports, lane, (owned) => releaseOn(ports, owned, reservationId));
+  if (fate === "lost") throw lostLane();
+  if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
+  return findReservation(ports, reservationId);
+}
+
+export async function findReservation(
+  { store }: Pick<ReservationPorts, "store">,
+  reservationId: string,
+): Promise<Reservation> {
+  const found = await store.reservation(reservationId);
+  if (found === null) throw new FencepostError("NOT_FOUND", `there is no reservation ${reservationId}`);
+  return found;
+}
+
+export function overAlready({ reservationId, state, txId }: Reservation): FencepostError {
+  const detail = `reservation ${reservationId} is ${state}, so nothing more can be done with it`;
+  return new FencepostError("CONFLICT", detail, txId === null ? {} : { txId });
+}
+
+/** Null: the lane is not ours any more; nothing was consumed. */
+async function reserveOn(
+  ports: ReservationPorts,
+  work: { readonly context: ChainContext; readonly lane: OwnedLane; readonly wanted: Wanted },
+): Promise<ReserveFate | null> {
+  const { context, lane, wanted } = work;
+  const { lane: _, ...asked } = wanted;
+  const floor = await nonceFloor(ports, context, lane);
+  const fill = lane.freeNonces();
+  const filling = fill.length === 0 ? {} : { fill };
+  const outcome = await written(ports, lane, { kind: "reserve", fence: lane.fence, floor, ...filling, ...asked });
+  if (outcome.status !== "reserved") return null;
+  await ports.failpoint("reserve.committed");
+  lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
+  if (outcome.fate.fate === "created") note(ports, context, { lane, fate: outcome.fate, ttlMs: wanted.ttlMs });
+  return outcome.fate;
+}
+
+function note(
+  { telemetry }: ReservationPorts,
+  { settings }: ChainContext,
+  work: {
+    readonly lane: OwnedLane;
+    readonly fate: Extract<ReserveFate, { fate: "created" }>;
+    readonly ttlMs: number;
+  },
+): void {
+  const { lane, fate, ttlMs } = work;
+  const { reservationId, nonce, state } = fate.reservation;
+  lane.nonces.take(nonce);
+  lane.nonces.reserve(reservationId, nonce, ttlMs);
+  telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state });
+  if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
+  const { reserved } = lane.nonces;
+  if (reserved !== settings.alertReserved + 1) return;
+  const message = `${reserved} nonces of ${lane.lane.signer} are reserved and unused: everything above the lowest waits`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
+}
+
+async function releaseOn(
+  ports: ReservationPorts,
+  lane: OwnedLane,
+  reservationId: string,
+): Promise<"settled" | "late" | "conflict" | "lost"> {
+  const outcome = await written(ports, lane, { kind: "release", fence: lane.fence, reservationId });
+  if (outcome.status !== "released") return "lost";
+  if (outcome.fate !== "settled" || outcome.hole === null) return outcome.fate;
+  await ports.failpoint("release.committed");
+  lane.nonces.settle(reservationId);
+  lane.nonces.leave(outcome.hole);
+  const { nonce } = outcome.hole;
+  ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "RELEASED" });
+  // What waits above may move down into it.
+  lane.signing?.kick();
+  return "settled";
+}
+
+async function written(ports: ReservationPorts, lane: OwnedLane, write: LaneWrite): Promise<WriteOutcome> {
+  try {
+    return await ports.writer.write(write);
+  } catch (error) {
+    throw storeFailure(ports, lane, error);
+  }
+}
+
+/** Nobody knows: memory may differ from the database, and the caller must look or repeat. */
+export function storeFailure(ports: Pick<LaneWriterPorts, "reload">, lane: OwnedLane, error: unknown): FencepostError {
+  lane.nonceCheckedAtMs = null;
+  if (!(error instanceof OutcomeUnknown)) return unavailable("the database does not answer; nothing was done", error);
+  ports.reload(lane, "the database did not say whether it settled a nonce");
+  const detail =
+    "the database did not say whether it did this; look at the reservation, or repeat with the same request id";
+  return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1, cause: error });
+}
+
+function answer(fate: ReserveFate): Reserved {
+  switch (fate.fate) {
+    case "created":
+    case "existing":
+      return { outcome: fate.fate, reservation: fate.reservation };
+    case "requestTaken":
+      throw new FencepostError("REQUEST_ID_REUSED", `the request id belongs to transaction ${fate.txId}`, {
+        txId: fate.txId,
+      });
+    case "noCursor":
+      throw unavailable("this signer's nonce is not known yet; nothing was reserved");
+  }
+}

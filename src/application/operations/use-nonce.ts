@@ -1,0 +1,100 @@
+/** What a caller does with the nonce it reserved: hands in what it signed, or names the hash of what it sent. */
+import { FencepostError } from "../../domain/errors.ts";
+import { fingerprint } from "../../domain/fingerprint.ts";
+import type { Hash, Hex } from "../../domain/lane.ts";
+import type { Reservation } from "../../domain/reservations.ts";
+import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
+import type { Codec } from "../../ports/codec.ts";
+import { BatchRefused } from "../../ports/lane-store.ts";
+import type { Created } from "../api.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { type Binding, bind } from "../detours/bind.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
+import { lostLane } from "./lane-actions.ts";
+import { onOwner } from "./on-owner.ts";
+import { type HandedIn, parseSubmission, parseUsed } from "./reservation-requests.ts";
+import { findReservation, overAlready, type ReservationPorts, storeFailure } from "./reservations.ts";
+
+export interface UseNoncePorts extends ReservationPorts {
+  readonly codec: Codec;
+}
+
+/** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
+export async function submitReserved(ports: UseNoncePorts, reservationId: string, request: unknown): Promise<Created> {
+  const reservation = await openReservation(ports, reservationId);
+  const handedIn = await parseSubmission(ports.codec, request, reservation);
+  const payload = payloadOf(handedIn);
+  refuseImpossibleGas(ports.chains.get(reservation.lane.chainId) as ChainContext, payload);
+  const { txHash, rawTransaction, unsigned } = handedIn;
+  const { gas, fees } = unsigned;
+  const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
+  const intent = intentOf(ports, reservation, { payload, gas });
+  return settle(ports, reservation, { intent, attempt, becomes: "SUBMITTED" });
+}
+
+/** Only followed: there are no bytes to send again. What it says is not known either. */
+export async function markUsed(ports: UseNoncePorts, reservationId: string, request: unknown): Promise<Created> {
+  const reservation = await openReservation(ports, reservationId);
+  const txHash = parseUsed(request);
+  const payload: Payload = { to: null, data: "0x", value: 0n };
+  return settle(ports, reservation, {
+    intent: intentOf(ports, reservation, { payload, gas: 0n }),
+    attempt: hashAlone(txHash),
+    becomes: "USED",
+  });
+}
+
+async function openReservation(ports: UseNoncePorts, reservationId: string): Promise<Reservation> {
+  const reservation = await findReservation(ports, reservationId);
+  if (reservation.state !== "RESERVED") throw overAlready(reservation);
+  return reservation;
+}
+
+interface Use {
+  readonly intent: PreparedIntent;
+  readonly attempt: SignedAttempt;
+  readonly becomes: "SUBMITTED" | "USED";
+}
+
+async function settle(ports: UseNoncePorts, reservation: Reservation, use: Use): Promise<Created> {
+  const { reservationId, lane, nonce, requestId } = reservation;
+  const { intent, attempt, becomes } = use;
+  const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
+  const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
+  const fate = await onOwner(ports, lane, (owned) => bindOn(ports, owned, binding));
+  if (fate === null) throw lostLane();
+  if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
+  ports.telemetry.emit({ type: "nonce.reserved", lane, reservationId, nonce, state: becomes });
+  return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
+}
+
+async function bindOn(ports: UseNoncePorts, lane: OwnedLane, binding: Binding) {
+  try {
+    return await bind(ports, lane, binding);
+  } catch (error) {
+    if (!(error instanceof BatchRefused)) throw storeFailure(ports, lane, error);
+    // The one thing in it that can be somebody else's already.
+    throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause: error });
+  }
+}
+
+function intentOf(
+  ports: UseNoncePorts,
+  { lane, requestId }: Reservation,
+  { payload, gas }: { readonly payload: Payload; readonly gas: bigint },
+): PreparedIntent {
+  const txId = ports.entropy.uuid();
+  return { txId, lane, requestId, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };
+}
+
+function payloadOf({ unsigned }: HandedIn): Payload {
+  const { to, data, value, gas, fees, accessList } = unsigned;
+  return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
+}
+
+/** What it costs is its sender's business; zero, because nobody has said. */
+function hashAlone(txHash: Hash): SignedAttempt {
+  const fees = { type: "legacy", gasPrice: 0n } as const;
+  return { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };
+}

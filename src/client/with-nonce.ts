@@ -1,0 +1,39 @@
+import type { CreatedTransaction } from "../contract/create.ts";
+import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+
+const NEVER_SENT = Symbol("never sent");
+
+/** What became of a reserved nonce: bytes to hand in, the hash of what was sent, or `neverSent()`. */
+export type NonceUse = { readonly rawTransaction: string } | { readonly txHash: string } | typeof NEVER_SENT;
+
+/** The caller's word that nothing was signed with the nonce, so that the next transaction may have it. */
+export function neverSent(): NonceUse {
+  return NEVER_SENT;
+}
+
+export interface NonceCalls<Transaction> {
+  reserve(lane: ReserveNonce): Promise<Pick<NonceReservation, "reservationId" | "nonce">>;
+  submit(reservationId: string, use: { readonly rawTransaction: string }): Promise<Transaction>;
+  used(reservationId: string, use: { readonly txHash: string }): Promise<Transaction>;
+  release(reservationId: string): Promise<unknown>;
+}
+
+export type UsesNonce = (reserved: { readonly nonce: number; readonly reservationId: string }) => Promise<NonceUse>;
+
+/**
+ * Reserves a nonce, lets the callback use it, and reports what it did. A callback that throws releases nothing: it may
+ * have signed and even sent, so time to live and the lane's policy decide. Null where nothing was sent.
+ */
+export async function withNonce<Transaction = CreatedTransaction>(
+  calls: NonceCalls<Transaction>,
+  lane: ReserveNonce,
+  callback: UsesNonce,
+): Promise<Transaction | null> {
+  const { reservationId, nonce } = await calls.reserve(lane);
+  const use = await callback({ nonce, reservationId });
+  if (typeof use === "object" && "rawTransaction" in use) return calls.submit(reservationId, use);
+  if (typeof use === "object" && "txHash" in use) return calls.used(reservationId, use);
+  if (use !== NEVER_SENT) throw new TypeError("withNonce: return { rawTransaction }, { txHash } or neverSent()");
+  await calls.release(reservationId);
+  return null;
+}

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import type { RemoteOptions } from "../../../src/adapters/cli/operate.ts";
+import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
+import { FencepostApiError, type FencepostClient, type Transaction } from "../../../src/client/index.ts";
+import { cancelling } from "../../../src/contract/examples.ts";
+
+const { txId } = cancelling;
+
+/** Runs a command against a node that notes what it is asked. */
+async function run(argv: readonly string[], answer: () => Promise<Transaction> = async () => cancelling) {
+  const calls: unknown[][] = [];
+  const connected: RemoteOptions[] = [];
+  const note =
+    (action: string) =>
+    (...given: unknown[]) => {
+      calls.push([action, ...given]);
+      return answer();
+    };
+  const client = {
+    cancel: note("cancel"),
+    replace: note("replace"),
+    resubmit: note("resubmit"),
+    reprice: note("reprice"),
+  } as Partial<FencepostClient> as FencepostClient;
+  const actions = {
+    connect: async (options: RemoteOptions) => {
+      connected.push(options);
+      return client;
+    },
+  } as Partial<CliActions> as CliActions;
+  const out: string[] = [];
+  const err: string[] = [];
+  const io = { version: "1.2.3", stdout: (text: string) => out.push(text), stderr: (text: string) => err.push(text) };
+  const code = await runCli(argv, actions, io);
+  return { code, stdout: out.join(""), stderr: err.join(""), calls, connected };
+}
+
+describe("operator commands", () => {
+  it.each(["cancel", "reprice"])("%s with a price, or without", async (action) => {
+    const reason = ["--reason", "too slow"];
+    expect((await run([action, txId, ...reason])).calls).toEqual([[action, txId, { reason: "too slow" }]]);
+    const priced = ["--max-fee-per-gas", "5000000000", "--max-priority-fee-per-gas", "1000000000"];
+    expect((await run([action, txId, ...reason, ...priced])).calls).toEqual([
+      [action, txId, { reason: "too slow", maxFeePerGas: "5000000000", maxPriorityFeePerGas: "1000000000" }],
+    ]);
+    expect((await run([action, txId, ...reason, "--gas-price", "7"])).calls).toEqual([
+      [action, txId, { reason: "too slow", gasPrice: "7" }],
+    ]);
+  });
+
+  it("resubmit, and replace with a payload", async () => {
+    expect((await run(["resubmit", txId, "--reason", "r"])).calls).toEqual([["resubmit", txId, { reason: "r" }]]);
+    const payload = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1" };
+    const { calls } = await run(["replace", txId, "--reason", "r", "--payload", JSON.stringify(payload)]);
+    expect(calls).toEqual([["replace", txId, { reason: "r", payload }]]);
+  });
+
+  it("says what the transaction is now, for people or as JSON", async () => {
+    const { stdout, code } = await run(["cancel", txId, "--reason", "r"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`cancel: transaction ${txId} (nonce 7) is TRACKING/PENDING\n`);
+    expect(stdout).toMatch(/attempt 2 {2}cancel {7}0x91b2/);
+    expect(JSON.parse((await run(["--json", "cancel", txId, "--reason", "r"])).stdout)).toEqual(cancelling);
+  });
+
+  it("asks the node that is named, with the key that is given", async () => {
+    const { connected } = await run(["cancel", txId, "--reason", "r", "--url", "http://n:1", "--api-key", "k"]);
+    expect(connected).toMatchObject([{ url: "http://n:1", apiKey: "k" }]);
+  });
+
+  it("losing the race is one line and exit code 1", async () => {
+    const detail = `transaction ${txId} is CONFIRMED: it was mined in block 12`;
+    const conflict = () => Promise.reject(new FencepostApiError({ code: "CONFLICT", status: 409, detail }));
+    const { code, stderr } = await run(["cancel", txId, "--reason", "r"], conflict);
+    expect(code).toBe(1);
+    expect(stderr).toBe(`fencepost: CONFLICT: ${detail}\n`);
+  });
+
+  it.each([
+    [["cancel", txId]],
+    [["cancel", "--reason", "r"]],
+    [["replace", txId, "--reason", "r"]],
+    [["replace", txId, "--reason", "r", "--payload", "{"]],
+    [["reprice", txId, "--reason", "r", "--gas-price", "1.5"]],
+    [["resubmit", txId, "--reason", "r", "--gas-price", "1"]],
+  ])("refuses %j before anybody is asked", async (argv) => {
+    const { code, calls } = await run(argv);
+    expect(code).toBe(2);
+    expect(calls).toEqual([]);
+  });
+});

@@ -1,0 +1,246 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { Faults } from "../../doubles/simulated-chain/faults.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+async function create(entry: WorldNode, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) await world.settle(entry.node.api.create(transfer()));
+}
+
+/** One settled transaction, so that the lane is known; then blocks stop. */
+async function knownLane(options: ConstructorParameters<typeof World>[0] = {}): Promise<WorldNode> {
+  world = new World(options);
+  const entry = await world.startNode();
+  await create(entry, 1);
+  await world.allSettled(1);
+  world.holdBlocks();
+  return entry;
+}
+
+function alerts(entry: WorldNode, code: string): readonly unknown[] {
+  return entry.events.filter((event) => event.type === "alert" && event.code === code);
+}
+
+/** Ours wait at the node; somebody else's transactions at the same nonces are mined instead. */
+async function losesNonces(entry: WorldNode, ours: number, foreign: number): Promise<readonly string[]> {
+  await create(entry, ours);
+  await world.until(() => world.chain.pool.size === ours);
+  const block = world.chain.mineForeign(SIGNER, foreign);
+  return block.transactions.map(({ transaction }) => transaction.hash);
+}
+
+describe("a nonce that somebody else used", () => {
+  it("fails its transaction with the foreign hash once that is deep enough, and the rest goes on", async () => {
+    const entry = await knownLane();
+    const [foreign] = await losesNonces(entry, 3, 1);
+    world.releaseBlocks();
+    await world.allSettled(4);
+    const [, lost, ...others] = world.rows();
+    expect(lost).toMatchObject({ state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY", nonce: 1 });
+    expect(lost?.receipt?.txHash).toBe(foreign);
+    expect(lost?.attempts.at(-1)).toMatchObject({
+      kind: "external",
+      foreign: true,
+      txHash: foreign,
+      rawTransaction: null,
+    });
+    expect(others.map(({ state, nonce }) => [state, nonce])).toEqual([
+      ["CONFIRMED", 2],
+      ["CONFIRMED", 3],
+    ]);
+    const completion = world.database.state.completions.find(({ txId }) => txId === lost?.txId);
+    expect(completion).toMatchObject({ state: "FAILED_FINAL", settled: true, txHash: foreign });
+    expect(alerts(entry, "EXTERNAL_KEY_USE")).toHaveLength(1);
+    expect(world.wire.violations).toEqual([]);
+  });
+
+  it("is not decided before the foreign transaction is as deep as any outcome must be", async () => {
+    const entry = await knownLane();
+    await losesNonces(entry, 1, 1);
+    await world.until(() => world.rows()[1]?.subState === "MINED");
+    await world.clock.advance(30_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", subState: "MINED" });
+    world.chain.mine(2);
+    await world.allSettled(2);
+  });
+
+  it("finds several in one block, each for its own transaction", async () => {
+    const entry = await knownLane();
+    const foreign = await losesNonces(entry, 5, 3);
+    world.releaseBlocks();
+    await world.allSettled(6);
+    expect(
+      world
+        .rows()
+        .slice(1, 4)
+        .map(({ receipt }) => receipt?.txHash),
+    ).toEqual(foreign);
+    expect(
+      world
+        .rows()
+        .slice(4)
+        .every(({ state }) => state === "CONFIRMED"),
+    ).toBe(true);
+  });
+
+  it.each([
+    ["by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
+    ["by counts of old blocks", () => undefined],
+    ["by reading block after block where the node is pruned", (faults: Faults) => faults.prune(1)],
+  ])("is found far back in the chain %s", async (_, ability) => {
+    const entry = await knownLane();
+    ability(entry.faults);
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    await create(entry, 1);
+    const foreign = world.chain.mineForeign(SIGNER).transactions[0]?.transaction.hash;
+    world.chain.mine(90);
+    await world.clock.advance(1_000);
+    expect(world.rows()[1]?.receipt).toBeNull();
+    const { keptState } = entry.faults;
+    entry.faults.heal();
+    entry.faults.prune(keptState);
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", receipt: { txHash: foreign } });
+  });
+
+  it("beyond the reach of a pruned node decides nothing, says so, and is found once the node can tell", async () => {
+    const entry = await knownLane({ settings: { grayZoneLookback: 10 } });
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    await create(entry, 1);
+    world.chain.mineForeign(SIGNER);
+    world.chain.mine(50);
+    entry.faults.prune(1);
+    heal();
+    await world.until(() => alerts(entry, "NONCE_CONSUMED_UNSEEN").length > 0);
+    await world.clock.advance(600_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    entry.faults.heal();
+    await world.allSettled(2, 300_000);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
+  });
+
+  it("reorganised away gives the nonce back: ours is sent again and mined", async () => {
+    const entry = await knownLane();
+    await losesNonces(entry, 1, 1);
+    await world.until(() => world.rows()[1]?.subState === "MINED");
+    world.chain.reorg(1, { drop: "all", keepInPool: false });
+    await world.until(() => world.rows()[1]?.subState === "BROADCAST");
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", subState: null });
+    expect(world.rows()[1]?.receipt?.txHash).toBe(world.rows()[1]?.attempts[0]?.txHash);
+  });
+
+  it("reorganised away after it was final is revised in the feed, and ours still gets its chance", async () => {
+    const entry = await knownLane();
+    await losesNonces(entry, 1, 1);
+    world.chain.mine(3);
+    await world.allSettled(2);
+    world.chain.reorg(4, { drop: "all", keepInPool: false });
+    world.releaseBlocks();
+    await world.until(() => world.rows()[1]?.state === "CONFIRMED");
+    const told = world.database.state.completions.filter(({ txId }) => txId === world.rows()[1]?.txId);
+    expect(told.map(({ state, subState }) => [state, subState])).toEqual([
+      ["FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY"],
+      ["REORGED", "PENDING"],
+      ["CONFIRMED", null],
+    ]);
+    expect(entry.events.some((event) => event.type === "chain.reorg")).toBe(true);
+  });
+});
+
+describe("what only looks like it", () => {
+  it("is not decided while receipts cannot be had, though the count has passed", async () => {
+    const entry = await knownLane();
+    await create(entry, 2);
+    await world.until(() => world.chain.pool.size === 2);
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionReceipt" });
+    world.chain.mine(10);
+    await world.clock.advance(300_000);
+    const waiting = world.rows().slice(1);
+    expect(
+      waiting.every(
+        ({ state, receipt, attempts }) => state === "TRACKING" && receipt === null && attempts.length === 1,
+      ),
+    ).toBe(true);
+    entry.faults.heal();
+    await world.allSettled(3);
+    expect(world.rows().every(({ state, attempts }) => state === "CONFIRMED" && attempts.length === 1)).toBe(true);
+    checkInvariants(world);
+  });
+
+  it("is not decided by a count that lies", async () => {
+    const entry = await knownLane();
+    await create(entry, 1);
+    await world.until(() => world.chain.pool.size === 1);
+    entry.faults.lieAboutNonce((honest) => honest + 40);
+    world.chain.dropAllTransactions();
+    await world.clock.advance(600_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    expect(alerts(entry, "EXTERNAL_KEY_USE")).toEqual([]);
+    entry.faults.heal();
+    world.releaseBlocks();
+    await world.allSettled(2, 600_000);
+    expect(world.rows()[1]?.state).toBe("CONFIRMED");
+  });
+
+  it("is ours after all where the answer was swallowed and the receipt missed", async () => {
+    const entry = await knownLane();
+    entry.faults.inject({ kind: "loseReply" }, { method: "eth_sendRawTransaction", times: 1 });
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
+    await create(entry, 1);
+    world.chain.mine(5);
+    await world.clock.advance(5_000);
+    heal();
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED" });
+    expect(world.rows()[1]?.attempts).toHaveLength(1);
+  });
+
+  it("waits in the pool at our nonce: nothing is decided until one of the two is mined", async () => {
+    const entry = await knownLane();
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
+    await create(entry, 1);
+    const foreign = world.chain.injectForeign(SIGNER);
+    await world.clock.advance(120_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    world.chain.dropTransaction(foreign.hash);
+    world.releaseBlocks();
+    await world.allSettled(2, 600_000);
+    expect(world.rows()[1]?.state).toBe("CONFIRMED");
+  });
+});
+
+describe("across nodes", () => {
+  it("is found by the next owner where the first one crashed before it could look", async () => {
+    const entry = await knownLane();
+    await losesNonces(entry, 1, 1);
+    world.crash(entry);
+    const next = await world.startNode();
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
+    expect(alerts(next, "EXTERNAL_KEY_USE")).toHaveLength(1);
+  });
+
+  it("is final only where a second endpoint shows the same block", async () => {
+    world = new World();
+    const lagging = new Faults();
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: lagging } });
+    await create(entry, 1);
+    await world.allSettled(1);
+    world.holdBlocks();
+    await losesNonces(entry, 1, 1);
+    lagging.pinHead(world.chain.head.number - 1);
+    world.chain.mine(5);
+    await world.clock.advance(90_000);
+    expect(world.rows()[1]).toMatchObject({ subState: "MINED" });
+    lagging.pinHead(null);
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
+  });
+});

@@ -1,0 +1,257 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { SimulatedChain } from "../../doubles/simulated-chain/core.ts";
+import { Faults } from "../../doubles/simulated-chain/faults.ts";
+import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
+import { senderFromFakeSignature } from "../../doubles/simulated-chain/sender.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { CHAIN_ID, SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+const OFTEN = { reconciliationIntervalMs: 10_000 };
+const ONE_SIGNER = { signers: [SIGNER] };
+
+async function create(entry: WorldNode, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) await world.settle(entry.node.api.create(transfer()));
+}
+
+async function settledLane(options: ConstructorParameters<typeof World>[0] = {}): Promise<WorldNode> {
+  world = new World({ ...ONE_SIGNER, ...options, settings: { ...OFTEN, ...options.settings } });
+  const entry = await world.startNode();
+  await create(entry, 1);
+  await world.allSettled(1);
+  return entry;
+}
+
+function alerts(entry: WorldNode, code: string) {
+  return entry.events.filter((event) => event.type === "alert" && event.code === code);
+}
+
+function results(entry: WorldNode): readonly string[] {
+  return entry.events.flatMap((event) => (event.type === "lane.reconciled" ? [event.result] : []));
+}
+
+function cursor(): number | null | undefined {
+  return [...world.database.state.lanes.values()][0]?.cursor;
+}
+
+function anotherChain(overrides: Partial<ConstructorParameters<typeof SimulatedChain>[0]> = {}): SimulatedChain {
+  const chain = new SimulatedChain({
+    chainId: CHAIN_ID,
+    recoverSender: senderFromFakeSignature,
+    pool: ROOMY_POOL,
+    seed: "another",
+    ...overrides,
+  });
+  chain.mine(5);
+  return chain;
+}
+
+describe("a lane that is compared with the chain", () => {
+  it("agrees, at its interval, and says what the signer holds", async () => {
+    const entry = await settledLane();
+    await world.clock.advance(60_000);
+    expect(results(entry).length).toBeGreaterThanOrEqual(5);
+    expect(new Set(results(entry))).toEqual(new Set(["agreed"]));
+    const balances = entry.events.filter((event) => event.type === "signer.balance");
+    expect(balances.at(-1)).toMatchObject({ balance: world.chain.account(SIGNER).balance });
+  });
+
+  it("is not compared where that is switched off", async () => {
+    const entry = await settledLane({ settings: { reconciliationIntervalMs: null } });
+    await world.clock.advance(600_000);
+    expect(results(entry)).toEqual([]);
+  });
+
+  it("follows foreign use upwards, with proof, and touches nothing that is pending", async () => {
+    const entry = await settledLane();
+    world.holdBlocks();
+    world.chain.mineForeign(SIGNER, 4);
+    await world.until(() => cursor() === 5);
+    expect(results(entry)).toContain("aligned");
+    expect(alerts(entry, "NONCE_DRIFT").length).toBeGreaterThan(0);
+    await create(entry, 1);
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([0, 5]);
+    world.releaseBlocks();
+    await world.allSettled(2);
+  });
+
+  it("does not follow a count that is not there a moment later", async () => {
+    const entry = await settledLane();
+    let lies = 0;
+    entry.faults.lieAboutNonce((honest, _, tag) => (tag === "latest" && lies++ === 3 ? honest + 600 : honest));
+    await world.clock.advance(120_000);
+    expect(cursor()).toBe(1);
+    expect(lies).toBeGreaterThan(3);
+  });
+
+  it("reports foreign transactions that wait in the pool, and believes nothing", async () => {
+    const entry = await settledLane();
+    world.holdBlocks();
+    world.chain.injectForeign(SIGNER);
+    world.chain.injectForeign(SIGNER);
+    await world.until(() => alerts(entry, "FOREIGN_PENDING").length > 0);
+    expect(cursor()).toBe(1);
+    expect(results(entry)).toContain("drift");
+  });
+
+  it("tells a foreign replacement in the pool from its own payload, and from its own replacement", async () => {
+    const entry = await settledLane({ settings: { resubmitIntervalMs: null } });
+    world.holdBlocks();
+    await create(entry, 2);
+    await world.until(() => world.chain.pool.size === 2);
+    await world.clock.advance(30_000);
+    expect(alerts(entry, "FOREIGN_REPLACEMENT")).toEqual([]);
+    const ours = world.rows()[1]?.attempts[0]?.txHash;
+    world.chain.dropTransaction(ours as `0x${string}`);
+    const foreign = world.chain.injectForeign(SIGNER, 1);
+    await world.until(() => alerts(entry, "FOREIGN_REPLACEMENT").length > 0);
+    expect(alerts(entry, "FOREIGN_REPLACEMENT")[0]).toMatchObject({
+      txId: world.rows()[1]?.txId,
+      message: expect.stringContaining(foreign.hash),
+    });
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+  });
+
+  it("warns of a balance that runs low, before transactions fail", async () => {
+    const entry = await settledLane({ settings: { alertLowBalanceWei: 10n ** 18n } });
+    await world.clock.advance(30_000);
+    expect(alerts(entry, "LOW_BALANCE")).toEqual([]);
+    world.chain.setBalance(SIGNER, 10n ** 17n);
+    await world.until(() => alerts(entry, "LOW_BALANCE").length > 0);
+    expect(alerts(entry, "LOW_BALANCE")[0]).toMatchObject({ lane: { signer: SIGNER } });
+  });
+
+  it("says so where the chain cannot be asked, and changes nothing", async () => {
+    const entry = await settledLane();
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
+    world.chain.mineForeign(SIGNER, 3);
+    await world.until(() => results(entry).includes("unavailable"));
+    expect(cursor()).toBe(1);
+    entry.faults.heal();
+    await world.until(() => cursor() === 4);
+  });
+
+  it("finds a nonce that was taken while nothing of the lane moved", async () => {
+    const entry = await settledLane({ settings: { resubmitIntervalMs: null, staleReceiptTimeoutMs: 3_600_000 } });
+    world.holdBlocks();
+    await create(entry, 1);
+    await world.until(() => world.chain.pool.size === 1);
+    world.chain.mineForeign(SIGNER);
+    world.chain.mine(3);
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
+  });
+});
+
+describe("a chain that is not the one we know", () => {
+  it.each([
+    ["was reset: it begins differently", () => anotherChain()],
+    ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
+  ])("%s: the lane stops, sends and decides nothing, and goes on by itself", async (_, other) => {
+    const entry = await settledLane();
+    world.holdBlocks();
+    await create(entry, 2);
+    await world.until(() => world.chain.pool.size === 2);
+    world.chain.mine(1);
+    await world.until(() => world.rows()[2]?.subState === "MINED");
+    const before = structuredClone(world.database.state.completions);
+    const impostor = other();
+    entry.rpc.serve(impostor);
+    await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length > 0);
+    await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    impostor.mine(200);
+    await world.clock.advance(300_000);
+    expect(impostor.witness).toEqual([]);
+    expect(world.rows().map(({ state, subState }) => [state, subState])).toEqual([
+      ["CONFIRMED", null],
+      ["TRACKING", "MINED"],
+      ["TRACKING", "MINED"],
+    ]);
+    expect(world.database.state.completions).toEqual(before);
+    expect(alerts(entry, "CHAIN_DISTRUSTED")).toHaveLength(1);
+    entry.rpc.serve(world.chain);
+    await world.until(() => alerts(entry, "CHAIN_TRUSTED_AGAIN").length > 0);
+    world.releaseBlocks();
+    await create(entry, 1);
+    await world.allSettled(4);
+    checkInvariants(world);
+  });
+
+  it("is found out by a new owner before its first pass", async () => {
+    const entry = await settledLane();
+    world.holdBlocks();
+    await create(entry, 1);
+    world.crash(entry);
+    const impostor = anotherChain();
+    const next = world.addNode();
+    next.rpc.serve(impostor);
+    await world.settle(next.node.start());
+    await world.until(() => alerts(next, "CHAIN_DISTRUSTED").length > 0);
+    impostor.mine(100);
+    await world.clock.advance(120_000);
+    expect(impostor.witness).toEqual([]);
+    expect(world.database.state.completions).toHaveLength(1);
+  });
+
+  it("counts less than what is settled beyond any reorg, though it begins the same: the lane stops", async () => {
+    const entry = await settledLane();
+    world.holdBlocks();
+    world.chain.mine(100);
+    await world.until(() => world.rows()[0]?.live === false);
+    await create(entry, 1);
+    await world.until(() => world.chain.pool.size === 1);
+    const reset = anotherChain({ seed: "simulated" });
+    reset.mine(300);
+    entry.rpc.serve(reset);
+    await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length > 0);
+    await world.clock.advance(60_000);
+    expect(reset.witness).toEqual([]);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    entry.rpc.serve(world.chain);
+    world.releaseBlocks();
+    await world.allSettled(2, 600_000);
+    expect(world.rows()[1]?.state).toBe("CONFIRMED");
+  });
+
+  it("is not believed of one endpoint where another knows better", async () => {
+    world = new World({ ...ONE_SIGNER, settings: OFTEN });
+    const second = new Faults();
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: second } });
+    await create(entry, 1);
+    await world.allSettled(1);
+    world.holdBlocks();
+    await create(entry, 1);
+    entry.faults.lieAboutNonce(() => 0);
+    await world.clock.advance(60_000);
+    expect(alerts(entry, "CHAIN_DISTRUSTED")).toEqual([]);
+    entry.faults.heal();
+    world.releaseBlocks();
+    await world.allSettled(2);
+  });
+
+  it("is a lower count within the watch: a reorg or lag, and no reason to stop", async () => {
+    const entry = await settledLane();
+    world.holdBlocks();
+    await create(entry, 1);
+    entry.faults.lieAboutNonce(() => 0);
+    await world.clock.advance(60_000);
+    expect(alerts(entry, "CHAIN_DISTRUSTED")).toEqual([]);
+    expect(world.rows()[0]?.live).toBe(true);
+  });
+
+  it("seen once and never again stops nothing", async () => {
+    const entry = await settledLane();
+    await create(entry, 1);
+    const impostor = anotherChain();
+    let asked = 0;
+    const identity = entry.rpc.identity.bind(entry.rpc);
+    entry.rpc.identity = async () =>
+      asked++ === 1 ? { chainId: CHAIN_ID, genesisHash: impostor.blocks.byNumber(0)?.hash ?? null } : identity();
+    await world.clock.advance(60_000);
+    expect(asked).toBeGreaterThan(2);
+    expect(alerts(entry, "CHAIN_DISTRUSTED")).toEqual([]);
+    await world.allSettled(2);
+  });
+});

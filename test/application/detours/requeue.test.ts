@@ -1,0 +1,148 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { SimulatedTransaction } from "../../doubles/simulated-chain/transaction.ts";
+import { SIGNER, TO, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+const REQUEUE = { settings: { externalUsePolicy: "requeue" } } as const;
+
+async function create(entry: WorldNode, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) await world.settle(entry.node.api.create(transfer()));
+}
+
+async function knownLane(options: ConstructorParameters<typeof World>[0]): Promise<WorldNode> {
+  world = new World(options);
+  const entry = await world.startNode();
+  await create(entry, 1);
+  await world.allSettled(1);
+  world.holdBlocks();
+  return entry;
+}
+
+/** The transaction at nonce 1 loses it to somebody else. */
+async function losesItsNonce(entry: WorldNode, ours = 1): Promise<void> {
+  await create(entry, ours);
+  await world.until(() => world.chain.pool.size === ours);
+  world.chain.mineForeign(SIGNER);
+  await world.until(() => world.rows()[1]?.subState === "MINED");
+}
+
+/** Somebody else's transaction that says what ours says. */
+function sayTheSame(world: World): void {
+  const mine = world.chain.mineForeign.bind(world.chain);
+  world.chain.mineForeign = (address, count) => {
+    const block = mine(address, count);
+    for (const executed of block.transactions) {
+      Object.assign(executed.transaction as { -readonly [K in keyof SimulatedTransaction]: SimulatedTransaction[K] }, {
+        to: TO,
+        value: 1n,
+        data: "0x",
+      });
+    }
+    return block;
+  };
+}
+
+describe("requeue after external use", () => {
+  it("gives the transaction another nonce once the foreign one is past finalized, and confirms it there", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: { safe: 5, finalized: 10 } } });
+    await losesItsNonce(entry, 2);
+    const lost = world.rows()[1]?.txId;
+    world.chain.mine(8);
+    await world.clock.advance(5_000);
+    expect(world.rows()[1]).toMatchObject({ txId: lost, subState: "MINED" });
+    world.chain.mine(3);
+    await world.until(() => world.rows().at(-1)?.txId === lost);
+    world.releaseBlocks();
+    await world.allSettled(3);
+    const row = world.rows().at(-1);
+    expect(row).toMatchObject({ txId: lost, nonce: 3, state: "CONFIRMED", subState: null });
+    expect(row?.attempts.map(({ kind, ordinal }) => [ordinal, kind])).toEqual([
+      [1, "initial"],
+      [2, "external"],
+      [3, "initial"],
+    ]);
+    expect(row?.receipt?.txHash).toBe(row?.attempts[2]?.txHash);
+    const step = row?.history.find(({ event }) => event === "requeue");
+    expect(step).toMatchObject({ decision: { actor: "policy", audit: { policy: "requeue", nonce: 1 } } });
+    const told = world.database.state.completions.filter(({ txId }) => txId === lost);
+    expect(told.map(({ state, nonce }) => [state, nonce])).toEqual([["CONFIRMED", 3]]);
+  });
+
+  it("waits for twice the confirmations where the chain has no such tag", async () => {
+    const entry = await knownLane({ settings: { ...REQUEUE.settings, confirmations: 3 }, chain: { tagDepths: null } });
+    await losesItsNonce(entry);
+    world.chain.mine(5);
+    await world.clock.advance(10_000);
+    expect(world.rows()[1]).toMatchObject({ subState: "MINED", nonce: 1 });
+    world.chain.mine(1);
+    await world.until(() => world.rows()[1]?.nonce === 2);
+  });
+
+  it("is not done where the foreign transaction says the same as ours: it would run twice", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    sayTheSame(world);
+    await losesItsNonce(entry);
+    world.chain.mine(10);
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY", nonce: 1 });
+  });
+
+  it("is not done where the database may have lost commits since the nonce was given", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    await create(entry, 1);
+    await world.until(() => world.chain.pool.size === 1);
+    world.crash(entry);
+    world.database.changeHistory();
+    await world.startNode();
+    world.chain.mineForeign(SIGNER);
+    world.chain.mine(10);
+    await world.allSettled(2, 300_000);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", nonce: 1 });
+  });
+
+  it("decides nothing while the foreign transaction cannot be read", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    await losesItsNonce(entry);
+    const heal = entry.faults.inject(
+      { kind: "unavailable" },
+      { method: "eth_getBlockByNumber", when: (params) => params[1] === true },
+    );
+    world.chain.mine(10);
+    await world.clock.advance(60_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", subState: "MINED", nonce: 1 });
+    heal();
+    await world.until(() => world.rows()[1]?.nonce === 2);
+  });
+
+  it("survives a crash right after it: the next owner signs at the new nonce, with the next ordinal", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    await losesItsNonce(entry);
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    world.chain.mine(10);
+    await world.until(() => world.rows()[1]?.nonce === 2);
+    world.crash(entry);
+    await world.startNode();
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", nonce: 2 });
+    expect(world.rows()[1]?.attempts.map(({ ordinal }) => ordinal)).toEqual([1, 2, 3]);
+  });
+
+  it("never mistakes the foreign transaction of the old nonce for an outcome of the new one", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    await losesItsNonce(entry);
+    world.chain.mine(10);
+    await world.until(() => world.rows()[1]?.state === "TRACKING" && world.rows()[1]?.nonce === 2);
+    await world.clock.advance(180_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null, nonce: 2 });
+    world.crash(entry);
+    await world.startNode();
+    await world.clock.advance(180_000);
+    expect(world.rows()[1]).toMatchObject({ receipt: null, nonce: 2 });
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(world.rows()[1]?.state).toBe("CONFIRMED");
+  });
+});

@@ -1,0 +1,386 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { TransactionAction } from "../../../src/application/api.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import type { Failpoint } from "../../../src/ports/failpoints.ts";
+import { deferred } from "../../support/deferred.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { SIGNER, TO, World, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+async function start(options: WorldOptions = {}) {
+  world = new World(options);
+  ops = new OperatedWorld(world);
+  return world.startNode();
+}
+
+/** Over what everybody has from the beginning. */
+function received(address: Address): bigint {
+  return world.chain.account(address).balance - world.chain.account(address, 0).balance;
+}
+
+const GWEI = 1_000_000_000n;
+
+describe("cancel", () => {
+  it("wins: the nonce is used up with nothing, and the feed says CANCELLED", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    const behind = await ops.sent(node);
+    const view = await ops.act(node, "cancel", { txId, request: { reason: "typo", audit: { ticket: "T-1" } } });
+    expect(view).toMatchObject({ txId, state: "TRACKING", attempts: [{ kind: "initial" }, { kind: "cancel" }] });
+    world.releaseBlocks();
+    await ops.settled(txId, behind);
+    expect([ops.outcome(txId), ops.outcome(behind)]).toEqual(["FAILED_FINAL/CANCELLED", "CONFIRMED"]);
+    const [initial, cancel] = ops.row(txId).attempts;
+    expect(cancel?.fees).toMatchObject({ type: "eip1559" });
+    expect(cancel?.fees.type === "eip1559" && cancel.fees.maxFeePerGas).toBeGreaterThanOrEqual(22n * GWEI);
+    expect(cancel?.fees.type === "eip1559" && cancel.fees.maxPriorityFeePerGas).toBeGreaterThanOrEqual(
+      (11n * GWEI) / 10n,
+    );
+    const mined = world.chain.transaction(ops.row(txId).receipt?.txHash ?? "0x");
+    expect(mined?.hash).toBe(cancel?.txHash);
+    expect(mined).toMatchObject({ to: SIGNER, value: 0n, data: "0x", gas: 21_000n });
+    expect(initial?.kind).toBe("initial");
+    const [step] = ops.row(txId).history.filter(({ decision }) => decision !== undefined);
+    expect(step).toMatchObject({ event: "cancel", reason: "typo", nodeId: "node-1", token: 1 });
+    expect(step?.decision).toMatchObject({ actor: "operator:ops", audit: { action: "cancel", ticket: "T-1" } });
+    checkInvariants(world);
+  });
+
+  it("loses the race: the original is mined, and that is what is reported", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    // The cancel is committed, and never reaches a pool before the block.
+    node.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    await ops.act(node, "cancel", { txId });
+    world.chain.mine();
+    node.faults.heal();
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+    expect(ops.row(txId).receipt?.txHash).toBe(ops.row(txId).attempts[0]?.txHash);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringContaining("is CONFIRMED: it was mined in block"),
+      extras: { txId, txHash: ops.row(txId).attempts[0]?.txHash },
+    });
+    checkInvariants(world);
+  });
+
+  it("comes too late: mined and not final yet is told as what it is, and nothing is signed", async () => {
+    const node = await start({ settings: { confirmations: 50 } });
+    const txId = await ops.create(node);
+    await world.until(() => ops.row(txId).subState === "MINED");
+    for (const action of ["cancel", "reprice", "resubmit"] as const) {
+      await expect(ops.act(node, action, { txId })).rejects.toMatchObject({
+        code: "CONFLICT",
+        message: expect.stringContaining("as its attempt 1 (initial)"),
+      });
+    }
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    expect(ops.decisions(txId)).toEqual([]);
+  });
+
+  it("leaves the older payload tracked, but never sends it again", async () => {
+    const node = await start({ settings: { resubmitIntervalMs: 1_000, repricing: null } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    const arrivals: string[] = [];
+    await ops.act(node, "cancel", { txId });
+    await world.until(() => ops.row(txId).subState === "BROADCAST");
+    world.chain.subscribe((event) => {
+      if (event.type === "arrival") arrivals.push(event.entry.hash ?? "");
+    });
+    world.chain.dropAllTransactions();
+    await world.clock.advance(10_000);
+    const [initial, cancel] = ops.row(txId).attempts;
+    expect(arrivals.length).toBeGreaterThan(2);
+    expect(new Set(arrivals)).toEqual(new Set([cancel?.txHash]));
+    // Somebody else kept the old bytes and brings them: it is known for what it is.
+    world.chain.dropAllTransactions();
+    world.chain.submit(initial?.rawTransaction ?? "0x");
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+  });
+
+  it("again: another cancel that pays more, and still a cancel", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await ops.act(node, "cancel", { txId });
+    await ops.act(node, "cancel", { txId });
+    await ops.act(node, "reprice", { txId });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel", "cancel"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+  });
+});
+
+describe("replace", () => {
+  it("another payload takes the nonce; the caller's stays visible", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    const other = `0x${"c".repeat(40)}` as const;
+    const view = await ops.act(node, "replace", { txId, request: { payload: { to: other, value: "7", gas: 30_000 } } });
+    expect(view.payload).toMatchObject({ to: TO, value: 1n });
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
+    expect(received(other)).toBe(7n);
+    expect(received(TO)).toBe(0n);
+    expect(ops.decisions(txId)).toEqual(["replace by operator:ops: replace"]);
+    checkInvariants(world);
+  });
+
+  it("is prepared like any other: what would revert is refused, and nothing is signed", async () => {
+    const node = await start();
+    world.chain.revertCallsTo(`0x${"d".repeat(40)}`, "0x");
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    const payload = { to: `0x${"d".repeat(40)}`, data: "0x01" };
+    await expect(ops.act(node, "replace", { txId, request: { payload } })).rejects.toMatchObject({
+      code: "SUBMISSION_REJECTED",
+    });
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+  });
+});
+
+describe("what waits to be signed", () => {
+  it("is replaced before it was ever sent: one attempt, the new payload, no other byte on the wire", async () => {
+    const node = await start();
+    await ops.lane(node, "suspend");
+    const [first, second] = [await ops.create(node), await ops.create(node)];
+    const other = `0x${"c".repeat(40)}` as const;
+    await ops.act(node, "replace", { txId: second, request: { payload: { to: other, value: "9", gas: 21_000 } } });
+    expect(ops.row(second)).toMatchObject({ state: "ALLOCATED", payload: { to: TO, value: 1n } });
+    await ops.lane(node, "resume");
+    await ops.settled(first, second);
+    expect(ops.kinds(second)).toEqual(["replace"]);
+    expect([ops.outcome(first), ops.outcome(second)]).toEqual(["CONFIRMED", "CONFIRMED/REPLACED"]);
+    expect(received(other)).toBe(9n);
+    expect(ops.decisions(second)).toEqual(["amend by operator:ops: replace"]);
+    checkInvariants(world);
+  });
+
+  it("is cancelled there; those behind it keep their nonces", async () => {
+    const node = await start({ settings: { inFlightWindow: 1 } });
+    world.holdBlocks();
+    const first = await ops.sent(node);
+    const [second, third] = [await ops.create(node), await ops.create(node)];
+    const view = await ops.act(node, "cancel", { txId: second });
+    expect(view).toMatchObject({ state: "ALLOCATED", attempts: [] });
+    world.releaseBlocks();
+    await ops.settled(first, second, third);
+    expect(ops.kinds(second)).toEqual(["cancel"]);
+    expect(ops.outcome(second)).toBe("FAILED_FINAL/CANCELLED");
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([0, 1, 2]);
+    checkInvariants(world);
+  });
+
+  it("keeps its change over a crash right after it was answered", async () => {
+    const node = await start();
+    await ops.lane(node, "suspend");
+    const txId = await ops.create(node);
+    await ops.act(node, "cancel", { txId });
+    world.crash(node);
+    const next = await world.startNode();
+    await world.until(() => next.events.some(({ type }) => type === "lane.resumed"));
+    await ops.lane(next, "resume");
+    await ops.settled(txId);
+    expect(ops.kinds(txId)).toEqual(["cancel"]);
+    checkInvariants(world);
+  });
+
+  it("is never signed with the payload from before: a change waits for what is being signed, and then replaces it", async () => {
+    world = new World();
+    ops = new OperatedWorld(world);
+    const gate = deferred<void>();
+    let isSigned = false;
+    const failpoint = (name: Failpoint): Promise<void> | undefined => {
+      if (name !== "sign.signed") return undefined;
+      isSigned = true;
+      return gate.promise;
+    };
+    const node = await world.startNode({ failpoint });
+    const txId = await ops.create(node);
+    await world.until(() => isSigned);
+    const answered = node.node.api.act({ action: "cancel", txId, request: { reason: "r" }, actor: "operator:ops" });
+    await world.clock.advance(1_000);
+    expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", history: [{ event: "allocate" }] });
+    gate.resolve();
+    await world.settle(answered);
+    await ops.settled(txId);
+    expect(ops.decisions(txId)).toEqual(["cancel by operator:ops: cancel"]);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    checkInvariants(world);
+  });
+
+  it("has nothing to send again and no price yet", async () => {
+    const node = await start();
+    await ops.lane(node, "suspend");
+    const txId = await ops.create(node);
+    for (const action of ["resubmit", "reprice"] as const) {
+      await expect(ops.act(node, action, { txId })).rejects.toMatchObject({ code: "CONFLICT" });
+    }
+  });
+});
+
+describe("reprice", () => {
+  it("signs the same payload for at least a tenth more, without fees given", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await ops.act(node, "reprice", { txId });
+    const [initial, reprice] = ops.row(txId).attempts;
+    expect(reprice).toMatchObject({ kind: "reprice", gas: initial?.gas });
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+    expect(received(TO)).toBe(1n);
+  });
+
+  it("takes the fees that are given, also above the ceiling, and refuses too little by name", async () => {
+    const node = await start({ settings: { maxFeeWei: 20n * GWEI } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await expect(ops.act(node, "reprice", { txId })).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringContaining("ceiling"),
+    });
+    const little = { maxFeePerGas: "21000000000", maxPriorityFeePerGas: "2000000000" };
+    await expect(ops.act(node, "reprice", { txId, request: little })).rejects.toMatchObject({
+      code: "INVALID_REQUEST",
+      extras: { path: "maxFeePerGas" },
+    });
+    const request = { maxFeePerGas: "40000000000", maxPriorityFeePerGas: "2000000000" };
+    await ops.act(node, "reprice", { txId, request });
+    expect(ops.row(txId).attempts[1]?.fees).toEqual({
+      type: "eip1559",
+      maxFeePerGas: 40n * GWEI,
+      maxPriorityFeePerGas: 2n * GWEI,
+    });
+  });
+});
+
+describe("resubmit", () => {
+  it("sends the stored bytes at once", async () => {
+    const node = await start({ settings: { resubmitIntervalMs: null } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    world.chain.dropAllTransactions();
+    await world.clock.advance(5_000);
+    expect(ops.row(txId).submitAttempts).toBe(1);
+    await ops.act(node, "resubmit", { txId });
+    await world.until(() => ops.row(txId).submitAttempts === 2);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.decisions(txId)).toEqual(["decide by operator:ops: resubmit"]);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+  });
+
+  it("takes a STUCK one back, and the feed tells how it ended", async () => {
+    const node = await start({ settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000, repricing: null } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => ops.row(txId).state === "STUCK");
+    await ops.act(node, "resubmit", { txId });
+    expect(ops.decisions(txId)).toEqual(["unstick by operator:ops: resubmit"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    const states = world.database.state.completions.filter((row) => row.txId === txId).map(({ state }) => state);
+    expect(states[0]).toBe("STUCK");
+    expect(states.at(-1)).toBe("CONFIRMED");
+    checkInvariants(world);
+  });
+});
+
+describe("an order", () => {
+  it("needs a reason, known fields, and a transaction that is there", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    const refused = async (action: TransactionAction, request: object, path: string) =>
+      await expect(
+        world.settle(node.node.api.act({ action, txId, request, actor: "operator:ops" })),
+      ).rejects.toMatchObject({ code: "INVALID_REQUEST", extras: { path } });
+    await refused("cancel", {}, "reason");
+    await refused("cancel", { reason: " " }, "reason");
+    await refused("cancel", { reason: "x".repeat(1_001) }, "reason");
+    await refused("cancel", { reason: "a\0b" }, "reason");
+    await refused("cancel", { reason: "r", payload: { to: TO } }, "payload");
+    await refused("replace", { reason: "r" }, "payload");
+    await refused("replace", { reason: "r", payload: { to: "0x12" } }, "payload.to");
+    await refused("reprice", { reason: "r", gasPrice: "1", maxFeePerGas: "1" }, "gasPrice");
+    await refused("resolve", { reason: "r", action: "EXPLODE" }, "action");
+    await refused("resolve", { reason: "r", payload: { to: TO } }, "payload");
+    await refused("cancel", { reason: "r", audit: "text" }, "audit");
+    const nobody = "019a4b7e-0000-7000-8000-000000000000";
+    await expect(ops.act(node, "cancel", { txId: nobody })).rejects.toMatchObject({ code: "NOT_FOUND" });
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+  });
+
+  it("on a node that does not own the lane names the owner", async () => {
+    const node = await start();
+    const other = await world.startNode();
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    const owner = world.nodes.find(({ events }) => events.some(({ type }) => type === "nonce.allocated"));
+    const stranger = owner === node ? other : node;
+    await expect(ops.act(stranger, "cancel", { txId })).rejects.toMatchObject({
+      code: "NOT_LEADER",
+      extras: { ownerUrl: owner?.url },
+    });
+  });
+});
+
+describe("suspend", () => {
+  it("lets creates in and nothing out, over a takeover too, until it is resumed", async () => {
+    const node = await start();
+    const [lane] = await ops.lane(node, "suspend");
+    expect(lane).toMatchObject({ suspended: true });
+    const txId = await ops.create(node);
+    await world.clock.advance(5_000);
+    expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", attempts: [] });
+    world.crash(node);
+    const next = await world.startNode();
+    await world.until(() => next.events.some(({ type }) => type === "lane.resumed"));
+    await world.clock.advance(5_000);
+    expect(ops.row(txId).state).toBe("ALLOCATED");
+    await ops.lane(next, "resume");
+    await ops.settled(txId);
+    const decisions = [...world.database.state.lanes.values()].flatMap(({ decisions }) => decisions);
+    expect(decisions.map(({ action, actor, reason, nodeId }) => ({ action, actor, reason, nodeId }))).toEqual([
+      { action: "resume", actor: "operator:ops", reason: "maintenance", nodeId: "node-2" },
+      { action: "suspend", actor: "operator:ops", reason: "maintenance", nodeId: "node-1" },
+    ]);
+    checkInvariants(world);
+  });
+
+  it("stops what was sent before from being sent again", async () => {
+    const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await ops.lane(node, "suspend");
+    const { submitAttempts } = ops.row(txId);
+    await world.clock.advance(20_000);
+    expect(ops.row(txId).submitAttempts).toBe(submitAttempts);
+  });
+
+  it("is undone in memory where the database did not take it", async () => {
+    const node = await start();
+    await ops.create(node);
+    node.store.failNextCommit("unavailable");
+    await expect(ops.lane(node, "suspend")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    const txId = await ops.create(node);
+    await ops.settled(txId);
+  });
+});

@@ -1,0 +1,97 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { OperatedWorld } from "../../support/operations.ts";
+import { SIGNER, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+let operated: OperatedWorld;
+afterEach(() => world.close());
+
+async function start(): Promise<WorldNode> {
+  world = new World({ signers: [SIGNER] });
+  operated = new OperatedWorld(world);
+  const entry = await world.startNode();
+  await operated.settled(await operated.create(entry));
+  return entry;
+}
+
+/** An endpoint that goes on lying long enough is believed. */
+async function pushedTo(entry: WorldNode, count: number): Promise<void> {
+  entry.faults.lieAboutNonce(() => count);
+  await world.clock.advance(60_000);
+  const txId = await operated.create(entry);
+  await world.until(() => operated.row(txId).state === "TRACKING");
+  expect(operated.row(txId).nonce).toBe(count);
+}
+
+function cursor(): number | null | undefined {
+  return [...world.database.state.lanes.values()][0]?.cursor;
+}
+
+describe("realign", () => {
+  it("lowers a cursor that a lie pushed too far, and creates go on below it", async () => {
+    const entry = await start();
+    world.database.state.lanes.forEach((lane) => {
+      lane.cursor = 600;
+    });
+    await world.settle(entry.node.close());
+    const next = await world.startNode();
+    const [view] = await operated.lane(next, "realign");
+    expect(view).toMatchObject({ cursor: 1 });
+    const txId = await operated.create(next);
+    expect(operated.row(txId).nonce).toBe(1);
+    await operated.settled(txId);
+    const [lane] = world.database.state.lanes.values();
+    expect(lane?.decisions[0]).toMatchObject({ action: "realign", actor: "operator:ops", reason: "maintenance" });
+  });
+
+  it("goes no further than asked", async () => {
+    const entry = await start();
+    world.database.state.lanes.forEach((lane) => {
+      lane.cursor = 600;
+    });
+    expect(await operated.lane(entry, "realign", { nonce: 42 })).toMatchObject([{ cursor: 42 }]);
+    expect(await operated.lane(entry, "realign", { nonce: 50 })).toMatchObject([{ cursor: 42 }]);
+  });
+
+  it("never goes below a nonce that may have left", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    await pushedTo(entry, 600);
+    entry.faults.heal();
+    expect(await operated.lane(entry, "realign", { nonce: 0 })).toMatchObject([{ cursor: 601 }]);
+  });
+
+  it("never goes below what the chain counts, mined or waiting", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    world.chain.mineForeign(SIGNER, 2);
+    world.chain.injectForeign(SIGNER);
+    world.database.state.lanes.forEach((lane) => {
+      lane.cursor = 600;
+    });
+    expect(await operated.lane(entry, "realign", { nonce: 0 })).toMatchObject([{ cursor: 4 }]);
+  });
+
+  it("changes nothing while the chain cannot be asked", async () => {
+    const entry = await start();
+    world.database.state.lanes.forEach((lane) => {
+      lane.cursor = 600;
+    });
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
+    await expect(operated.lane(entry, "realign")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(cursor()).toBe(600);
+  });
+
+  it.each([-1, 1.5, "7", null])("takes no nonce of %j", async (nonce) => {
+    const entry = await start();
+    await expect(operated.lane(entry, "realign", { nonce })).rejects.toMatchObject({
+      code: "INVALID_REQUEST",
+      extras: { path: "nonce" },
+    });
+  });
+
+  it("is the only one that takes a nonce", async () => {
+    const entry = await start();
+    await expect(operated.lane(entry, "suspend", { nonce: 1 })).rejects.toMatchObject({ code: "INVALID_REQUEST" });
+  });
+});

@@ -1,0 +1,348 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { StuckContext, StuckDecision } from "../../../src/ports/stuck-hook.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { SIGNER, TO, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+let asked: StuckContext[];
+afterEach(() => world.close());
+
+type Answer = unknown | ((context: StuckContext) => unknown);
+
+function hookOf(answer: Answer) {
+  return {
+    decide: (context: StuckContext): StuckDecision => {
+      asked.push(context);
+      return (typeof answer === "function" ? answer(context) : answer) as StuckDecision;
+    },
+  };
+}
+
+async function start(answer: Answer, options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World({ ...options, settings: { alertHeadAgeMs: 5_000, repricing: null, ...options.settings } });
+  ops = new OperatedWorld(world);
+  asked = [];
+  return world.startNode({ stuckHook: hookOf(answer) });
+}
+
+/** Accepted here, and then more than a block takes. */
+async function refusedByNodes(node: WorldNode, count: number): Promise<void> {
+  await ops.lane(node, "suspend");
+  for (let n = 0; n < count; n++) await ops.create(node);
+  world.chain.setBlockGasLimit(20_000n);
+  await ops.lane(node, "resume");
+}
+
+/** As it would come over the wire. */
+function noopAnd(afterwards: string, reason: string): unknown {
+  return JSON.parse(`{"action":"NOOP","reason":"${reason}","then":"${afterwards}"}`);
+}
+
+function results(node: WorldNode): readonly string[] {
+  return node.events.flatMap((event) => (event.type === "stuck.resolution" ? [`${event.action} ${event.result}`] : []));
+}
+
+function alerts(node: WorldNode): readonly string[] {
+  return node.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
+}
+
+describe("a head of line that has grown old", () => {
+  it("is shown whole, and CANCEL is carried out, audited and counted", async () => {
+    const decision = { action: "CANCEL", reason: "too old", severity: "ERROR", audit: { ticket: 7 } };
+    const node = await start(decision);
+    world.holdBlocks();
+    const txId = await ops.sent(node, { requestId: "order-1" });
+    await ops.sent(node);
+    await world.until(() => ops.kinds(txId).includes("cancel"));
+    expect(asked[0]).toMatchObject({
+      trigger: "headAge",
+      chainId: 31_337,
+      txId,
+      requestId: "order-1",
+      nonce: 0,
+      state: "TRACKING",
+      lastError: null,
+      lastErrorClass: "accepted",
+      queueDepth: 2,
+      headOfLine: true,
+      metadata: null,
+    });
+    expect(asked[0]?.signer.toLowerCase()).toBe(SIGNER);
+    expect(asked[0]?.ageSeconds).toBeGreaterThanOrEqual(5);
+    expect(asked[0]?.attempts).toEqual([
+      {
+        ordinal: 1,
+        kind: "initial",
+        txHash: ops.row(txId).attempts[0]?.txHash,
+        gas: "21000",
+        type: "eip1559",
+        maxFeePerGas: "20000000000",
+        maxPriorityFeePerGas: "1000000000",
+        firstSentAt: expect.stringMatching(/^2\d{3}-.*Z$/),
+      },
+    ]);
+    expect(JSON.parse(JSON.stringify(asked[0]))).toEqual(asked[0]);
+    const step = ops.row(txId).history.find(({ decision: who }) => who?.actor === "hook");
+    expect(step).toMatchObject({ event: "cancel", reason: "too old", nodeId: "node-1", token: 1 });
+    expect(step?.decision?.audit).toMatchObject({ ticket: 7, action: "CANCEL", trigger: "headAge" });
+    expect(results(node)).toEqual(["CANCEL applied"]);
+    expect(alerts(node)).toEqual(expect.arrayContaining(["HEAD_OF_LINE_OLD", "STUCK_HOOK_DECISION"]));
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+  });
+
+  it("is asked about again, but the same decision signs nothing twice, nor does the next owner's hook", async () => {
+    const node = await start({ action: "CANCEL", reason: "too old" });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => results(node).length >= 3, 300_000);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    expect(results(node)).toEqual(["CANCEL applied", "CANCEL repeated", "CANCEL repeated"]);
+    world.crash(node);
+    const next = await world.startNode({ stuckHook: hookOf({ action: "CANCEL", reason: "too old" }) });
+    await world.until(() => results(next).length >= 1, 300_000);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    expect(results(next)[0]).toBe("CANCEL repeated");
+    world.releaseBlocks();
+    await ops.settled(txId);
+    checkInvariants(world);
+  });
+
+  it("a takeover between deciding and doing: the old node does nothing, the new one asks again, one cancel in all", async () => {
+    const node = await start((): StuckDecision => {
+      // From this instant the node is dead to the world; its hook has decided all the same.
+      world.crash(node);
+      return { action: "CANCEL", reason: "too old" };
+    });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => asked.length === 1, 300_000);
+    const next = await world.startNode({ stuckHook: hookOf({ action: "CANCEL", reason: "too old" }) });
+    await world.until(() => results(next).includes("CANCEL applied"), 300_000);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    expect(ops.decisions(txId)).toEqual(["cancel by hook: CANCEL"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    checkInvariants(world);
+  });
+
+  it("REPLACE with another payload, once; REPLACE with nothing is a better price, while there is one to be had", async () => {
+    const other = `0x${"c".repeat(40)}`;
+    const node = await start({ action: "REPLACE", reason: "r", payload: { to: other, value: "5", gas: 21_000 } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => results(node).length >= 2, 300_000);
+    expect(results(node)).toEqual(["REPLACE applied", "REPLACE repeated"]);
+    expect(ops.kinds(txId)).toEqual(["initial", "replace"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
+    await world.close();
+    const second = await start({ action: "REPLACE", reason: "r" });
+    world.holdBlocks();
+    const again = await ops.sent(second);
+    await world.until(() => results(second).length >= 2, 300_000);
+    expect(results(second)).toEqual(["REPLACE applied", "REPLACE repeated"]);
+    expect(ops.kinds(again)).toEqual(["initial", "reprice"]);
+  });
+
+  it("PLACEHOLDER uses the nonce up", async () => {
+    const node = await start({ action: "PLACEHOLDER", reason: "nobody needs it" });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => ops.kinds(txId).includes("placeholder"));
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+  });
+
+  it("NOOP is kept once, however often it is said; `stuck` reports it, `manual` leaves it to people", async () => {
+    const node = await start({ action: "NOOP", reason: "wait" });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => results(node).length >= 3, 300_000);
+    expect(ops.decisions(txId)).toEqual(["decide by hook: NOOP"]);
+    await world.close();
+    const stuck = await start(noopAnd("stuck", "somebody must look"));
+    world.holdBlocks();
+    const second = await ops.sent(stuck);
+    await world.until(() => ops.row(second).state === "STUCK", 300_000);
+    expect(world.database.state.completions).toMatchObject([{ txId: second, state: "STUCK", settled: false }]);
+    expect(ops.row(second).lastError).toBe("somebody must look");
+    await world.close();
+    const manual = await start(noopAnd("manual", "mine"));
+    world.holdBlocks();
+    const third = await ops.sent(manual);
+    await world.clock.advance(300_000);
+    expect(asked.length).toBe(1);
+    await ops.act(manual, "resubmit", { txId: third });
+    await world.until(() => asked.length === 2, 300_000);
+  });
+});
+
+describe("what it is asked about", () => {
+  it("a rejected answer, a lane that is too deep, and attempts used up, each by its name", async () => {
+    const node = await start({ action: "NOOP", reason: "r" }, { settings: { alertHeadAgeMs: 3_600_000 } });
+    world.holdBlocks();
+    await refusedByNodes(node, 1);
+    await world.until(() => asked.length === 1);
+    expect(asked[0]).toMatchObject({ trigger: "rejected", lastErrorClass: "rejected" });
+    await world.close();
+    const settings = { alertHeadAgeMs: 3_600_000, alertPendingDepth: 2 };
+    const deep = await start({ action: "NOOP", reason: "r" }, { settings });
+    world.holdBlocks();
+    for (let n = 0; n < 3; n++) await ops.sent(deep);
+    await world.until(() => asked.length === 1);
+    expect(asked[0]).toMatchObject({ trigger: "pendingDepth", nonce: 0, queueDepth: 3 });
+    expect(alerts(deep)).toContain("PENDING_DEEP");
+    await world.close();
+    const spent = await start(
+      { action: "NOOP", reason: "r" },
+      { settings: { maxAttempts: 1, alertHeadAgeMs: 3_600_000 } },
+    );
+    world.holdBlocks();
+    await ops.sent(spent);
+    await world.until(() => asked.length === 1);
+    expect(asked[0]).toMatchObject({ trigger: "maxAttempts" });
+    await world.close();
+    const old = await start(
+      { action: "NOOP", reason: "r" },
+      { settings: { alertHeadAgeMs: 3_600_000, alertOldestAgeMs: 3_000 } },
+    );
+    world.holdBlocks();
+    await ops.sent(old);
+    await world.until(() => asked.length === 1);
+    expect(asked[0]).toMatchObject({ trigger: "oldestAge" });
+    expect(alerts(old)).toContain("PENDING_OLD");
+  });
+
+  it("not on a suspended lane, and each alert once while it lasts", async () => {
+    const node = await start({ action: "CANCEL", reason: "r" });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await ops.lane(node, "suspend");
+    await world.clock.advance(60_000);
+    expect(asked).toEqual([]);
+    expect(alerts(node).filter((code) => code === "HEAD_OF_LINE_OLD").length).toBeLessThanOrEqual(1);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+  });
+
+  it("at most ten times a minute on one lane, and every half minute about one transaction", async () => {
+    const settings = { alertHeadAgeMs: 3_600_000 };
+    const node = await start({ action: "NOOP", reason: "r" }, { settings });
+    world.holdBlocks();
+    await refusedByNodes(node, 15);
+    await world.clock.advance(20_000);
+    expect(asked.length).toBe(10);
+    expect(new Set(asked.map(({ txId }) => txId)).size).toBe(10);
+    expect(results(node)).toContain("NOOP limited");
+  });
+});
+
+describe("a hook that fails has decided nothing", () => {
+  it.each<[string, Answer]>([
+    [
+      "throws",
+      () => {
+        throw new Error("out of order");
+      },
+    ],
+    ["hangs", () => new Promise(() => undefined)],
+    ["answers nothing", undefined],
+    ["answers text", "CANCEL"],
+    ["answers without a reason", { action: "CANCEL" }],
+    ["names no known action", { action: "EXPLODE", reason: "r" }],
+    ["brings a payload to a cancel", { action: "CANCEL", reason: "r", payload: { to: TO } }],
+    ["brings unknown members", { action: "CANCEL", reason: "r", nonce: 7 }],
+    ["brings somebody else's bytes", { action: "REPLACE", reason: "r", rawTransaction: "0x02c0" }],
+  ])("%s: NOOP, and an alert", async (_, answer) => {
+    const node = await start(answer);
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => alerts(node).includes("STUCK_HOOK_FAILED"));
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    expect(ops.decisions(txId)).toEqual([]);
+    expect(results(node)).toHaveLength(1);
+    expect(results(node)[0]).toMatch(/failed|refused/);
+    // The node goes on as if there were none.
+    world.releaseBlocks();
+    await ops.settled(txId);
+    checkInvariants(world);
+  });
+});
+
+describe("resolve", () => {
+  it("runs the hook now, and says who asked", async () => {
+    const node = await start({ action: "CANCEL", reason: "as you wish" });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    const view = await ops.act(node, "resolve", { txId });
+    expect(view.attempts.map(({ kind }) => kind)).toEqual(["initial", "cancel"]);
+    expect(asked[0]?.trigger).toBe("operator");
+    const step = ops.row(txId).history.find(({ event }) => event === "cancel");
+    expect(step).toMatchObject({ reason: "as you wish" });
+    expect(step?.decision).toMatchObject({ actor: "hook", audit: { requestedBy: "operator:ops", request: "because" } });
+  });
+
+  it("of what waits to be signed changes what is signed", async () => {
+    const node = await start({ action: "CANCEL", reason: "r" });
+    await ops.lane(node, "suspend");
+    const txId = await ops.create(node);
+    await ops.act(node, "resolve", { txId });
+    expect(asked[0]).toMatchObject({ state: "ALLOCATED", attempts: [] });
+    await ops.lane(node, "resume");
+    await ops.settled(txId);
+    expect(ops.kinds(txId)).toEqual(["cancel"]);
+  });
+
+  it("without a hook wants an action; a hook that fails is told as such", async () => {
+    world = new World();
+    ops = new OperatedWorld(world);
+    const bare = await world.startNode();
+    world.holdBlocks();
+    const txId = await ops.sent(bare);
+    await expect(ops.act(bare, "resolve", { txId })).rejects.toMatchObject({ code: "CONFLICT" });
+    await world.close();
+    const node = await start("nonsense");
+    world.holdBlocks();
+    const other = await ops.sent(node);
+    await expect(ops.act(node, "resolve", { txId: other })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("applies the action given; NOOP means that somebody has seen to it", async () => {
+    const node = await start(
+      { action: "NOOP", reason: "r" },
+      { settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000 } },
+    );
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => ops.row(txId).state === "STUCK", 300_000);
+    await ops.act(node, "resolve", { txId, request: { action: "NOOP" } });
+    expect(ops.row(txId).history.some(({ event, decision }) => event === "unstick" && decision !== undefined)).toBe(
+      true,
+    );
+    await ops.act(node, "resolve", { txId, request: { action: "CANCEL" } });
+    await ops.act(node, "resolve", { txId, request: { action: "CANCEL" } });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+    checkInvariants(world);
+  });
+
+  it("takes bytes signed elsewhere, if they belong to this very nonce", async () => {
+    const node = await start({ action: "NOOP", reason: "r" });
+    world.holdBlocks();
+    const [first, second] = [await ops.sent(node), await ops.sent(node)];
+    const foreign = ops.row(second).attempts[0]?.rawTransaction;
+    const request = { action: "REPLACE", rawTransaction: foreign };
+    await expect(ops.act(node, "resolve", { txId: first, request })).rejects.toMatchObject({
+      code: "INVALID_REQUEST",
+      extras: { path: "rawTransaction" },
+    });
+    expect(ops.kinds(first)).toEqual(["initial"]);
+  });
+});

@@ -1,0 +1,156 @@
+import { expect, it } from "vitest";
+import type { Fence } from "../../../src/domain/lane.ts";
+import {
+  AT,
+  aLane,
+  allocate,
+  anAttempt,
+  anInstance,
+  anIntent,
+  apply,
+  aReceipt,
+  commitOne,
+  confirm,
+  holdLane,
+  mine,
+  nonces,
+  step,
+  uniqueHash,
+} from "../../support/lane-samples.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+
+const FOREIGN = { kind: "external", foreign: true, rawTransaction: null } as const;
+
+/** Somebody else uses the key, another chain answers, the cursor was pushed too far. */
+export function externalContract(context: LaneStoreContext): void {
+  /** A transaction whose nonce went to a foreign one, mined. */
+  async function lost(fence: Fence) {
+    const intent = anIntent(fence.lane);
+    const [first, foreign] = [anAttempt(1), anAttempt(2, FOREIGN)];
+    const [nonce] = nonces(await allocate(context.store, fence, [intent]));
+    await apply(context.store, fence, [
+      step(intent.txId, AT.allocated, "sign", { attempt: first, claim: { ordinal: 1 } }),
+    ]);
+    const receipt = aReceipt(foreign.txHash);
+    await apply(context.store, fence, [step(intent.txId, AT.pending, "mine", { attempt: foreign, receipt })]);
+    return { intent, first, foreign, receipt, nonce: nonce as number };
+  }
+
+  it("keeps a foreign transaction as an attempt without bytes, with its receipt", async () => {
+    const fence = await holdLane(context.store);
+    const { intent, foreign, receipt } = await lost(fence);
+    const [tracked] = (await context.store.loadLane(fence))?.tracking ?? [];
+    expect(tracked).toMatchObject({ txId: intent.txId, subState: "MINED", receipt });
+    expect(tracked?.attempts.map(({ kind, foreign }) => [kind, foreign ?? false])).toEqual([
+      ["initial", false],
+      ["external", true],
+    ]);
+    expect((await context.store.transaction(intent.txId))?.attempts[1]).toMatchObject({ txHash: foreign.txHash });
+  });
+
+  it("gives a requeued transaction the lane's next nonce, keeps its attempts, and lets it be signed again", async () => {
+    const fence = await holdLane(context.store);
+    const { intent, first, foreign, nonce } = await lost(fence);
+    const [behind] = nonces(await allocate(context.store, fence, [anIntent(fence.lane)]));
+    await apply(context.store, fence, [step(intent.txId, AT.mined, "requeue", { receipt: null })]);
+    const snapshot = await context.store.loadLane(fence);
+    expect(snapshot).toMatchObject({ cursor: nonce + 3, allocated: 2, tracking: [] });
+    const allocated = await context.store.loadAllocated(fence.lane, 0, 10);
+    expect(allocated.map((record) => [record.nonce, record.attempts?.map(({ txHash }) => txHash)])).toEqual([
+      [behind, undefined],
+      [nonce + 2, [first.txHash, foreign.txHash]],
+    ]);
+    expect(await context.store.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", receipt: null });
+    const again = anAttempt(3, { kind: "initial" });
+    expect(
+      await apply(context.store, fence, [
+        step(intent.txId, AT.allocated, "sign", { attempt: again, claim: { ordinal: 3 } }),
+      ]),
+    ).toEqual(["applied"]);
+    const history = await context.store.history(intent.txId);
+    expect(history.map(({ event }) => event)).toEqual(["allocate", "sign", "mine", "requeue", "sign"]);
+  });
+
+  it("says where the lane stood when the epoch began", async () => {
+    const fence = await holdLane(context.store);
+    await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
+    expect((await context.store.loadLane(fence))?.epochFloor).toBe(0);
+  });
+
+  it("notes how a chain begins, once", async () => {
+    const fence = await holdLane(context.store, aLane(900_001));
+    const other = await holdLane(context.store, aLane(900_001));
+    const elsewhere = await holdLane(context.store, aLane(900_002));
+    const [one, two] = [uniqueHash(), uniqueHash()];
+    expect((await context.store.loadLane(fence))?.genesisHash).toBeNull();
+    await commitOne(context.store, { kind: "identify", fence, genesisHash: one });
+    await commitOne(context.store, { kind: "identify", fence: other, genesisHash: two });
+    expect((await context.store.loadLane(other))?.genesisHash).toBe(one);
+    expect((await context.store.loadLane(elsewhere))?.genesisHash).toBeNull();
+  });
+
+  it("knows what is settled and past its watch", async () => {
+    const fence = await holdLane(context.store);
+    expect(await context.store.settledBelow(fence.lane)).toBe(0);
+    await confirm(context.store, fence, { blockNumber: 5 });
+    await confirm(context.store, fence, { blockNumber: 9 });
+    await mine(context.store, fence, { blockNumber: 5 });
+    expect(await context.store.settledBelow(fence.lane)).toBe(0);
+    await commitOne(context.store, { kind: "unwatch", fence, throughBlock: 5 });
+    expect(await context.store.settledBelow(fence.lane)).toBe(1);
+    await commitOne(context.store, { kind: "unwatch", fence, throughBlock: 9 });
+    expect(await context.store.settledBelow(fence.lane)).toBe(2);
+  });
+
+  it("lowers a cursor that was pushed too far, but never to a nonce that may have left", async () => {
+    const fence = await holdLane(context.store);
+    const realign = (floor: number) => commitOne(context.store, { kind: "realign", fence, floor });
+    await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
+    await commitOne(context.store, { kind: "align", fence, floor: 600 });
+    expect(await realign(700)).toEqual({ status: "aligned", cursor: 600 });
+    expect(await realign(40)).toEqual({ status: "aligned", cursor: 40 });
+    expect(await realign(0)).toEqual({ status: "aligned", cursor: 2 });
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([2]);
+    expect(await realign(0)).toEqual({ status: "aligned", cursor: 3 });
+  });
+
+  it("never lowers it below a nonce that a caller reserved, nor below one given out in the same commit", async () => {
+    const fence = await holdLane(context.store);
+    await commitOne(context.store, { kind: "align", fence, floor: 10 });
+    const { instanceId: reservationId } = anInstance();
+    await commitOne(context.store, {
+      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000 },
+    });
+    expect(await commitOne(context.store, { kind: "realign", fence, floor: 0 })).toEqual({
+      status: "aligned",
+      cursor: 11,
+    });
+    await commitOne(context.store, { kind: "release", fence, reservationId });
+    const outcomes = await context.store.commit([
+      { kind: "allocate", fence, floor: 20, items: [{ intent: anIntent(fence.lane) }] },
+      { kind: "realign", fence, floor: 0 },
+    ]);
+    expect(outcomes[1]).toEqual({ status: "aligned", cursor: 21 });
+    expect((await context.store.loadLane(fence))?.holes.map(({ nonce }) => nonce)).toEqual([10]);
+  });
+
+  it("forgets free nonces that are above a lowered cursor: they were never given out", async () => {
+    const fence = await holdLane(context.store);
+    await commitOne(context.store, { kind: "align", fence, floor: 10 });
+    const { instanceId: reservationId } = anInstance();
+    await commitOne(context.store, {
+      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000 },
+    });
+    await commitOne(context.store, { kind: "release", fence, reservationId });
+    expect(await commitOne(context.store, { kind: "realign", fence, floor: 4 })).toMatchObject({ cursor: 4 });
+    expect((await context.store.loadLane(fence))?.holes).toEqual([]);
+  });
+
+  it("realigns nothing for a term that is over", async () => {
+    const fence = await holdLane(context.store);
+    await commitOne(context.store, { kind: "align", fence, floor: 9 });
+    const stale = { ...fence, token: fence.token + 1 };
+    expect(await commitOne(context.store, { kind: "realign", fence: stale, floor: 0 })).toEqual({ status: "fenced" });
+    expect((await context.store.loadLane(fence))?.cursor).toBe(9);
+  });
+}

@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type FeeMarket, type Fees, feeCap } from "../../src/domain/fees.ts";
+import {
+  covers,
+  highestOffer,
+  isBelowMarket,
+  linearRepricing,
+  marketRepricing,
+  REPRICING_STRATEGIES,
+  type RepricingView,
+  reprice,
+  repricingCeiling,
+} from "../../src/domain/repricing.ts";
+import type { Attempt } from "../../src/domain/transaction.ts";
+
+const GWEI = 1_000_000_000n;
+
+function dynamic(cap: bigint, tip: bigint): Fees {
+  return { type: "eip1559", maxFeePerGas: cap * GWEI, maxPriorityFeePerGas: tip * GWEI };
+}
+
+function legacy(price: bigint, type: "legacy" | "eip2930" = "legacy"): Fees {
+  return { type, gasPrice: price * GWEI };
+}
+
+function market(baseFee: bigint | null, tips: readonly bigint[] = [], gasPrice = 0n): FeeMarket {
+  const baseFees = baseFee === null ? [] : [1n * GWEI, baseFee * GWEI];
+  return { baseFees, priorityFees: tips.map((tip) => tip * GWEI), gasPrice: gasPrice * GWEI };
+}
+
+function view(standing: Fees, overrides: Partial<RepricingView> = {}): RepricingView {
+  return { first: standing, standing, refused: false, market: market(10n), attempts: 1, ...overrides };
+}
+
+const PLENTY = 10n ** 24n;
+
+describe("the market strategy", () => {
+  it.each<[string, Fees, FeeMarket]>([
+    ["covers the base fee and tips like the last blocks", dynamic(30n, 2n), market(10n, [1n, 2n])],
+    ["covers the base fee where nobody tips", dynamic(10n, 1n), market(10n)],
+    ["is legacy and pays the base fee and the tip", legacy(12n), market(10n, [2n])],
+    ["is legacy on a chain without base fees, at its price", legacy(5n), market(null, [], 5n)],
+  ])("keeps an offer that %s", (_, standing, now) => {
+    expect(isBelowMarket(standing, now)).toBe(false);
+    expect(reprice(marketRepricing, view(standing, { market: now }), PLENTY)).toEqual({ verdict: "keep" });
+  });
+
+  it.each<[string, Fees, FeeMarket, Fees]>([
+    ["is under the base fee", dynamic(20n, 1n), market(40n, [1n]), dynamic(81n, 1n)],
+    ["leaves no room for the tip that is taken", dynamic(20n, 3n), market(19n, [2n]), dynamic(40n, 2n)],
+    ["tips less than the last blocks took", dynamic(100n, 1n), market(10n, [5n]), dynamic(25n, 5n)],
+    ["is legacy and under the base fee", legacy(20n), market(40n, [1n], 41n), legacy(41n)],
+    [
+      "has an access list and keeps its envelope",
+      legacy(20n, "eip2930"),
+      market(40n, [1n], 41n),
+      legacy(41n, "eip2930"),
+    ],
+    ["is legacy and under the gas price of an old chain", legacy(2n), market(null, [], 9n), legacy(9n)],
+    ["is dynamic on a chain that shows no base fee", dynamic(2n, 1n), market(null, [], 9n), dynamic(9n, 9n)],
+  ])("goes to the market where the offer %s, and a tenth more at least", (_, standing, now, wanted) => {
+    expect(isBelowMarket(standing, now)).toBe(true);
+    const verdict = reprice(marketRepricing, view(standing, { market: now }), PLENTY);
+    if (verdict.verdict !== "reprice") throw new Error(verdict.verdict);
+    expect(verdict.fees.type).toBe(standing.type);
+    expect(covers(verdict.fees, wanted)).toBe(true);
+    expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
+  });
+
+  it("raises a tip that nobody asked for as well: a node wants a tenth more on both fields", () => {
+    const verdict = reprice(marketRepricing, view(dynamic(20n, 8n), { market: market(40n, [1n]) }), PLENTY);
+    expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 8_800_000_000n } });
+  });
+
+  it("raises also a tip of nothing, by the least there is", () => {
+    const verdict = reprice(marketRepricing, view(dynamic(20n, 0n), { market: market(40n) }), PLENTY);
+    expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 1n } });
+  });
+
+  it("goes on from an offer that a node refused, whatever the market says, and by more than a tenth", () => {
+    const standing = dynamic(100n, 10n);
+    expect(isBelowMarket(standing, market(10n))).toBe(false);
+    const verdict = reprice(marketRepricing, view(standing, { refused: true }), PLENTY);
+    expect(verdict).toMatchObject({ fees: { maxFeePerGas: 125n * GWEI, maxPriorityFeePerGas: 12_500_000_000n } });
+  });
+
+  it("looks at the last blocks' tips, not at those of long ago", () => {
+    const tips = [...Array.from({ length: 90 }, () => 50n), ...Array.from({ length: 10 }, () => 1n)];
+    expect(isBelowMarket(dynamic(100n, 2n), market(10n, tips))).toBe(false);
+    expect(isBelowMarket(dynamic(100n, 2n), market(10n, [...tips].reverse()))).toBe(true);
+  });
+});
+
+describe("the linear strategy", () => {
+  it("adds the same share of the first offer each time", () => {
+    const first = dynamic(100n, 8n);
+    const strategy = linearRepricing(50);
+    const second = reprice(strategy, view(first), PLENTY);
+    expect(second).toMatchObject({ verdict: "reprice", fees: dynamic(150n, 12n) });
+    expect(reprice(strategy, view(dynamic(150n, 12n), { first, attempts: 2 }), PLENTY)).toMatchObject({
+      fees: dynamic(200n, 16n),
+    });
+  });
+
+  it("is raised to what nodes ask for where its step is too small", () => {
+    const verdict = reprice(linearRepricing(1), view(dynamic(100n, 10n)), PLENTY);
+    expect(verdict).toMatchObject({ fees: dynamic(110n, 11n) });
+  });
+
+  it("is what `linear` names, with a quarter; `on` is the market", () => {
+    expect(REPRICING_STRATEGIES.linear.propose(view(dynamic(100n, 4n)))).toEqual(dynamic(125n, 5n));
+    expect(REPRICING_STRATEGIES.on).toBe(marketRepricing);
+  });
+});
+
+describe("the ceiling", () => {
+  it("is what is configured, else five times the first offer", () => {
+    expect(repricingCeiling(null, dynamic(7n, 1n))).toBe(35n * GWEI);
+    expect(repricingCeiling(3n, dynamic(7n, 1n))).toBe(3n);
+  });
+
+  it("cuts what the market wants, and says so", () => {
+    const verdict = reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(90n, [2n]) }), 100n * GWEI);
+    expect(verdict).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: true });
+  });
+
+  it("ends it where even the least replacement is above", () => {
+    const verdict = reprice(marketRepricing, view(dynamic(95n, 1n), { market: market(200n) }), 100n * GWEI);
+    expect(verdict).toEqual({ verdict: "ceiling", needed: 104_500_000_000n });
+  });
+
+  it("holds for a strategy that knows no measure", () => {
+    const greedy = { name: "greedy", propose: () => dynamic(10n ** 9n, 10n ** 9n) };
+    const verdict = reprice(greedy, view(dynamic(20n, 1n)), 100n * GWEI);
+    expect(verdict).toMatchObject({ fees: dynamic(100n, 100n) });
+  });
+});
+
+describe("offers", () => {
+  const attempt = (ordinal: number, fees: Fees): Attempt => ({
+    ordinal,
+    kind: "initial",
+    txHash: `0x${ordinal}`,
+    gas: 1n,
+    fees,
+  });
+
+  it("are the highest field by field; nothing where nothing was offered", () => {
+    expect(highestOffer([attempt(1, dynamic(9n, 1n)), attempt(2, dynamic(8n, 3n))])).toEqual(dynamic(9n, 3n));
+    expect(highestOffer([])).toBeNull();
+  });
+
+  it("cover what they are at least as good as in both fields", () => {
+    expect(covers(dynamic(9n, 3n), dynamic(9n, 3n))).toBe(true);
+    expect(covers(dynamic(10n, 2n), dynamic(9n, 3n))).toBe(false);
+    expect(covers(dynamic(8n, 3n), dynamic(9n, 3n))).toBe(false);
+  });
+});
+
+describe("whatever a strategy proposes", () => {
+  const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
+  const fees: fc.Arbitrary<Fees> = fc.oneof(
+    fc.record({ cap: wei, tip: wei }).map(({ cap, tip }): Fees => {
+      const maxFeePerGas = cap + tip;
+      return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: tip };
+    }),
+    wei.map((gasPrice): Fees => ({ type: "legacy", gasPrice })),
+  );
+
+  it("replaces what stands by a tenth on both fields, in the same envelope, never above the ceiling", () => {
+    fc.assert(
+      fc.property(fees, fees, wei, fc.boolean(), (standing, proposed, ceiling, refused) => {
+        const strategy = { name: "any", propose: () => proposed };
+        const verdict = reprice(strategy, view(standing, { refused }), ceiling);
+        if (verdict.verdict !== "reprice") return;
+        expect(verdict.fees.type).toBe(standing.type);
+        expect(feeCap(verdict.fees)).toBeLessThanOrEqual(ceiling);
+        const [now, before] = [tipOf(verdict.fees), tipOf(standing)];
+        expect(now * 10n).toBeGreaterThanOrEqual(before * 11n);
+        expect(now).toBeGreaterThan(before);
+        expect(now).toBeLessThanOrEqual(feeCap(verdict.fees));
+        expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
+      }),
+    );
+  });
+});
+
+function tipOf(fees: Fees): bigint {
+  return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
+}

@@ -1,0 +1,65 @@
+import type { LaneAction, TransactionAction, TransactionView } from "../../src/application/api.ts";
+import type { TransactionRow } from "../doubles/memory-store/state.ts";
+import { SIGNER, transfer, type World, type WorldNode } from "./world.ts";
+
+/** A world in which an operator acts: what is asked, on which node, and what came of it. */
+export class OperatedWorld {
+  readonly world: World;
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  async create(entry: WorldNode, overrides: Parameters<typeof transfer>[0] = {}): Promise<string> {
+    const { txId } = await this.world.settle(entry.node.api.create(transfer(overrides)));
+    return txId;
+  }
+
+  /** Created, and with a node that has taken it. */
+  async sent(entry: WorldNode, overrides: Parameters<typeof transfer>[0] = {}): Promise<string> {
+    const txId = await this.create(entry, overrides);
+    await this.world.until(() => this.row(txId).subState === "BROADCAST");
+    return txId;
+  }
+
+  act(
+    entry: WorldNode,
+    action: TransactionAction,
+    order: { txId: string; request?: object },
+  ): Promise<TransactionView> {
+    const request = { reason: "because", ...order.request };
+    return this.world.settle(entry.node.api.act({ action, txId: order.txId, request, actor: "operator:ops" }));
+  }
+
+  lane(entry: WorldNode, action: LaneAction, more: object = {}) {
+    const request = { reason: "maintenance", ...more };
+    return this.world.settle(entry.node.api.actOnLane({ action, signer: SIGNER, request, actor: "operator:ops" }));
+  }
+
+  row(txId: string): TransactionRow {
+    const row = this.world.database.state.transactions.get(txId);
+    if (row === undefined) throw new Error(`there is no transaction ${txId}`);
+    return row;
+  }
+
+  async settled(...txIds: readonly string[]): Promise<void> {
+    await this.world.until(() => txIds.every((txId) => ["CONFIRMED", "FAILED_FINAL"].includes(this.row(txId).state)));
+  }
+
+  /** What became of it, in one line. */
+  outcome(txId: string): string {
+    const { state, subState } = this.row(txId);
+    return subState === null ? state : `${state}/${subState}`;
+  }
+
+  kinds(txId: string): readonly string[] {
+    return this.row(txId).attempts.map(({ kind }) => kind);
+  }
+
+  /** Events that somebody decided, with who and what. */
+  decisions(txId: string): readonly string[] {
+    return this.row(txId).history.flatMap(({ event, decision }) =>
+      decision === undefined ? [] : [`${event} by ${decision.actor}: ${decision.audit?.action}`],
+    );
+  }
+}

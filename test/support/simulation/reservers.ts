@@ -1,0 +1,101 @@
+import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Address, Hex } from "../../../src/domain/lane.ts";
+import type { Reservation } from "../../../src/domain/reservations.ts";
+import { FakeSigner } from "../../doubles/memory-signer.ts";
+import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
+import type { Acknowledged } from "./callers.ts";
+import type { Dice } from "./dice.ts";
+
+const CLIENT_TIMEOUT_MS = 3_000;
+const PATIENCE = 40;
+/** Far from what the others send, so that a payload tells whose it is. */
+const FIRST_VALUE = 1_000_000;
+
+/** Callers that sign themselves: they reserve, and then hand in, give back, or forget. */
+export class Reservers {
+  readonly acknowledged: Acknowledged[] = [];
+  /** Given back by a caller who was told so: free for somebody else. */
+  readonly released: Reservation[] = [];
+  readonly absurd: string[] = [];
+  private readonly world: World;
+  private readonly dice: Dice;
+  private readonly nodes: () => readonly WorldNode[];
+  private readonly signer = new FakeSigner(SIGNERS);
+  private readonly open = new Set<Promise<void>>();
+  private serial = 0;
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
+    this.world = world;
+    this.dice = dice;
+    this.nodes = nodes;
+  }
+
+  get waiting(): number {
+    return this.open.size;
+  }
+
+  reserve(): void {
+    const story: Promise<void> = this.play(++this.serial).finally(() => this.open.delete(story));
+    this.open.add(story);
+  }
+
+  private async play(serial: number): Promise<void> {
+    const signer = this.dice.pick(SIGNERS);
+    const request = { signer, ttl: this.dice.pick(["500ms", "3s", "20s"]), requestId: `reservation ${serial}` };
+    const reserved = await this.surely(({ node }) => node.api.reserveNonce(request));
+    if (reserved === null || reserved === "over") return;
+    const { reservation } = reserved;
+    await this.world.clock.sleep(this.dice.int(0, 4_000));
+    const deed = this.dice.weighted([
+      [4, () => this.submit(reservation, serial)],
+      [3, () => this.release(reservation)],
+      [2, () => Promise.resolve()],
+    ]);
+    await deed();
+  }
+
+  private async submit(reservation: Reservation, serial: number): Promise<void> {
+    const { reservationId, nonce, lane, requestId } = reservation;
+    const value = FIRST_VALUE + serial * 10;
+    const rawTransaction = await this.sign(lane.signer, { nonce, value });
+    const made = await this.surely(({ node }) => node.api.submitReserved(reservationId, { rawTransaction }));
+    if (made === null || made === "over") return;
+    const wish = { signer: lane.signer, requestId, value, poison: false };
+    this.acknowledged.push({ ...wish, txId: made.txId, nonce });
+  }
+
+  private async release(reservation: Reservation): Promise<void> {
+    const released = await this.surely(({ node }) => node.api.releaseNonce(reservation.reservationId));
+    if (released !== null && released !== "over") this.released.push(reservation);
+  }
+
+  private async sign(signer: Address, { nonce, value }: { nonce: number; value: number }): Promise<Hex> {
+    const fees = { type: "eip1559", maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n } as const;
+    const content = { to: TO, data: "0x", value: BigInt(value), gas: 21_000n, fees, accessList: [] } as const;
+    const [made] = await this.signer.sign(signer, [{ chainId: CHAIN_ID, nonce, ...content }]);
+    return made?.rawTransaction as Hex;
+  }
+
+  /** Repeated until it is answered for good. "over": too late, or done by an earlier telling. Null: patience ran out. */
+  private async surely<T>(ask: (node: WorldNode) => Promise<T>): Promise<T | "over" | null> {
+    for (let attempt = 0; attempt < PATIENCE; attempt++) {
+      if (attempt > 0) await this.world.clock.sleep(this.dice.int(50, 800));
+      const nodes = this.nodes();
+      if (nodes.length === 0) continue;
+      const timeout = this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => null);
+      const answer = await Promise.race([
+        ask(this.dice.pick(nodes)).catch((error: unknown) => this.note(error)),
+        timeout,
+      ]);
+      if (answer !== null) return answer;
+    }
+    return null;
+  }
+
+  private note(error: unknown): "over" | null {
+    const code = error instanceof FencepostError ? error.code : String(error);
+    if (code === "CONFLICT") return "over";
+    if (code !== "UNAVAILABLE" && code !== "NOT_LEADER") this.absurd.push(`a reserver was answered ${String(error)}`);
+    return null;
+  }
+}
