@@ -346,7 +346,7 @@ describe("suspend", () => {
   it("lets creates in and nothing out, over a takeover too, until it is resumed", async () => {
     const node = await start();
     const [lane] = await ops.lane(node, "suspend");
-    expect(lane).toMatchObject({ suspended: true });
+    expect(lane).toMatchObject({ suspendedBy: "OPERATOR" });
     const txId = await ops.create(node);
     await world.clock.advance(5_000);
     expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", attempts: [] });

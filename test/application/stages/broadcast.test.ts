@@ -92,7 +92,7 @@ describe("sending", () => {
 describe("nothing is sent", () => {
   it.each<[string, (bench: Wired) => void]>([
     ["on a lane that stopped", ({ lane }) => lane.stop()],
-    ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspended: true })],
+    ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspendedBy: "OPERATOR" })],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     [
       "past our own deadline, nor claimed to be",
