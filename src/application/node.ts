@@ -18,6 +18,7 @@ import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { WakeUp, WakeUps } from "../ports/wake-ups.ts";
 import type { Created, CreateRequest, FencepostApi } from "./api.ts";
+import { bounded } from "./bounded.ts";
 import { ChainContext } from "./chain/chain-context.ts";
 import { ChainLoop } from "./chain/chain-loop.ts";
 import { type StableBlocksOptions, stableBlocks } from "./chain/stable-blocks.ts";
@@ -97,6 +98,7 @@ export class FencepostNode {
     this.cluster = new Cluster({
       ...ports,
       selfUrl: settings.url,
+      mode: settings.mode,
       lease: { instanceId: () => this.lease.instanceId },
       lanes: () => this.lanes,
       signers: ports.signer.addresses(),
@@ -130,7 +132,7 @@ export class FencepostNode {
       requestIds: new RequestIds(store),
       lanes: this.lanes,
       chains: this.chains,
-      router: settings.mode === "worker-queue" ? this.cluster.router : null,
+      router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
       admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
     };
@@ -164,15 +166,15 @@ export class FencepostNode {
   async close(): Promise<void> {
     this.drain();
     const deadlineMs = this.ports.clock.monotonicMs() + this.settings.drainTimeoutMs;
-    await this.bounded(this.cluster.drain(), deadlineMs);
+    await bounded(this.ports.clock, this.cluster.drain(), deadlineMs);
     if (this.cluster.peers > 0) await this.leaveToOthers(deadlineMs);
     else while (this.underWay > 0 && !this.isPast(deadlineMs)) await this.ports.clock.sleep(10);
     this.lanes.close(DRAINING);
     // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
-    await this.bounded(this.stopWork(), deadlineMs + GRACE_MS);
+    await bounded(this.ports.clock, this.stopWork(), deadlineMs + GRACE_MS);
     this.lanes.loseAll(DRAINING);
-    await this.bounded(this.writer.idle(), deadlineMs + 2 * GRACE_MS);
-    await this.bounded(this.lease.stop(), deadlineMs + 3 * GRACE_MS);
+    await bounded(this.ports.clock, this.writer.idle(), deadlineMs + 2 * GRACE_MS);
+    await bounded(this.ports.clock, this.lease.stop(), deadlineMs + 3 * GRACE_MS);
     this.ports.wakeUps.tell("lanes");
   }
 
@@ -273,10 +275,7 @@ export class FencepostNode {
       await this.lanes.handOver(lane, DRAINING);
       this.ports.wakeUps.tell("lanes");
     });
-    await this.bounded(
-      Promise.all(handOvers).then(() => undefined),
-      deadlineMs,
-    );
+    await bounded(this.ports.clock, Promise.all(handOvers), deadlineMs);
     await this.ports.clock.sleep(Math.max(0, deadlineMs - this.ports.clock.monotonicMs()));
   }
 
@@ -347,14 +346,6 @@ export class FencepostNode {
     await this.balancing.settled();
   }
 
-  private async bounded(work: Promise<void>, deadlineMs: number): Promise<void> {
-    const done = new AbortController();
-    const leftMs = Math.max(0, deadlineMs - this.ports.clock.monotonicMs());
-    const timeout = this.ports.clock.sleep(leftMs, done.signal).catch(() => undefined);
-    await Promise.race([work.catch(() => undefined), timeout]);
-    done.abort();
-  }
-
   private makeApi(): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
@@ -375,7 +366,7 @@ export class FencepostNode {
   }
 
   private async createAll(requests: readonly CreateRequest[]): Promise<readonly (Created | FencepostError)[]> {
-    const forwards = this.createPorts.router !== null && this.cluster.peers > 0;
+    const forwards = this.cluster.forwards && this.cluster.peers > 0;
     if (this.draining && !forwards) return requests.map(() => unavailable(DRAINING));
     this.underWay++;
     try {
@@ -383,6 +374,11 @@ export class FencepostNode {
     } finally {
       this.underWay--;
     }
+  }
+
+  /** What operators ask of a lane, wherever it is owned. */
+  get actions() {
+    return this.cluster.actions;
   }
 
   /** What another node heard: done here or refused, but never forwarded again. */

@@ -142,6 +142,7 @@ function deferredPeer(): { readonly face: PeerReceiver; resolve(node: FencepostN
     face: {
       secret: async () => (await known()).store.clusterSecret(),
       create: async (creates, repeat) => (await known()).node.createForwarded(creates, repeat),
+      act: async (lane, request) => (await known()).node.actions.receive(lane, request),
     },
     resolve: (node, store) => {
       current = { node, store };
