@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { addClusterCommands, type ClusterActions } from "./cluster-commands.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { CommandFailed, describeFailure, describeWhole } from "./failure.ts";
 import {
@@ -40,7 +41,7 @@ export interface DevOptions extends ServeOptions {
 }
 
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
-export interface CliActions {
+export interface CliActions extends ClusterActions {
   dev(options: DevOptions, ready: (node: ReadyDevNode) => void): Promise<void>;
   start(options: StartOptions, ready: (node: ReadyNode) => void): Promise<void>;
   demo(options: DemoOptions): Promise<DemoReport>;
@@ -79,6 +80,7 @@ function createProgram(actions: CliActions, io: CliIo): Command {
     .exitOverride();
   addServing(program, actions, io);
   addOneShot(program, actions, io);
+  addClusterCommands(program, actions, io.stdout);
   return program;
 }
 
