@@ -29,7 +29,7 @@ import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
-import { reconcileLane } from "./lane/reconcile.ts";
+import { reconcileLanes } from "./lane/reconcile.ts";
 import { Feed } from "./queries/feed.ts";
 import { readiness } from "./queries/readiness.ts";
 import { createReads } from "./queries/reads.ts";
@@ -78,6 +78,7 @@ export class FencepostNode {
   private readonly intake: Activity;
   private readonly claiming: Activity;
   private readonly balancing: Activity;
+  private readonly reconciling: Activity;
   private beating: Promise<void> | null = null;
   private draining = false;
   private underWay = 0;
@@ -139,6 +140,8 @@ export class FencepostNode {
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
+    const reconcilePorts = { ...this.stagePorts(), chains: this.chains };
+    this.reconciling = new Activity(() => reconcileLanes(reconcilePorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     this.api = this.makeApi();
   }
@@ -231,8 +234,7 @@ export class FencepostNode {
     const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
     lane.signing = new Activity(() => sign(ports, context, lane), failed);
     lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
-    lane.reconciling = new Activity(() => reconcileLane(ports, context, lane), tolerant);
-    if (!lane.reconciled) lane.reconciling.kick();
+    if (!lane.reconciled) this.reconciling.kick();
     this.loops.find((loop) => loop.context === context)?.kick();
     lane.signing.kick();
   }
@@ -258,8 +260,7 @@ export class FencepostNode {
   }
 
   private async balance(): Promise<void> {
-    // Whose count the chain could not tell before.
-    for (const lane of this.lanes.all()) if (!lane.reconciled) lane.reconciling?.kick();
+    this.reconciling.kick();
     if (this.draining || !this.lease.mayAct()) return;
     await this.cluster.announce();
     const held = this.lanes.size;
@@ -338,12 +339,11 @@ export class FencepostNode {
     await Promise.all(this.loops.map((loop) => loop.stop()));
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
-    await Promise.all(
-      lanes.flatMap((lane) => [lane.signing, lane.broadcasting, lane.reconciling].map((work) => work?.settled())),
-    );
+    await Promise.all(lanes.flatMap((lane) => [lane.signing, lane.broadcasting].map((work) => work?.settled())));
     await this.intake.settled();
     await this.claiming.settled();
     await this.balancing.settled();
+    await this.reconciling.settled();
   }
 
   private makeApi(): FencepostApi {

@@ -70,7 +70,6 @@ export class OwnedLane {
   readonly watched = new Map<Hash, number>();
   signing: Activity | null = null;
   broadcasting: Activity | null = null;
-  reconciling: Activity | null = null;
   private readonly index: HashIndex;
   private backlog: AllocatedRecord[] = [];
   private moreInDatabase: boolean;
