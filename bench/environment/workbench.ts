@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type BenchChain, startChain } from "./chain.ts";
 import { type Databases, query, startDatabases } from "./databases.ts";
@@ -11,6 +12,8 @@ import { type BenchSigner, makeSigners } from "./signers.ts";
 /** A node with a database and a chain of its own. */
 export interface Setup {
   readonly node: NodeProcess;
+  /** All of them, where there are several; each holds its share of the lanes. */
+  readonly nodes: readonly NodeProcess[];
   readonly chain: BenchChain;
   readonly databaseUrl: string;
   readonly signers: readonly BenchSigner[];
@@ -21,6 +24,7 @@ export interface SetupOptions {
   readonly signers?: number;
   /** Creates are accepted and wait; nothing is signed or sent. */
   readonly suspended?: boolean;
+  readonly nodes?: number;
 }
 
 /** What every measure stands on: one PostgreSQL, and set-ups that are made and thrown away. */
@@ -57,7 +61,7 @@ export async function openWorkbench(profileTo: string | null): Promise<Workbench
 
 async function openSetup(
   { databases, logFile, profileTo }: { databases: Databases; logFile: string; profileTo: string | null },
-  { signers: count = 1, suspended = false }: SetupOptions,
+  { signers: count = 1, suspended = false, nodes: nodeCount = 1 }: SetupOptions,
 ): Promise<Setup> {
   const signers = makeSigners(count);
   const [databaseUrl, chain] = await Promise.all([databases.create(), startChain()]);
@@ -68,17 +72,28 @@ async function openSetup(
     FENCEPOST_PRIVATE_KEYS: signers.map(({ privateKey }) => privateKey).join(","),
   };
   if (suspended) await suspendAll(databaseUrl, signers);
-  const node = await startNode({ environment, logFile, profileTo });
+  const nodes: NodeProcess[] = [];
+  while (nodes.length < nodeCount) nodes.push(await startNode({ environment, logFile, profileTo }));
+  if (nodeCount > 1) await untilSpread(databaseUrl, Math.ceil(count / nodeCount));
   return {
-    node,
+    node: nodes[0] as NodeProcess,
+    nodes,
     chain,
     databaseUrl,
     signers,
     close: async () => {
-      await node.stop();
+      await Promise.all(nodes.map((node) => node.stop()));
       await Promise.all([chain.stop(), databases.drop(databaseUrl)]);
     },
   };
+}
+
+const LOOK_AGAIN_MS = 200;
+
+async function untilSpread(databaseUrl: string, share: number): Promise<void> {
+  const most = `SELECT coalesce(max(held), 0)::int AS most FROM (
+    SELECT count(*) AS held FROM fencepost.lane GROUP BY owner_instance) AS owners`;
+  while (((await query<{ most: number }>(databaseUrl, most))[0]?.most ?? 0) > share) await pause(LOOK_AGAIN_MS);
 }
 
 async function suspendAll(databaseUrl: string, signers: readonly BenchSigner[]): Promise<void> {

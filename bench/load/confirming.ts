@@ -31,9 +31,10 @@ export class ConfirmingLoad {
   }
 
   async start(connections: number): Promise<void> {
-    const { url } = this.setup.node;
-    this.creators = await Connection.openAll(url, connections);
-    const feed = await Connection.open(url);
+    const { node, nodes } = this.setup;
+    const each = Math.ceil(connections / nodes.length);
+    this.creators = (await Promise.all(nodes.map(({ url }) => Connection.openAll(url, each)))).flat();
+    const feed = await Connection.open(node.url);
     this.feed = feed;
     this.work = Promise.all([this.follow(feed), ...this.creators.map((connection) => this.create(connection))]);
     this.work.catch(() => undefined);

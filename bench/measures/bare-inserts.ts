@@ -15,9 +15,11 @@ const INSERT = {
   name: "insert-bare",
   text: `INSERT INTO bare (tx_id, chain_id, signer, request_id, nonce, state, to_address, data, value, gas,
       max_fee_per_gas, max_priority_fee_per_gas, fingerprint)
-    SELECT tx_id, 31337, signer, request_id, nonce, 'ALLOCATED', signer, data, 1, 60000, 3000000000, 1000000000, fingerprint
-    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bytea[], $6::bytea[])
-      AS row(tx_id, signer, request_id, nonce, data, fingerprint)`,
+    SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', to_address, data, value, gas, max_fee_per_gas,
+      max_priority_fee_per_gas, fingerprint
+    FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bytea[], $8::numeric[],
+      $9::bigint[], $10::numeric[], $11::numeric[], $12::bytea[]) AS row(tx_id, chain_id, signer, request_id, nonce,
+      to_address, data, value, gas, max_fee_per_gas, max_priority_fee_per_gas, fingerprint)`,
 };
 
 export interface BareInserts {
@@ -27,8 +29,8 @@ export interface BareInserts {
 }
 
 /**
- * What the same server does with the same information and none of the promises: one table, one index, rows in batches,
- * one batch after the other as one signer's creates are.
+ * What the same server does with the same information and none of the promises: one table, one index, every value of
+ * every row sent to it, rows in batches, one batch after the other as one signer's creates are.
  */
 export async function openBareInserts(databaseUrl: string): Promise<BareInserts> {
   await query(databaseUrl, TABLE);
@@ -56,10 +58,16 @@ function columns(nonce: number): unknown[][] {
   const each = <T>(value: (index: number) => T) => Array.from({ length: ROWS_AT_ONCE }, (_, index) => value(index));
   return [
     each(() => randomUUID()),
+    each(() => 31_337),
     each(() => SIGNER),
     each((index) => `bench-${nonce + index}`),
     each((index) => nonce + index),
+    each(() => SIGNER),
     each(() => DATA),
+    each(() => "1"),
+    each(() => "60000"),
+    each(() => "3000000000"),
+    each(() => "1000000000"),
     each(() => FINGERPRINT),
   ];
 }

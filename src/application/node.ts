@@ -19,6 +19,7 @@ import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { WakeUp, WakeUps } from "../ports/wake-ups.ts";
 import type { Created, CreateRequest, FencepostApi } from "./api.ts";
+import { bounded } from "./bounded.ts";
 import { ChainContext } from "./chain/chain-context.ts";
 import { ChainLoop } from "./chain/chain-loop.ts";
 import { type StableBlocksOptions, stableBlocks } from "./chain/stable-blocks.ts";
@@ -29,7 +30,7 @@ import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
-import { reconcileLane } from "./lane/reconcile.ts";
+import { reconcileLanes } from "./lane/reconcile.ts";
 import { StuckWatch } from "./lane/stuck-watch.ts";
 import { tendLane } from "./lane/tend.ts";
 import { createOperations } from "./operations/operations.ts";
@@ -86,6 +87,7 @@ export class FencepostNode {
   private readonly intake: Activity;
   private readonly claiming: Activity;
   private readonly balancing: Activity;
+  private readonly reconciling: Activity;
   private beating: Promise<void> | null = null;
   private draining = false;
   private underWay = 0;
@@ -106,6 +108,7 @@ export class FencepostNode {
     this.cluster = new Cluster({
       ...ports,
       selfUrl: settings.url,
+      mode: settings.mode,
       lease: { instanceId: () => this.lease.instanceId },
       lanes: () => this.lanes,
       signers: ports.signer.addresses(),
@@ -141,13 +144,15 @@ export class FencepostNode {
       requestIds: new RequestIds(store),
       lanes: this.lanes,
       chains: this.chains,
-      router: settings.mode === "worker-queue" ? this.cluster.router : null,
+      router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
       admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
     };
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
+    const reconcilePorts = { ...this.stagePorts(), chains: this.chains };
+    this.reconciling = new Activity(() => reconcileLanes(reconcilePorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     this.api = this.makeApi();
   }
@@ -175,15 +180,15 @@ export class FencepostNode {
   async close(): Promise<void> {
     this.drain();
     const deadlineMs = this.ports.clock.monotonicMs() + this.settings.drainTimeoutMs;
-    await this.bounded(this.cluster.drain(), deadlineMs);
+    await bounded(this.ports.clock, this.cluster.drain(), deadlineMs);
     if (this.cluster.peers > 0) await this.leaveToOthers(deadlineMs);
     else while (this.underWay > 0 && !this.isPast(deadlineMs)) await this.ports.clock.sleep(10);
     this.lanes.close(DRAINING);
     // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
-    await this.bounded(this.stopWork(), deadlineMs + GRACE_MS);
+    await bounded(this.ports.clock, this.stopWork(), deadlineMs + GRACE_MS);
     this.lanes.loseAll(DRAINING);
-    await this.bounded(this.writer.idle(), deadlineMs + 2 * GRACE_MS);
-    await this.bounded(this.lease.stop(), deadlineMs + 3 * GRACE_MS);
+    await bounded(this.ports.clock, this.writer.idle(), deadlineMs + 2 * GRACE_MS);
+    await bounded(this.ports.clock, this.lease.stop(), deadlineMs + 3 * GRACE_MS);
     this.ports.wakeUps.tell("lanes");
   }
 
@@ -241,8 +246,7 @@ export class FencepostNode {
     const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
     lane.signing = new Activity(() => sign(ports, context, lane), failed);
     lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
-    lane.reconciling = new Activity(() => reconcileLane(ports, context, lane), tolerant);
-    if (!lane.reconciled) lane.reconciling.kick();
+    if (!lane.reconciled) this.reconciling.kick();
     lane.tending = new Activity(() => tendLane(ports, context, lane), failed);
     this.loops.find((loop) => loop.context === context)?.kick();
     lane.signing.kick();
@@ -270,8 +274,7 @@ export class FencepostNode {
   }
 
   private async balance(): Promise<void> {
-    // Whose count the chain could not tell before.
-    for (const lane of this.lanes.all()) if (!lane.reconciled) lane.reconciling?.kick();
+    this.reconciling.kick();
     if (this.draining || !this.lease.mayAct()) return;
     await this.cluster.announce();
     const held = this.lanes.size;
@@ -287,10 +290,7 @@ export class FencepostNode {
       await this.lanes.handOver(lane, DRAINING);
       this.ports.wakeUps.tell("lanes");
     });
-    await this.bounded(
-      Promise.all(handOvers).then(() => undefined),
-      deadlineMs,
-    );
+    await bounded(this.ports.clock, Promise.all(handOvers), deadlineMs);
     await this.ports.clock.sleep(Math.max(0, deadlineMs - this.ports.clock.monotonicMs()));
   }
 
@@ -357,15 +357,8 @@ export class FencepostNode {
     await this.intake.settled();
     await this.claiming.settled();
     await this.balancing.settled();
+    await this.reconciling.settled();
     await this.watch.settled();
-  }
-
-  private async bounded(work: Promise<void>, deadlineMs: number): Promise<void> {
-    const done = new AbortController();
-    const leftMs = Math.max(0, deadlineMs - this.ports.clock.monotonicMs());
-    const timeout = this.ports.clock.sleep(leftMs, done.signal).catch(() => undefined);
-    await Promise.race([work.catch(() => undefined), timeout]);
-    done.abort();
   }
 
   private makeApi(): FencepostApi {
@@ -389,7 +382,7 @@ export class FencepostNode {
   }
 
   private async createAll(requests: readonly CreateRequest[]): Promise<readonly (Created | FencepostError)[]> {
-    const forwards = this.createPorts.router !== null && this.cluster.peers > 0;
+    const forwards = this.cluster.forwards && this.cluster.peers > 0;
     if (this.draining && !forwards) return requests.map(() => unavailable(DRAINING));
     this.underWay++;
     try {
@@ -397,6 +390,11 @@ export class FencepostNode {
     } finally {
       this.underWay--;
     }
+  }
+
+  /** What operators ask of a lane, wherever it is owned. */
+  get actions() {
+    return this.cluster.actions;
   }
 
   /** What another node heard: done here or refused, but never forwarded again. */

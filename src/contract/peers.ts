@@ -8,6 +8,8 @@ import type { Problem } from "./problem.ts";
  */
 export const PEER_CREATES_PATH = "/internal/v1/creates";
 
+export const PEER_ACTIONS_PATH = "/internal/v1/actions";
+
 /** `Authorization: Fencepost-Node <secret>`, with the secret that only the nodes of one database share. */
 export const PEER_SCHEME = "Fencepost-Node";
 
@@ -24,6 +26,14 @@ export interface PeerCreates {
 export interface PeerResults {
   readonly results: readonly (PeerCreated | Problem)[];
 }
+
+export interface PeerAction {
+  readonly lane: Lane;
+  readonly action: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export type PeerActionResult = { readonly result: { readonly answer: unknown } | Problem };
 
 export interface PeerCreated {
   readonly outcome: "created" | "existing";

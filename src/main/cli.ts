@@ -46,16 +46,17 @@ function createActions(environment: Environment, output: Output): CliActions {
       const slot = workerSlot(environment.variables);
       const count = Number(options.workers ?? 1);
       if (slot === null && count > 1) {
-        const { drainTimeoutMs } = config;
-        const url = `http://${config.host}:${config.port}`;
-        const shared = { url, nodeId: config.nodeId };
-        const request = { count, argv: process.argv.slice(2), logger, drainTimeoutMs };
-        return startWorkers(request, () => ready(shared)).finally(logger.flush);
+        const { drainTimeoutMs, nodeId } = config;
+        const request = { count, nodeId, argv: process.argv.slice(2), logger, drainTimeoutMs };
+        return startWorkers(request, ready).finally(logger.flush);
       }
       const { start } = await import("./start.ts");
       const named = slot === null ? config : { ...config, nodeId: `${config.nodeId}-${slot}` };
       const request = { config: named, logger, sharesPort: slot !== null };
-      await start(request, slot === null ? ready : reportReady).finally(logger.flush);
+      const say = slot === null ? ready : reportReady;
+      await start(request, ({ url, sharedUrl, nodeId }) => say({ url: sharedUrl ?? url, nodeId })).finally(
+        logger.flush,
+      );
     },
     async demo(options) {
       const { demo } = await import("./demo/demo.ts");
@@ -63,19 +64,21 @@ function createActions(environment: Environment, output: Output): CliActions {
       const write = options.json === true ? output.stderr : output.stdout;
       return demo(Number(options.transactions), { isTerminal, write });
     },
+    async connect(options) {
+      const { config } = await load("config", options);
+      const { createClient } = await import("../client/index.ts");
+      const { advertisedUrl } = await import("./advertised-url.ts");
+      const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+      const url = options.url ?? config.advertiseUrl ?? advertisedUrl(`http://${host}:${config.port}`);
+      const configured = config.apiKeys === "none" ? undefined : config.apiKeys[0]?.secret;
+      const apiKey = options.apiKey ?? configured;
+      output.hide(apiKey === undefined ? [] : [apiKey]);
+      return createClient(apiKey === undefined ? { url } : { url, apiKey });
+    },
     async migrate(options) {
       const { config } = await load("migrate", options);
       const { migrate } = await import("../adapters/postgres/migrate.ts");
       return migrate({ databaseUrl: config.databaseUrl });
-    },
-    async connect(options) {
-      const { config } = await load("config", options);
-      const { createClient } = await import("../client/index.ts");
-      const key = config.apiKeys === "none" ? undefined : config.apiKeys[0]?.secret;
-      const apiKey = options.apiKey ?? key;
-      output.hide(apiKey === undefined ? [] : [apiKey]);
-      const url = options.url ?? `http://${reachable(config.host)}:${config.port}`;
-      return createClient({ url, ...(apiKey === undefined ? {} : { apiKey }) });
     },
     async config(options) {
       const { resolution } = await load("config", options);
@@ -83,12 +86,6 @@ function createActions(environment: Environment, output: Output): CliActions {
       return effectiveValues(resolution);
     },
   };
-}
-
-/** A node that listens everywhere listens here too. */
-function reachable(host: string): string {
-  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
-  return host.includes(":") ? `[${host}]` : host;
 }
 
 /** Logs go to standard error: standard output carries the ready line and nothing else. */

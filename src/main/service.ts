@@ -18,6 +18,8 @@ import { version } from "./version.ts";
 
 export interface Service {
   readonly url: string;
+  /** The port that the workers of one machine share; null for a node of its own. */
+  readonly sharedUrl: string | null;
   readonly nodeId: string;
   readonly chainIds: readonly number[];
   /** As people write them, EIP-55. */
@@ -70,9 +72,10 @@ export async function startService({
     });
     api.resolve(composed.node.api);
     connectGauges(metrics, composed);
-    if (sharesPort) await http.listenShared(config.host, config.port);
+    const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
     return {
       url,
+      sharedUrl: shared?.url ?? null,
       nodeId: config.nodeId,
       chainIds: composed.chains.map(({ chainId }) => chainId),
       signers: composed.signer.addresses().map(checksum),
@@ -142,6 +145,7 @@ function deferredPeer(): { readonly face: PeerReceiver; resolve(node: FencepostN
     face: {
       secret: async () => (await known()).store.clusterSecret(),
       create: async (creates, repeat) => (await known()).node.createForwarded(creates, repeat),
+      act: async (lane, request) => (await known()).node.actions.receive(lane, request),
     },
     resolve: (node, store) => {
       current = { node, store };

@@ -7,7 +7,7 @@ import { listenForStop } from "./stop-signals.ts";
 /** `fencepost start`: one node on what the configuration names, until it is asked to stop. */
 export async function start(
   request: { readonly config: ConfigFor<"start">; readonly logger: Logger; readonly sharesPort: boolean },
-  ready: (node: { readonly url: string; readonly nodeId: string }) => void,
+  ready: (node: Service) => void,
 ): Promise<void> {
   const { config, logger } = request;
   const stop = listenForStop();

@@ -10,6 +10,8 @@ import { listenForStop } from "./stop-signals.ts";
 
 export interface WorkersRequest {
   readonly count: number;
+  /** What the workers' names begin with. */
+  readonly nodeId: string;
   /** The command line of a worker: the same as ours. */
   readonly argv: readonly string[];
   readonly logger: Logger;
@@ -42,7 +44,7 @@ export async function startWorkers(request: WorkersRequest, ready: (node: Ready)
   try {
     const readies = await Promise.race([crew.start(), stop.received.then(() => null)]);
     if (readies !== null) {
-      ready(readies[0] as Ready);
+      ready({ url: (readies[0] as Ready).url, nodeId: request.nodeId });
       await stop.received;
     }
   } finally {
@@ -73,7 +75,7 @@ class Crew {
   }
 
   private launch(slot: number, failures: number): Promise<Ready> {
-    const worker = cluster.fork({ [SLOT]: String(slot + 1) });
+    const worker = cluster.fork({ [SLOT]: String(slot + 1), FENCEPOST_NODE_ID: this.request.nodeId });
     const startedMs = systemClock.monotonicMs();
     this.workers.set(slot, worker);
     return new Promise((resolve, reject) => {

@@ -18,6 +18,16 @@ export interface ForwardedAnswer {
   readonly state: State;
 }
 
+/** Something only the owner of a lane can do, by the name that every node knows it under. JSON: it may have to travel. */
+export interface LaneRequest {
+  readonly action: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface LaneAnswer {
+  readonly answer: unknown;
+}
+
 /** How creates are told to another node. */
 export interface Telling {
   /** The same creates may have been told before, without an answer: whoever hears them looks for their ids first. */
@@ -37,6 +47,8 @@ export interface Peers {
     creates: readonly ForwardedCreate[],
     telling: Telling,
   ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
+  /** Hands one request to the owner of a lane, under the same rule. */
+  act(url: string, lane: Lane, telling: LaneRequest & Pick<Telling, "withinMs">): Promise<LaneAnswer | FencepostError>;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /** SIGSTOP of an owner past its lease, in the middle of something; another takes over; SIGCONT. */
 import { describe, expect } from "vitest";
-import type { Failpoint } from "../../src/ports/failpoints.ts";
+import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import {
   type Cluster,
@@ -12,6 +12,7 @@ import {
   SIGNERS,
 } from "../support/cluster/cluster.ts";
 import { createOn } from "../support/cluster/creates.ts";
+import { isLong } from "../support/cluster/length.ts";
 import { type Load, startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -52,6 +53,9 @@ async function takeOverAndWake(
   await waitUntil(() => load.accepted.length > accepted + 20, "both accept");
   await load.stop();
   await auditCluster(cluster, [...load.accepted, ...meanwhile]);
+}
+
+async function expectFenced({ owner }: Scene): Promise<void> {
   expect(await metric(owner, "fencepost_lease_fenced_total"), "late writes are counted").toBeGreaterThan(0);
 }
 
@@ -63,21 +67,45 @@ interface Scene {
   readonly release?: () => void;
 }
 
+interface Place {
+  readonly failpoint: Failpoint;
+  readonly passage: number;
+}
+
+/** What is written next is too late, and is written all the same: only the fence is in its way. */
+const PLACES: readonly (readonly [string, Place])[] = [
+  ["a broadcast, its bytes sent and the answer not noted", { failpoint: "broadcast.sent", passage: 5 }],
+  ["a finality write, decided and not written", { failpoint: "finality.decided", passage: 3 }],
+];
+
+/** Wherever else it may be stopped. At some of these its own deadline is what stops it, before it writes anything. */
+const ELSEWHERE = FAILPOINTS.filter((name) => !/^(withdraw|resubmit|lease|broadcast\.sent|finality)/.test(name));
+
+async function stopAt(cluster: Cluster, { failpoint, passage }: Place): Promise<Scene> {
+  const strike = { failpoint, passage, signal: "SIGSTOP" } as const;
+  const [owner, other] = await Promise.all([
+    cluster.start({ variables: VARIABLES, strike }),
+    cluster.start({ variables: VARIABLES }),
+  ]);
+  const load = loadOn([owner, other]);
+  await waitUntil(() => owner.stdout().includes(`SIGSTOP at ${failpoint}`), "the owner is stopped");
+  return { owner, other, load };
+}
+
 describe("SIGSTOP of the owner past its lease", () => {
-  it.for<readonly [string, Failpoint, number]>([
-    ["a broadcast, its bytes sent and the answer not noted", "broadcast.sent", 5],
-    ["a finality write, decided and not written", "finality.decided", 3],
-  ])(
+  it.for(PLACES)(
     "in the middle of %s: late writes are fenced, and it re-joins by itself",
-    async ([, failpoint, passage], { cluster }) => {
-      const strike = { failpoint, passage, signal: "SIGSTOP" } as const;
-      const [owner, other] = await Promise.all([
-        cluster.start({ variables: VARIABLES, strike }),
-        cluster.start({ variables: VARIABLES }),
-      ]);
-      const load = loadOn([owner, other]);
-      await waitUntil(() => owner.stdout().includes(`SIGSTOP at ${failpoint}`), "the owner is stopped");
-      await takeOverAndWake(cluster, { owner, other, load });
+    async ([, place], { cluster }) => {
+      const scene = await stopAt(cluster, place);
+      await takeOverAndWake(cluster, scene);
+      await expectFenced(scene);
+    },
+  );
+
+  it.for(isLong ? ELSEWHERE : [])(
+    "at %s: nothing is late, and it re-joins by itself",
+    async (failpoint, { cluster }) => {
+      await takeOverAndWake(cluster, await stopAt(cluster, { failpoint, passage: 4 }));
     },
   );
 
@@ -90,6 +118,8 @@ describe("SIGSTOP of the owner past its lease", () => {
     await waitUntil(() => load.accepted.length > 20, "both are busy");
     const release = await owner.databaseWire.holdAt("fencepost:insert-transactions");
     owner.signal("SIGSTOP");
-    await takeOverAndWake(cluster, { owner, other, load, release });
+    const scene = { owner, other, load, release };
+    await takeOverAndWake(cluster, scene);
+    await expectFenced(scene);
   });
 });

@@ -1,6 +1,6 @@
-/** Any request may reach any node. FENCEPOST_CLUSTER_CREATES says how many do: `npm run test:cluster` sends 10,000. */
+/** Any request may reach any node. */
 import { availableParallelism, loadavg } from "node:os";
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { type CreatedTransaction, createClient, FencepostApiError } from "../../src/client/index.ts";
 import type { Audit } from "../support/audit.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
@@ -14,16 +14,19 @@ import {
   SIGNERS,
 } from "../support/cluster/cluster.ts";
 import { createAnywhere } from "../support/cluster/creates.ts";
+import { isLong } from "../support/cluster/length.ts";
 import { startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
 import { Dice } from "../support/simulation/dice.ts";
 import { range } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-const CREATES = Number(process.env.FENCEPOST_CLUSTER_CREATES ?? 600);
+const CREATES = isLong ? 10_000 : 600;
 const CALLERS = 24;
 /** Nobody's lease may run out because the machine is busy with the test itself. */
 const CALM = { FENCEPOST_LEASE_DURATION: "10s", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
+
+vi.setConfig({ testTimeout: 120_000 + 50 * CREATES });
 
 /** Callers that each hand in what comes next, until everything is. */
 async function createAll(send: (index: number) => Promise<CreatedTransaction>): Promise<readonly CreatedTransaction[]> {

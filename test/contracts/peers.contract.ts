@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FencepostError } from "../../src/domain/errors.ts";
+import type { Lane } from "../../src/domain/lane.ts";
 import {
   type ForwardedAnswer,
   type ForwardedCreate,
+  type LaneAnswer,
+  type LaneRequest,
   type Peers,
   PeerUnreachable,
   type Telling,
@@ -16,10 +19,12 @@ export type Receive = (
   repeat: boolean,
 ) => Promise<readonly (ForwardedAnswer | FencepostError)[]>;
 
+export type Act = (lane: Lane, request: LaneRequest) => Promise<LaneAnswer | FencepostError>;
+
 export interface PeersSubject {
   readonly peers: Peers;
   /** Another node, which answers as told. */
-  startNode(receive: Receive): Promise<PeerNode>;
+  startNode(receive: Receive, act?: Act): Promise<PeerNode>;
   close(): Promise<void>;
 }
 
@@ -142,6 +147,36 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       expect((await unreachable(subject.peers.create("", [aForwarded(1)], ONCE))).neverSent).toBe(true);
     });
 
+    it("hands a request for a lane's owner over, and brings its answer or its refusal", async () => {
+      const asked: unknown[] = [];
+      const answers: (LaneAnswer | FencepostError)[] = [
+        { answer: { txId: "7", list: [1, null] } },
+        { answer: null },
+        new FencepostError("CONFLICT", "it is final"),
+        new FencepostError("NOT_LEADER", "ask there", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }),
+      ];
+      const { url } = await subject.startNode(answering, async (lane, request) => {
+        asked.push({ lane, request });
+        return answers[asked.length - 1] as LaneAnswer;
+      });
+      const lane: Lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
+      const request = { action: "cancel", body: { txId: "7", fees: { maxFeePerGas: "1" } } };
+      for (const expected of answers) {
+        const answer = await subject.peers.act(url, lane, { ...request, withinMs: 5_000 });
+        expect(plain(answer)).toEqual(plain(expected));
+      }
+      expect(asked).toEqual(answers.map(() => ({ lane, request })));
+    });
+
+    it("is as honest about silence there", async () => {
+      const node = await subject.startNode(answering, () => new Promise(() => undefined));
+      const lane: Lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
+      const ask = () => subject.peers.act(node.url, lane, { action: "cancel", body: {}, withinMs: 30 });
+      expect((await unreachable(ask())).neverSent).toBe(false);
+      await node.stop();
+      expect((await unreachable(ask())).neverSent).toBe(true);
+    });
+
     it("waits as long as it was told, and then claims nothing about what was done", async () => {
       const { url } = await subject.startNode(() => new Promise(() => undefined));
       const call = subject.peers.create(url, [aForwarded(1)], { repeat: false, withinMs: 30 });
@@ -159,6 +194,6 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
 }
 
 /** Errors by what a caller sees of them. */
-function plain(fate: ForwardedAnswer | FencepostError): unknown {
+function plain(fate: ForwardedAnswer | LaneAnswer | FencepostError): unknown {
   return fate instanceof FencepostError ? { code: fate.code, detail: fate.message, extras: fate.extras } : fate;
 }

@@ -7,9 +7,9 @@ peersContract("memory", async () => {
   let nodes = 0;
   return {
     peers: network.connect(),
-    startNode: async (receive) => {
+    startNode: async (receive, act) => {
       const url = `http://node-${++nodes}`;
-      network.join(url, receive);
+      network.join(url, receive, act);
       return {
         url,
         loseNextReply: () => network.inject("lostReply"),

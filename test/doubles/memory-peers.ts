@@ -1,18 +1,36 @@
-import type { FencepostError } from "../../src/domain/errors.ts";
+import { FencepostError } from "../../src/domain/errors.ts";
+import type { Lane } from "../../src/domain/lane.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import { type ForwardedAnswer, type ForwardedCreate, type Peers, PeerUnreachable } from "../../src/ports/peers.ts";
+import {
+  type ForwardedAnswer,
+  type ForwardedCreate,
+  type LaneAnswer,
+  type LaneRequest,
+  type Peers,
+  PeerUnreachable,
+} from "../../src/ports/peers.ts";
 
 type Answers = readonly (ForwardedAnswer | FencepostError)[];
 type Receive = (creates: readonly ForwardedCreate[], repeat: boolean) => Promise<Answers>;
+type Act = (lane: Lane, request: LaneRequest) => Promise<LaneAnswer | FencepostError>;
 export type PeerFault = "refused" | "lostRequest" | "lostReply";
 
-/** The wires between nodes of one process. A node that hung up refuses; a mute one hears nothing and says nothing;
- * single calls can be lost on either way. */
+interface Listener {
+  readonly receive: Receive;
+  readonly act: Act;
+}
+
+const noActions: Act = async () => new FencepostError("UNAVAILABLE", "this node takes no actions");
+
+/**
+ * The wires between nodes of one process. A node that hung up refuses; a mute one hears nothing and says nothing; single
+ * calls can be lost on either way.
+ */
 export class MemoryNetwork {
   readonly forwards: { readonly to: string; readonly count: number; readonly repeat: boolean }[] = [];
   private readonly clock: Clock;
   private readonly mute = new Set<string>();
-  private readonly nodes = new Map<string, Receive>();
+  private readonly nodes = new Map<string, Listener>();
   private readonly faults: { readonly fault: PeerFault; left: number }[] = [];
 
   constructor(clock: Clock) {
@@ -24,8 +42,8 @@ export class MemoryNetwork {
     this.mute.add(url);
   }
 
-  join(url: string, receive: Receive): void {
-    this.nodes.set(url, receive);
+  join(url: string, receive: Receive, act: Act = noActions): void {
+    this.nodes.set(url, { receive, act });
   }
 
   hangUp(url: string): void {
@@ -38,24 +56,27 @@ export class MemoryNetwork {
 
   connect(): Peers {
     return {
-      create: async (url, creates, { repeat, withinMs }) => {
+      create: (url, creates, { repeat, withinMs }) => {
         this.forwards.push({ to: url, count: creates.length, repeat });
-        const receive = this.nodes.get(url);
-        const fault = this.strike();
-        if (receive === undefined || fault === "refused") throw new PeerUnreachable(`${url} refuses`, true);
-        if (fault === "lostRequest") throw new PeerUnreachable(`no answer from ${url}`, false);
-        const digits = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value);
-        const wire = JSON.parse(JSON.stringify(creates, digits)) as readonly ForwardedCreate[];
-        const answers = await this.within(
-          withinMs,
-          this.mute.has(url) ? new Promise<Answers>(() => undefined) : receive(wire, repeat),
-        );
-        if (answers === null) throw new PeerUnreachable(`no answer from ${url}`, false);
-        if (fault === "lostReply" || !this.nodes.has(url)) throw new PeerUnreachable(`no answer from ${url}`, false);
-        return answers;
+        return this.call(url, withinMs, ({ receive }) => receive(overTheWire(creates), repeat));
+      },
+      act: (url, lane, { withinMs, ...request }) => {
+        return this.call(url, withinMs, async ({ act }) => overTheWire(await act(lane, overTheWire(request))));
       },
       close: async () => undefined,
     };
+  }
+
+  private async call<T>(url: string, withinMs: number, ask: (node: Listener) => Promise<T>): Promise<T> {
+    const node = this.nodes.get(url);
+    const fault = this.strike();
+    if (node === undefined || fault === "refused") throw new PeerUnreachable(`${url} refuses`, true);
+    if (fault === "lostRequest") throw new PeerUnreachable(`no answer from ${url}`, false);
+    const answer = await this.within(withinMs, this.mute.has(url) ? new Promise<T>(() => undefined) : ask(node));
+    if (answer === null || fault === "lostReply" || !this.nodes.has(url)) {
+      throw new PeerUnreachable(`no answer from ${url}`, false);
+    }
+    return answer;
   }
 
   private async within<T>(ms: number, work: Promise<T>): Promise<T | null> {
@@ -77,4 +98,10 @@ export class MemoryNetwork {
     if (--first.left <= 0) this.faults.shift();
     return first.fault;
   }
+}
+
+/** Errors stay what they are: the contract suite says how they travel. */
+function overTheWire<T>(value: T): T {
+  if (value instanceof FencepostError) return value;
+  return JSON.parse(JSON.stringify(value, (_, each) => (typeof each === "bigint" ? each.toString() : each))) as T;
 }

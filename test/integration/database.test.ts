@@ -112,8 +112,12 @@ describe("a database that crashes under load", () => {
       expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(ACCEPTING_WITHIN_MS);
     }
     await load.stop();
+    // Few are: a commit that a crash ended is looked up when the server is back, and tried again.
     const codes = new Set(caller.refusals.map(({ status, code }) => `${status} ${code}`));
-    expect(codes, "felt, and said clearly: a 503").toEqual(new Set(["503 UNAVAILABLE"]));
+    expect(
+      [...codes].filter((code) => code !== "503 UNAVAILABLE"),
+      "whoever is refused hears it clearly",
+    ).toEqual([]);
     const count = load.accepted.length;
     expect(new Set(load.accepted.map(({ txId }) => txId)).size).toBe(count);
     await untilSettled(database, count);

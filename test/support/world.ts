@@ -171,7 +171,12 @@ export class World {
       },
       { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
     );
-    if (url !== "") this.network.join(url, (creates, repeat) => node.createForwarded(creates, repeat));
+    if (url !== "")
+      this.network.join(
+        url,
+        (creates, repeat) => node.createForwarded(creates, repeat),
+        (lane, request) => node.actions.receive(lane, request),
+      );
     const entry = { node, store, faults, events, url, wakeUps, signer, rpc: chain };
     this.nodes.push(entry);
     return entry;

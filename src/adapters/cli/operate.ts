@@ -2,24 +2,10 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { FencepostClient, Transaction } from "../../client/index.ts";
 import type { PricedOrder, ReplaceOrder } from "../../contract/actions.ts";
 import { actionReport } from "./present.ts";
-
-export interface RemoteOptions {
-  readonly config?: string;
-  readonly json?: boolean;
-  readonly verbose?: boolean;
-  /** Instead of the host and port of the configuration. */
-  readonly url?: string;
-  /** Instead of the first key of the configuration. */
-  readonly apiKey?: string;
-}
+import { addRemoteOptions, explainRefusal, type RemoteActions, type RemoteOptions } from "./remote.ts";
 
 interface OrderOptions extends RemoteOptions, Omit<PricedOrder, "audit"> {
   readonly payload?: ReplaceOrder["payload"];
-}
-
-export interface OperatingActions {
-  /** The node to ask. */
-  connect(options: RemoteOptions): Promise<FencepostClient>;
 }
 
 interface Action {
@@ -37,18 +23,15 @@ const fees = () => [
 ];
 
 /** What an operator does to one transaction; the same actions as the API has. */
-export function addOperating(program: Command, actions: OperatingActions, io: { stdout(text: string): void }): void {
+export function addOperating(program: Command, actions: RemoteActions, io: { stdout(text: string): void }): void {
   for (const { name, description, options, run } of ACTIONS) {
-    const command = program
-      .command(`${name} <txId>`)
+    const command = addRemoteOptions(program.command(`${name} <txId>`))
       .description(description)
-      .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory())
-      .addOption(new Option("--url <url>", "the node to ask, instead of the configured host and port"))
-      .addOption(new Option("--api-key <secret>", "instead of the first key of the configuration"));
+      .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory());
     for (const option of options) command.addOption(option);
     command.action(async (txId: string, _, self: Command) => {
       const given = self.optsWithGlobals<OrderOptions>();
-      const transaction = await run(await actions.connect(given), txId, given);
+      const transaction = await run(await actions.connect(given), txId, given).catch(explainRefusal);
       io.stdout(given.json === true ? `${JSON.stringify(transaction, null, 2)}\n` : actionReport(name, transaction));
     });
   }

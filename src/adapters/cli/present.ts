@@ -1,5 +1,6 @@
 /** What commands print on standard output: for people, or with `--json` for programs. */
 import type { Transaction } from "../../contract/transactions.ts";
+import { table } from "./table.ts";
 
 export interface ReadyNode {
   readonly url: string;
@@ -76,15 +77,11 @@ export function migrationReport(applied: readonly string[]): string {
 }
 
 export function configTable(rows: readonly ConfigRow[]): string {
-  const width = (cells: readonly string[]) => Math.max(...cells.map((cell) => cell.length));
-  const keys = width(rows.map((row) => row.key));
-  const values = width(rows.map((row) => row.value));
-  return rows
-    .map(({ key, variable, value, origin }) => {
-      const source = origin === "environment" ? (variable ?? origin) : origin;
-      return `${key.padEnd(keys)}  ${value.padEnd(values)}  ${source}\n`;
-    })
-    .join("");
+  return table(
+    rows.map(({ key, variable, value, origin }) => {
+      return [key, value, origin === "environment" ? (variable ?? origin) : origin];
+    }),
+  );
 }
 
 /** What an action did to a transaction, and what is tracked of it now. */

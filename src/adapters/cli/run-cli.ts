@@ -1,7 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { addClusterCommands } from "./cluster-commands.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { CommandFailed, describeFailure, describeWhole } from "./failure.ts";
-import { addOperating, type OperatingActions } from "./operate.ts";
+import { addOperating } from "./operate.ts";
 import {
   type ConfigRow,
   configTable,
@@ -13,6 +14,7 @@ import {
   type ReadyNode,
   readyLine,
 } from "./present.ts";
+import type { RemoteActions } from "./remote.ts";
 
 export interface CommandOptions {
   /** Instead of the file in the working directory. */
@@ -41,7 +43,7 @@ export interface DevOptions extends ServeOptions {
 }
 
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
-export interface CliActions extends OperatingActions {
+export interface CliActions extends RemoteActions {
   dev(options: DevOptions, ready: (node: ReadyDevNode) => void): Promise<void>;
   start(options: StartOptions, ready: (node: ReadyNode) => void): Promise<void>;
   demo(options: DemoOptions): Promise<DemoReport>;
@@ -81,6 +83,7 @@ function createProgram(actions: CliActions, io: CliIo): Command {
   addServing(program, actions, io);
   addOneShot(program, actions, io);
   addOperating(program, actions, io);
+  addClusterCommands(program, actions, io.stdout);
   return program;
 }
 

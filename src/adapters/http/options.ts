@@ -1,8 +1,8 @@
 import type { Created, FencepostApi } from "../../application/api.ts";
 import type { FencepostError } from "../../domain/errors.ts";
-import type { Address } from "../../domain/lane.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ForwardedCreate } from "../../ports/peers.ts";
+import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
@@ -27,6 +27,7 @@ export interface PeerReceiver {
   readonly secret: string | (() => Promise<string>);
   /** One fate per create, in order. */
   create(creates: readonly ForwardedCreate[], repeat: boolean): Promise<readonly (Created | FencepostError)[]>;
+  act(lane: Lane, request: LaneRequest): Promise<LaneAnswer | FencepostError>;
 }
 
 export interface ApiKey {

@@ -3,18 +3,20 @@
  * reached the other node's handler may be taken elsewhere; after any other silence the node may have acted.
  */
 import { BATCH_ITEMS_LIMIT } from "../../contract/batch.ts";
-import { PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peers.ts";
+import { PEER_ACTIONS_PATH, PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peers.ts";
 import { FencepostError } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
   type ForwardedAnswer,
   type ForwardedCreate,
+  type LaneAnswer,
   type Peers,
   PeerUnreachable,
   type Telling,
 } from "../../ports/peers.ts";
 import { Pools } from "./pools.ts";
-import { decodeResults, encodeCreates, readProblem } from "./wire.ts";
+import { decodeActionResult, decodeResults, encodeAction, encodeCreates, readProblem } from "./wire.ts";
 
 export interface HttpPeersOptions {
   /** Asked for once, at the first use, and again where that failed. */
@@ -22,6 +24,7 @@ export interface HttpPeersOptions {
   readonly clock: Clock;
 }
 
+type LaneTelling = Parameters<Peers["act"]>[2];
 type Results = readonly (ForwardedAnswer | FencepostError)[];
 
 const HUNG_UP = "this node has hung up";
@@ -49,19 +52,22 @@ class HttpPeers implements Peers {
   }
 
   async create(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
-    const target = targetOf(url);
-    const body = bodyOf(creates, telling.repeat);
+    const target = targetOf(url, PEER_CREATES_PATH);
+    const body = written(() => encodeCreates(creates, telling.repeat));
     if (creates.length > BATCH_ITEMS_LIMIT || Buffer.byteLength(body) > PEER_BODY_LIMIT_BYTES) {
       return creates.length === 1 ? [tooLarge()] : this.inHalves(url, creates, telling);
     }
-    const authorization = `${PEER_SCHEME} ${await this.knowSecret()}`;
-    const { status, text } = await this.exchange(target, { authorization, body, withinMs: telling.withinMs });
-    if (status !== 200) return refusedTogether(creates, judge(target.origin, status, text));
-    try {
-      return decodeResults(text, creates.length);
-    } catch (cause) {
-      throw new PeerUnreachable(`${target.origin} answered, but with something else`, false, { cause });
-    }
+    const refusalOrText = await this.exchange(target, body, telling.withinMs);
+    if (refusalOrText instanceof FencepostError) return creates.map(() => refusalOrText);
+    return read(target, () => decodeResults(refusalOrText, creates.length));
+  }
+
+  async act(url: string, lane: Lane, { withinMs, ...request }: LaneTelling): Promise<LaneAnswer | FencepostError> {
+    const target = targetOf(url, PEER_ACTIONS_PATH);
+    const body = written(() => encodeAction(lane, request));
+    const refusalOrText = await this.exchange(target, body, withinMs);
+    if (refusalOrText instanceof FencepostError) return refusalOrText;
+    return read(target, () => decodeActionResult(refusalOrText));
   }
 
   async close(): Promise<void> {
@@ -94,7 +100,17 @@ class HttpPeers implements Peers {
     }
   }
 
-  private async exchange({ origin, path }: Target, { authorization, body, withinMs }: Letter) {
+  /** The text of an answer, or a refusal of the request as a whole. */
+  private async exchange(target: Target, body: string, withinMs: number): Promise<string | FencepostError> {
+    const authorization = `${PEER_SCHEME} ${await this.knowSecret()}`;
+    const { status, text } = await this.post(target, { authorization, body, withinMs });
+    if (status === 200) return text;
+    const verdict = judge(target.origin, status, text);
+    if (verdict instanceof PeerUnreachable) throw verdict;
+    return verdict;
+  }
+
+  private async post({ origin, path }: Target, { authorization, body, withinMs }: Letter) {
     if (this.closed) throw new PeerUnreachable(HUNG_UP, true);
     const deadline = new AbortController();
     this.underWay.add(deadline);
@@ -127,19 +143,19 @@ interface Target {
   readonly path: string;
 }
 
-function targetOf(url: string): Target {
+function targetOf(url: string, route: string): Target {
   try {
     const { origin, pathname, protocol } = new URL(url);
     if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`${protocol} is not HTTP`);
-    return { origin, path: `${pathname.replace(/\/+$/, "")}${PEER_CREATES_PATH}` };
+    return { origin, path: `${pathname.replace(/\/+$/, "")}${route}` };
   } catch (cause) {
     throw new PeerUnreachable("the node advertises no URL that can be reached", true, { cause });
   }
 }
 
-function bodyOf(creates: readonly ForwardedCreate[], repeat: boolean): string {
+function written(encode: () => string): string {
   try {
-    return encodeCreates(creates, repeat);
+    return encode();
   } catch (cause) {
     // Objects of the caller's own process may be circles; nothing of them can leave it.
     throw new PeerUnreachable("the request cannot be written as JSON", true, { cause });
@@ -162,9 +178,12 @@ function judge(origin: string, status: number, text: string): FencepostError | P
   return new PeerUnreachable(`${origin} answered HTTP ${status}`, starting || TURNED_AWAY.includes(status));
 }
 
-function refusedTogether(creates: readonly ForwardedCreate[], verdict: FencepostError | PeerUnreachable): Results {
-  if (verdict instanceof PeerUnreachable) throw verdict;
-  return creates.map(() => verdict);
+function read<T>({ origin }: Target, decode: () => T): T {
+  try {
+    return decode();
+  } catch (cause) {
+    throw new PeerUnreachable(`${origin} answered, but with something else`, false, { cause });
+  }
 }
 
 function silence(origin: string, cause: unknown): PeerUnreachable {

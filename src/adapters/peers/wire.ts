@@ -1,4 +1,4 @@
-import type { PeerCreates } from "../../contract/peers.ts";
+import type { PeerAction, PeerCreates } from "../../contract/peers.ts";
 import {
   ERROR_CATALOGUE,
   type ErrorCode,
@@ -8,12 +8,12 @@ import {
 } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { STATES, type State } from "../../domain/transitions.ts";
-import type { ForwardedAnswer, ForwardedCreate } from "../../ports/peers.ts";
+import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
 /** Thrown where an answer is not one: whoever wrote it, what it means is unknown. */
 export class NotAnAnswer extends Error {
   constructor(detail: string) {
-    super(`not an answer to creates: ${detail}`);
+    super(`not an answer: ${detail}`);
     this.name = "NotAnAnswer";
   }
 }
@@ -24,6 +24,18 @@ type Test = (value: unknown) => boolean;
 export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boolean): string {
   const body: PeerCreates = { creates, repeat };
   return JSON.stringify(body, bigintAsDigits);
+}
+
+export function encodeAction({ chainId, signer }: Lane, { action, body }: LaneRequest): string {
+  const letter: PeerAction = { lane: { chainId, signer }, action, body };
+  return JSON.stringify(letter, bigintAsDigits);
+}
+
+export function decodeActionResult(text: string): LaneAnswer | FencepostError {
+  const result = asFields(asFields(parse(text)).result);
+  if (typeof result.code === "string") return decodeProblem(result.code, result);
+  if (!Object.hasOwn(result, "answer")) throw new NotAnAnswer("a result that is none");
+  return { answer: result.answer };
 }
 
 export function decodeResults(text: string, expected: number): readonly (ForwardedAnswer | FencepostError)[] {

@@ -10,6 +10,7 @@ import { beginEpoch } from "./statements/begin-epoch.ts";
 import { endInstances } from "./statements/end-instances.ts";
 import { endTerms } from "./statements/end-terms.ts";
 import { insertInstance } from "./statements/insert-instance.ts";
+import { limitWaits } from "./statements/limit-waits.ts";
 import { lockEveryLane } from "./statements/lock-every-lane.ts";
 import { lockRegistration } from "./statements/lock-registration.ts";
 import { purgeCommitMarkers } from "./statements/purge-commit-markers.ts";
@@ -66,7 +67,7 @@ export async function registerInstance(
           seen,
         });
         const start = epochStart([position.last_seq, seen.seq], judgement.mayHaveLost);
-        const begun = judgement.begins ? beginning(judgement, instanceId, start) : [];
+        const begun = judgement.begins ? [patience(runtime), ...beginning(judgement, instanceId, start)] : [];
         return { commands: [remember(judgement, opened), ...begun], result: { judgement, opened } };
       },
     },
@@ -76,6 +77,12 @@ export async function registerInstance(
   history.pin({ ...opened.history, epoch: judgement.epoch });
   const { epoch, begins, mayHaveLost } = judgement;
   return { epoch, begun: begins, mayHaveLost };
+}
+
+/** Every lane is to be locked and changed, however many there are, and nobody can do anything before that is done. */
+function patience({ limits }: DurableRuntime): Command {
+  const longest = String(limits.writing(1).statementMs);
+  return { statement: limitWaits, values: [longest, longest] };
 }
 
 /** In the order of the locks: lanes, heartbeats, the feed's counter last. */

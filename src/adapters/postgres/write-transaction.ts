@@ -84,7 +84,8 @@ export async function writeTransaction<Found, Result>(
       const { found, opened } = await open(runtime, session, marked).catch((error) => giveUp(session, error));
       const decision = await decide(transaction, { found, opened }).catch((error) => giveUp(session, error));
       if (decision.rollback === true) {
-        await session.control("ROLLBACK");
+        // There is nothing to keep: where the server has ended the transaction before it heard of this, it is the same.
+        await session.control("ROLLBACK").catch(() => undefined);
         return decision.result;
       }
       runtime.slots.sent(slot, mark.marker);

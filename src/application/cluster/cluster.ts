@@ -11,15 +11,17 @@ import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Peers } from "../../ports/peers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
+import { LaneActions } from "./lane-actions.ts";
 import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
 export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
   readonly store: LeaseStore;
-  readonly peers: Pick<Peers, "create">;
+  readonly peers: Peers;
   readonly lease: { instanceId(): string };
   readonly lanes: () => Lanes;
+  readonly mode: "basic" | "worker-queue";
   readonly signers: readonly Address[];
   readonly chains: ReadonlyMap<number, ChainContext>;
   /** A chain that was away for so long is no longer announced. */
@@ -36,6 +38,7 @@ export class Cluster {
   readonly membership: Membership;
   readonly router: Router;
   readonly outbox: Outbox;
+  readonly actions: LaneActions;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -54,6 +57,13 @@ export class Cluster {
       holds: (lane) => ports.lanes().holds(lane),
       canServe: (lane) => this.canServe(lane),
     });
+    const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
+    this.actions = new LaneActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
+  }
+
+  /** Whether what belongs elsewhere is taken there, or refused with the owner's name. */
+  get forwards(): boolean {
+    return this.ports.mode === "worker-queue";
   }
 
   /** What this node can serve, as it is now. */

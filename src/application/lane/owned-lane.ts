@@ -87,7 +87,6 @@ export class OwnedLane {
   readonly nonces: LaneNonces;
   signing: Activity | null = null;
   broadcasting: Activity | null = null;
-  reconciling: Activity | null = null;
   tending: Activity | null = null;
   /** As the lane's loop last saw it. */
   head: HeadOfLine | null = null;
@@ -334,9 +333,7 @@ export class OwnedLane {
 
   /** Resolves when nothing of this lane is under way any more. */
   async settled(): Promise<void> {
-    await Promise.all(
-      [this.signing, this.broadcasting, this.tending, this.reconciling].map((activity) => activity?.settled()),
-    );
+    await Promise.all([this.signing, this.broadcasting, this.tending].map((activity) => activity?.settled()));
   }
 
   /** The window a node has room for: what is configured; the head alone while it takes no future nonces; one more to try. */

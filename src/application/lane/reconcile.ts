@@ -5,7 +5,6 @@
  * Reads: the chain's two counts, again a poll interval later where one is above the cursor. Writes: the cursor, and that
  * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
  */
-import { ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -13,6 +12,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "./owned-lane.ts";
 
 export interface ReconcilePorts {
+  readonly chains: ReadonlyMap<number, ChainContext>;
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -23,10 +23,24 @@ interface Counts {
   readonly pending: number;
 }
 
-/** Returns without a word where the chain cannot tell yet, or the database is away: it is called again. */
-export async function reconcileLane(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  if (lane.reconciled || lane.stopped) return;
-  const floor = await provenFloor(ports.clock, context, lane).catch(passUnreachable);
+/** After a failover all lanes ask at once; the chain is not to feel it. */
+const AT_ONCE = 32;
+
+/** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
+export async function reconcileLanes(ports: ReconcilePorts, lanes: readonly OwnedLane[]): Promise<void> {
+  const owing = lanes.filter((lane) => !lane.reconciled);
+  const worker = async (): Promise<void> => {
+    for (let lane = owing.shift(); lane !== undefined; lane = owing.shift()) {
+      await reconcile(ports, lane).catch(() => undefined);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, owing.length) }, worker));
+}
+
+async function reconcile(ports: ReconcilePorts, lane: OwnedLane): Promise<void> {
+  const context = ports.chains.get(lane.lane.chainId);
+  if (context === undefined || lane.stopped) return;
+  const floor = await provenFloor(ports.clock, context, lane);
   if (floor === null || lane.stopped) return;
   const from = lane.cursor;
   const outcome = await ports.writer.write({ kind: "reconcile", fence: lane.fence, floor });
@@ -38,11 +52,6 @@ export async function reconcileLane(ports: ReconcilePorts, context: ChainContext
   if (suspendedBy === "HISTORY") alertWaiting(ports.telemetry, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
-}
-
-function passUnreachable(error: unknown): null {
-  if (error instanceof ChainUnavailable) return null;
-  throw error;
 }
 
 /** Null: a count above the cursor is not agreed on yet. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RemoteOptions } from "../../../src/adapters/cli/operate.ts";
+import type { RemoteOptions } from "../../../src/adapters/cli/remote.ts";
 import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
 import { FencepostApiError, type FencepostClient, type Transaction } from "../../../src/client/index.ts";
 import { cancelling } from "../../../src/contract/examples.ts";

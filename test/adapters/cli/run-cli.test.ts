@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { EXIT_CODES } from "../../../src/adapters/cli/exit-codes.ts";
 import { CommandFailed } from "../../../src/adapters/cli/failure.ts";
 import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
+import { FencepostApiError, type FencepostClient } from "../../../src/client/index.ts";
 
 const node = { url: "http://127.0.0.1:3000", nodeId: "n-1" };
 const devNode = { ...node, chainId: 31337, signers: ["0xAaaa", "0xBbbb"], needsKey: false };
@@ -219,6 +220,72 @@ describe("failures", () => {
   });
 });
 
+describe("asking a running node", () => {
+  const lease = {
+    chainId: 1,
+    signer: "0xAaaa",
+    nodeId: "n-1",
+    instanceId: "i-1",
+    fencingToken: 12,
+    acquiredAt: "2026-01-01T00:00:00.000Z",
+    expiresAt: "2026-01-01T00:00:10.000Z",
+  };
+  const member = {
+    nodeId: "n-1",
+    instanceId: "i-1",
+    url: "http://10.0.0.1:3000",
+    version: "1.2.3",
+    mode: "worker-queue" as const,
+    startedAt: "2026-01-01T00:00:00.000Z",
+    heartbeatAt: "2026-01-01T00:00:05.000Z",
+    lanes: 2,
+  };
+  const answering = (client: Partial<FencepostClient>): Partial<CliActions> => ({
+    connect: async () => client as FencepostClient,
+  });
+
+  it("lists nodes and leases as tables for people", async () => {
+    const nodes = async () => [member, { ...member, nodeId: "inside-another", url: "", lanes: 0 }];
+    expect((await run(["nodes"], answering({ nodes }))).stdout.split("\n")).toEqual([
+      "node            url                   version  mode          lanes  started                   last heartbeat",
+      "n-1             http://10.0.0.1:3000  1.2.3    worker-queue  2      2026-01-01T00:00:00.000Z  2026-01-01T00:00:05.000Z",
+      "inside-another  (embedded)            1.2.3    worker-queue  0      2026-01-01T00:00:00.000Z  2026-01-01T00:00:05.000Z",
+      "",
+    ]);
+    expect((await run(["leases"], answering({ leases: async () => [lease] }))).stdout).toBe(
+      "chain  signer  node  token  acquired                  expires\n" +
+        "1      0xAaaa  n-1   12     2026-01-01T00:00:00.000Z  2026-01-01T00:00:10.000Z\n",
+    );
+  });
+
+  it("prints what the API answered with --json, and says where there is nothing", async () => {
+    const both = answering({ nodes: async () => [member], leases: async () => [] });
+    expect(JSON.parse((await run(["nodes", "--json"], both)).stdout)).toEqual({ items: [member] });
+    expect(JSON.parse((await run(["--json", "leases"], both)).stdout)).toEqual({ items: [] });
+    expect((await run(["leases"], both)).stdout).toBe("no lane is owned\n");
+  });
+
+  it.each([
+    ["UNREACHABLE", "http://x does not answer: start a node, or name another with --url"],
+    ["UNAUTHENTICATED", "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node"],
+    ["UNAVAILABLE", "UNAVAILABLE: http://x does not answer"],
+  ] as const)("says in one line what to do about %s", async (code, line) => {
+    const nodes = async () =>
+      Promise.reject(new FencepostApiError({ code, status: 0, detail: "http://x does not answer" }));
+    expect(await run(["nodes"], answering({ nodes }))).toEqual({ code: 1, stdout: "", stderr: `fencepost: ${line}\n` });
+  });
+
+  it("is asked of whom --url names", async () => {
+    const asked: unknown[] = [];
+    const connect: CliActions["connect"] = async (options) => {
+      asked.push(options.url);
+      return { nodes: async () => [] } as Partial<FencepostClient> as FencepostClient;
+    };
+    await run(["nodes", "--url", "http://10.0.0.2:3000"], { connect });
+    expect(asked).toEqual(["http://10.0.0.2:3000"]);
+  });
+});
+
 describe("docs/cli.md", () => {
   const text = readFileSync("docs/cli.md", "utf8");
   const column = (pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? "").sort();
@@ -231,8 +298,8 @@ describe("docs/cli.md", () => {
   });
 
   it("lists every option, and no other", async () => {
-    const argvs = ["dev", "start", "demo", "cancel", "replace", "resubmit", "reprice"].map((name) => [name, "--help"]);
-    const helps = await Promise.all([["--help"], ...argvs].map((argv) => run(argv)));
+    const names = ["dev", "start", "demo", "nodes", "cancel", "replace", "resubmit", "reprice"];
+    const helps = await Promise.all([["--help"], ...names.map((name) => [name, "--help"])].map((argv) => run(argv)));
     const actual = helps.flatMap(({ stdout }) =>
       [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((match) => match[1]),
     );

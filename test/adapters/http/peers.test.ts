@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
 import { FencepostError, unavailable } from "../../../src/domain/errors.ts";
-import type { Receive } from "../../contracts/peers.contract.ts";
+import type { Act, Receive } from "../../contracts/peers.contract.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { CLUSTER_SECRET } from "../../support/peer-server.ts";
 import { sampleCreated, sampleTxId } from "../../support/scripted-api.ts";
@@ -9,24 +9,26 @@ import { sampleCreated, sampleTxId } from "../../support/scripted-api.ts";
 const PATH = "/internal/v1/creates";
 const AUTHORIZATION = `Fencepost-Node ${CLUSTER_SECRET}`;
 const MEBIBYTE = 1024 * 1024;
+const done: Act = async () => ({ answer: "done" });
 
 function bench(
   receive: Receive = async (creates) => creates.map(() => sampleCreated()),
   options: Partial<HttpServerOptions> = {},
 ) {
   const create = vi.fn(receive);
+  const act = vi.fn<Act>(done);
   const app = httpApp(
     {},
-    { apiKeys: [{ name: "shop", secret: "key" }], peer: { secret: CLUSTER_SECRET, create }, ...options },
+    { apiKeys: [{ name: "shop", secret: "key" }], peer: { secret: CLUSTER_SECRET, create, act }, ...options },
   );
-  const post = (payload: unknown, authorization: string | undefined = AUTHORIZATION) =>
+  const post = (payload: unknown, authorization: string | undefined = AUTHORIZATION, url = PATH) =>
     app.inject({
       method: "POST",
-      url: PATH,
+      url,
       headers: { "content-type": "application/json", ...(authorization === undefined ? {} : { authorization }) },
       payload: typeof payload === "string" ? payload : JSON.stringify(payload),
     });
-  return { app, create, post };
+  return { app, create, act, post };
 }
 
 const sound = { creates: [{ txId: sampleTxId(1), request: { signer: "0x00" } }], repeat: false };
@@ -86,7 +88,7 @@ describe("who is let in", () => {
 describe("a secret that is asked for", () => {
   it("is asked for once", async () => {
     const secret = vi.fn(async () => CLUSTER_SECRET);
-    const { post } = bench(undefined, { peer: { secret, create: async () => [sampleCreated()] } });
+    const { post } = bench(undefined, { peer: { secret, create: async () => [sampleCreated()], act: done } });
     expect((await post(sound)).statusCode).toBe(200);
     expect((await post(sound)).statusCode).toBe(200);
     expect((await post(sound, "")).statusCode).toBe(401);
@@ -99,7 +101,7 @@ describe("a secret that is asked for", () => {
   ])("and is not known yet: %s, 503, which sends peers elsewhere", async (_, reason) => {
     const secret = vi.fn<() => Promise<string>>().mockRejectedValueOnce(reason).mockResolvedValue(CLUSTER_SECRET);
     const create = vi.fn<Receive>(async () => [sampleCreated()]);
-    const { post } = bench(undefined, { peer: { secret, create } });
+    const { post } = bench(undefined, { peer: { secret, create, act: done } });
     const response = await post(sound);
     expect(response.statusCode).toBe(503);
     expect(response.json()).toMatchObject({ code: "UNAVAILABLE" });
@@ -192,5 +194,43 @@ describe("what is answered", () => {
 
   it("is a 500 where answers are missing", async () => {
     expect((await bench(async () => []).post(sound)).statusCode).toBe(500);
+  });
+});
+
+describe("what is asked of a lane's owner", () => {
+  const ACTIONS = "/internal/v1/actions";
+  const lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
+  const asked = { lane, action: "suspend", body: { reason: "because" } };
+
+  it("is let in by the same secret alone", async () => {
+    const { post, act } = bench();
+    expect((await post(asked, "Bearer key", ACTIONS)).statusCode).toBe(401);
+    expect(act).not.toHaveBeenCalled();
+    const response = await post(asked, AUTHORIZATION, ACTIONS);
+    expect(response.json()).toEqual({ result: { answer: "done" } });
+    expect(act).toHaveBeenCalledExactlyOnceWith(lane, { action: "suspend", body: { reason: "because" } });
+  });
+
+  it("is refused inside of an answer, and a failure of ours is no refusal", async () => {
+    const { post, act } = bench();
+    act.mockResolvedValueOnce(unavailable("the database is away"));
+    const refused = await post(asked, AUTHORIZATION, ACTIONS);
+    expect(refused.statusCode).toBe(200);
+    expect(refused.json()).toMatchObject({ result: { code: "UNAVAILABLE" } });
+    act.mockRejectedValueOnce(unavailable("thrown, not answered"));
+    expect((await post(asked, AUTHORIZATION, ACTIONS)).statusCode).toBe(500);
+  });
+
+  it.each([
+    ["no lane", { ...asked, lane: undefined }],
+    ["a chain that is none", { ...asked, lane: { ...lane, chainId: "5" } }],
+    ["a signer that is none", { ...asked, lane: { ...lane, signer: "0xAB" } }],
+    ["no name", { ...asked, action: 7 }],
+    ["no body", { ...asked, body: null }],
+  ])("is not understood with %s", async (_, body) => {
+    const { post, act } = bench();
+    const response = await post(body, AUTHORIZATION, ACTIONS);
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
+    expect(act).not.toHaveBeenCalled();
   });
 });

@@ -8,8 +8,8 @@ peersContract("HTTP", async () => {
   const nodes: PeerNode[] = [];
   return {
     peers,
-    startNode: async (receive) => {
-      const node = await startPeerServer(receive);
+    startNode: async (receive, act) => {
+      const node = await startPeerServer(receive, act);
       nodes.push(node);
       return node;
     },

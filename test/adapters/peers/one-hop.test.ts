@@ -51,6 +51,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
             wire.note("received", creates);
             return (node as FencepostNode).createForwarded(creates, repeat);
           },
+          act: (lane, request) => (node as FencepostNode).actions.receive(lane, request),
         },
       },
     ),
@@ -62,6 +63,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
       wire.note("sent", call[1]);
       return http.create(...call);
     },
+    act: http.act.bind(http),
     close: () => http.close(),
   };
   node = new FencepostNode(

@@ -67,6 +67,18 @@ describe("a node that stalls", () => {
     expect(await confirm()).toEqual(["applied"]);
   });
 
+  it("and loses its connection behind an answer that keeps nothing has that answer", async () => {
+    const fence = await holdLane(store);
+    const claimant = anInstance();
+    await frozen.registerInstance(claimant);
+    const held = proxy.holdAt("ROLLBACK");
+    const asking = frozen.acquireLane(fence.lane, claimant.instanceId);
+    await held;
+    proxy.cut();
+    expect(await asking).toMatchObject({ result: "notLeader", owner: { instanceId: fence.instanceId } });
+    expect(await frozen.acquireLane(fence.lane, claimant.instanceId)).toMatchObject({ result: "notLeader" });
+  });
+
   it("behind a lock that is not given is told busy, not fenced and not lost", async () => {
     const fence = await holdLane(store);
     const holder = await connectClient(subject.url);

@@ -28,10 +28,7 @@ function say(line) {
 }
 
 async function beat() {
-  while (beating) {
-    await systemClock.sleep(leaseDurationMs / 5);
-    if (beating) await patiently(() => store.renewInstance(instanceId, leaseDurationMs));
-  }
+  if (beating) await patiently(() => store.renewInstance(instanceId, leaseDurationMs));
 }
 
 /** Whoever waited too long, for a lock or a processor, has changed nothing, and may try again. */
@@ -85,7 +82,7 @@ const registration = {
   chains: [lane.chainId],
 };
 await patiently(() => store.registerInstance(registration));
-void beat();
+setInterval(() => void beat(), leaseDurationMs / 5);
 if (role === "writer") await writeForEver();
 else process.on("SIGUSR2", () => void claim().catch((error) => say({ result: String(error), token: null })));
 say({ ready: true, url: "", nodeId: instanceId });

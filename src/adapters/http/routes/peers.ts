@@ -2,16 +2,20 @@
  * What nodes ask of each other. A refusal of the whole request (401, 404, 413, 503) promises that nothing was done; from
  * the moment the receiver has the creates, each has a fate of its own, and a failure of ours is a 500.
  */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
 import { BATCH_ITEMS_LIMIT } from "../../../contract/batch.ts";
 import {
+  PEER_ACTIONS_PATH,
   PEER_BODY_LIMIT_BYTES,
   PEER_CREATES_PATH,
+  type PeerAction,
+  type PeerActionResult,
   type PeerCreated,
   type PeerResults,
 } from "../../../contract/peers.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
+import type { Address } from "../../../domain/lane.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import { peerAuthenticator } from "../auth.ts";
 import { asObject } from "../json-body.ts";
@@ -19,32 +23,52 @@ import type { PeerReceiver } from "../options.ts";
 import { problemOf } from "../problems.ts";
 import { UUID } from "../uuid.ts";
 
+/** As lanes are named inside: normalised. */
+const ADDRESS = /^0x[0-9a-f]{40}$/;
+
 export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
   const authenticate = peerAuthenticator(peer.secret);
-  app.post(
-    PEER_CREATES_PATH,
-    {
-      bodyLimit: PEER_BODY_LIMIT_BYTES,
-      config: { peer: true },
-      // Before the body is read: strangers get to send no megabytes.
-      onRequest: (request) => authenticate(request.headers.authorization),
-    },
-    async (request): Promise<PeerResults> => {
-      const { creates, repeat } = readCreates(request.body);
-      return { results: (await receive(peer, creates, repeat)).map(resultView) };
-    },
-  );
+  const options = {
+    bodyLimit: PEER_BODY_LIMIT_BYTES,
+    config: { peer: true as const },
+    // Before the body is read: strangers get to send no megabytes.
+    onRequest: (request: FastifyRequest) => authenticate(request.headers.authorization),
+  };
+  app.post(PEER_CREATES_PATH, options, async (request): Promise<PeerResults> => {
+    const { creates, repeat } = readCreates(request.body);
+    return { results: (await receive(peer, creates, repeat)).map(resultView) };
+  });
+  app.post(PEER_ACTIONS_PATH, options, async (request): Promise<PeerActionResult> => {
+    const { lane, action, body } = readAction(request.body);
+    const fate = await wholly(() => peer.act(lane, { action, body }));
+    return { result: fate instanceof FencepostError ? problemOf(fate) : fate };
+  });
 }
 
-async function receive(peer: PeerReceiver, creates: readonly ForwardedCreate[], repeat: boolean) {
-  try {
+function receive(peer: PeerReceiver, creates: readonly ForwardedCreate[], repeat: boolean) {
+  return wholly(async () => {
     const fates = await peer.create(creates, repeat);
     if (fates.length === creates.length) return fates;
     throw new Error(`${creates.length} creates got ${fates.length} answers`);
+  });
+}
+
+async function wholly<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
   } catch (cause) {
     // Never as it came: an UNAVAILABLE of ours would read as "nothing was done".
-    throw new Error("forwarded creates failed as a whole", { cause });
+    throw new Error("what was forwarded failed as a whole", { cause });
   }
+}
+
+function readAction(value: unknown): PeerAction {
+  const { lane, action, body } = asObject(value);
+  const { chainId, signer } = asObject(lane, "lane");
+  if (typeof action !== "string") throw invalid("action", "must be text");
+  if (typeof chainId !== "number" || !Number.isSafeInteger(chainId)) throw invalid("lane.chainId", "must be a number");
+  if (typeof signer !== "string" || !ADDRESS.test(signer)) throw invalid("lane.signer", "must be an address");
+  return { lane: { chainId, signer: signer as Address }, action, body: asObject(body, "body") };
 }
 
 function readCreates(body: unknown): { readonly creates: readonly ForwardedCreate[]; readonly repeat: boolean } {

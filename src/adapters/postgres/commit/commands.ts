@@ -1,5 +1,5 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
-import { bare, feeValues, laneOf, payloadValues } from "../columns.ts";
+import { bare, feeValues, payloadValues } from "../columns.ts";
 import { aliasIntake } from "../statements/alias-intake.ts";
 import { appendCompletions } from "../statements/append-completions.ts";
 import { deleteConfirmations } from "../statements/delete-confirmations.ts";
@@ -21,8 +21,7 @@ import { writeHistory } from "../statements/write-history.ts";
 import { writeQueuedChanges } from "../statements/write-queued-changes.ts";
 import { writeReceipts } from "../statements/write-receipts.ts";
 import { subStateOf } from "./intake.ts";
-import { chainIds, signers } from "./lookup.ts";
-import type { Allocation, ChainPlan, HistoryStep, Move, Plan } from "./plan.ts";
+import type { Allocation, ChainPlan, HistoryStep, LanePlan, Move, Plan } from "./plan.ts";
 
 export function commandsOf(plan: Plan): readonly Command[] {
   const moved = [...plan.moves.values()].filter((move) => move.moved);
@@ -53,18 +52,18 @@ export function commandsOf(plan: Plan): readonly Command[] {
 function lanes(plan: Plan): readonly Command[] {
   const changed = [...plan.lanes.values()].filter((lane) => lane.changed);
   if (changed.length === 0) return [];
-  const records = changed.map(({ row, cursor, suspendedBy, reconciledEpoch, confirmed, failed }) => ({
-    chain_id: row.chain_id,
-    signer: row.signer,
-    token: row.token,
-    next_nonce: cursor,
-    suspended_by: suspendedBy,
-    reconciled_epoch: reconciledEpoch,
-    confirmed,
-    failed,
-  }));
-  const keys = changed.map(({ row }) => laneOf(row));
-  return [command(updateLanes, [JSON.stringify(records), chainIds(keys), signers(keys), changed.length])];
+  const each = <T>(column: (lane: LanePlan) => T) => changed.map(column);
+  const values = [
+    each(({ row }) => row.chain_id),
+    each(({ row }) => row.signer),
+    each(({ row }) => row.token),
+    each(({ cursor }) => cursor),
+    each(({ suspendedBy }) => suspendedBy),
+    each(({ reconciledEpoch }) => reconciledEpoch),
+    each(({ confirmed }) => confirmed),
+    each(({ failed }) => failed),
+  ];
+  return [command(updateLanes, [...values, changed.length])];
 }
 
 function allocations({ allocations }: Plan): readonly Command[] {

@@ -58,19 +58,20 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const plain = [requests, transactions, intake, unwatched, reconciled, chains];
   const keysOf = [...plain, nonces.holes, named, nonces.open, nonces.bound];
   const lookups = keysOf.filter((keys) => keys.length > 0).length;
-  const records = terms.map(({ lane, instanceId, token }) => ({
-    chain_id: lane.chainId,
-    signer: lane.signer,
-    instance_id: instanceId,
-    token,
-  }));
+  const term = <T>(column: (fence: LaneWrite["fence"]) => T) => terms.map(column);
+  const fences = [
+    term(({ lane }) => lane.chainId),
+    term(({ lane }) => lane.signer),
+    term(({ instanceId }) => instanceId),
+    term(({ token }) => token),
+  ];
   return {
     statements: 1 + lookups + chains.length,
     waits: 1,
     find: async (run) => {
       const [locked, requestRows, transactionRows, intakeRows, unwatchable, history, found, , ...blockRows] =
         await Promise.all([
-          run(lockLanes, [JSON.stringify(records), chainIds(lanes), signers(lanes)]),
+          run(lockLanes, fences),
           when(requests, () => run(findRequests, [requests, signers(lanes)])),
           when(transactions, () => run(readTransactions, [transactions])),
           when(intake, () => run(readIntake, [intake])),

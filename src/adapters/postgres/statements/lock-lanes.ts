@@ -6,18 +6,18 @@ import { statement } from "./statement.ts";
  * that waited for a takeover finds its row changed: the join with the term is evaluated again on the row as it is now,
  * and the lane is not returned. The heartbeat is read, never locked.
  *
- * $1 the terms as records; $2, $3 the chains and signers in them, so that lanes are found by key whatever the planner
- * believes about the size of the table.
+ * $1 to $4, a place for each term: chain, signer, instance, token. Chains and signers are named once more as lists, so
+ * that lanes are found by key whatever the planner believes about the size of the table.
  */
 export const lockLanes = statement<LockedLaneRow>(
   "lock-lanes",
   `SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
      n.node_id
    FROM fencepost.lane AS l
-   JOIN json_to_recordset($1::json) AS f(chain_id bigint, signer text, instance_id uuid, token bigint)
+   JOIN unnest($1::bigint[], $2::text[], $3::uuid[], $4::bigint[]) AS f(chain_id, signer, instance_id, token)
      ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
    JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
-   WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[])
+   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
      AND NOT n.dead AND n.expires_at > clock_timestamp()
    ORDER BY l.chain_id, l.signer
    FOR NO KEY UPDATE OF l`,

@@ -1,6 +1,9 @@
 import { statement } from "./statement.ts";
 
-/** Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. */
+/**
+ * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $8, a place
+ * for each lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed. $9 how many they are.
+ */
 export const updateLanes = statement<unknown>(
   "update-lanes",
   `WITH changed AS (
@@ -11,13 +14,12 @@ export const updateLanes = statement<unknown>(
        reconciled_epoch = w.reconciled_epoch,
        confirmed_total = l.confirmed_total + w.confirmed,
        failed_total = l.failed_total + w.failed
-     FROM json_to_recordset($1::json) AS w(
-       chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text, reconciled_epoch integer,
-       confirmed bigint, failed bigint
-     )
-     WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[])
+     FROM unnest(
+       $1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::integer[], $7::bigint[], $8::bigint[]
+     ) AS w(chain_id, signer, token, next_nonce, suspended_by, reconciled_epoch, confirmed, failed)
+     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
        AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
      RETURNING 1
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM changed), $4, 'lanes')`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM changed), $9, 'lanes')`,
 );

@@ -1,0 +1,89 @@
+/** The checkers of this suite, checked: each alarm rings when somebody does what it is there for, and not before. */
+import { keccak256 } from "viem";
+import { describe, expect, onTestFinished } from "vitest";
+import { openPostgresStore } from "../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { Fence } from "../../src/domain/lane.ts";
+import { ChainWire } from "../support/cluster/chain-wire.ts";
+import { layTripwires, terms, violations } from "../support/cluster/tripwires.ts";
+import { type Database, it } from "../support/integration.ts";
+import { AT, allocate, anAttempt, anInstance, anIntent, apply, holdLane, step } from "../support/lane-samples.ts";
+import { rpcCall } from "../support/rpc-call.ts";
+
+interface Scene {
+  /** Of the second term: the first owner is dead. */
+  readonly fence: Fence;
+  /** Allocated and claimed by the first owner. */
+  readonly txId: string;
+  readonly raw: string;
+  readonly nodeId: string;
+}
+
+/** One transaction of a first owner, which has ended, and a second owner, which has done nothing yet. */
+async function twoTerms(database: Database): Promise<Scene> {
+  await layTripwires(database);
+  const store = await openPostgresStore({ databaseUrl: database.url, clock: systemClock, leaseDurationMs: 60_000 });
+  onTestFinished(() => store.close());
+  const first = await holdLane(store);
+  const intent = anIntent(first.lane);
+  await allocate(store, first, [intent]);
+  const rawTransaction = "0x02c101";
+  const attempt = anAttempt(1, { rawTransaction, txHash: keccak256(rawTransaction) });
+  await apply(store, first, [step(intent.txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
+  await store.declareDead(first.instanceId, 1, "stood-still");
+  const heir = anInstance();
+  await store.registerInstance(heir);
+  const taken = await store.acquireLane(first.lane, heir.instanceId);
+  if (taken.result !== "takenOver") throw new Error("not taken over");
+  const [owner] = await terms(database);
+  return { fence: taken.fence, txId: intent.txId, raw: rawTransaction, nodeId: owner?.node_id ?? "" };
+}
+
+describe("the tripwires", () => {
+  it("say nothing of a takeover, and know its terms", async ({ database }) => {
+    const { fence } = await twoTerms(database);
+    expect(await violations(database)).toEqual([]);
+    expect((await terms(database)).map(({ token }) => token)).toEqual([1, fence.token]);
+  });
+
+  it.for<readonly [string, RegExp]>([
+    ["UPDATE fencepost.lane SET token = 1", /^token of 0x\w+ went from 2 to 1$/],
+    ["UPDATE fencepost.lane SET token = 9", /^token of 0x\w+ went from 2 to 9$/],
+    [
+      "UPDATE fencepost.lane SET owner_instance = (SELECT instance_id FROM fencepost.node_instance WHERE dead)",
+      /changed hands under token 2$/,
+    ],
+    ["UPDATE fencepost.lane SET next_nonce = 0", /^cursor of 0x\w+ went back to 0$/],
+    ["UPDATE fencepost.history SET count = count + 1 WHERE event = 'sign'", /^sign of .* under token 1, behind 2$/],
+    [
+      "UPDATE fencepost.transaction SET submit_attempts = submit_attempts + 1",
+      /claimed under token 1 while 2 was the lane's$/,
+    ],
+  ])("ring for: %s", async ([statement, alarm], { database }) => {
+    await twoTerms(database);
+    await database.query(statement);
+    const [said, ...more] = await violations(database);
+    expect(said).toMatch(alarm);
+    expect(more).toEqual([]);
+  });
+});
+
+describe("the wire to the chain", () => {
+  it("lets pass what its node has claimed, and rings for what it has not", async ({ database, simulated }) => {
+    const { raw, nodeId } = await twoTerms(database);
+    const wireOf = async (name: string) => {
+      const wire = await ChainWire.start({ upstreamUrl: simulated.url, nodeId: name, database });
+      onTestFinished(() => wire.close());
+      return wire;
+    };
+    const send = (wire: ChainWire, bytes: string) =>
+      rpcCall(wire.url, "eth_sendRawTransaction", [bytes]).catch(() => undefined);
+    const [own, foreign] = [await wireOf(nodeId), await wireOf("somebody-else")];
+    await send(own, raw);
+    expect(own.violations).toEqual([]);
+    await send(foreign, raw);
+    expect(foreign.violations).toEqual([expect.stringContaining(`was claimed by [${nodeId}]`)]);
+    await send(own, "0x02c0");
+    expect(own.violations).toEqual([expect.stringContaining("is not stored")]);
+  });
+});
