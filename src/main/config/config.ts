@@ -1,4 +1,5 @@
 import type { LogLevel } from "../../adapters/system/log-level.ts";
+import type { AlertFormat } from "../../adapters/webhooks/alert-formats.ts";
 import type { ChainSettings, LeaseSettings, WriterSettings } from "../../application/settings.ts";
 import type { ApiKey, PrivateKey } from "./credentials.ts";
 
@@ -23,6 +24,10 @@ export interface Config {
   readonly queueLimit: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: LogLevel;
+  /** A module's path or a URL; null: nobody decides but operators. */
+  readonly stuckHook: { readonly place: string; readonly secret: string | null } | null;
+  /** `format` null: by the URL's host. */
+  readonly alertWebhook: { readonly url: string; readonly format: AlertFormat | null } | null;
 }
 
 export interface ChainConfig {

@@ -62,6 +62,25 @@ export const originUrl: Parser<string> = (raw) => {
   return { value: url.origin };
 };
 
+/** Chat services put their token into the path. */
+export const webhookUrl: Parser<string> = (raw) => {
+  const value = asText(raw) ?? "";
+  const protocol = parseUrl(value)?.protocol;
+  if (protocol === "http:" || protocol === "https:") return { value };
+  return { mistake: "a webhook begins with http:// or https://" };
+};
+
+/** What a hook decides is signed and sent: it is asked where nobody can listen or answer in its place. */
+export const hookPlace: Parser<string> = (raw) => {
+  const value = asText(raw) ?? "";
+  if (value === "") return { mistake: "is neither a module nor a URL" };
+  const url = /^[a-z]+:\/\//i.test(value) ? parseUrl(value) : undefined;
+  if (url === undefined) return { value };
+  const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return { value };
+  return { mistake: "a hook is a module's path or begins with https:// (http:// only on this machine)" };
+};
+
 export function parseUrl(value: string): URL | null {
   return URL.canParse(value) ? new URL(value) : null;
 }

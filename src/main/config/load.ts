@@ -70,6 +70,9 @@ function buildConfig({ values, chains }: Resolution, nodeId: string): Config {
     queueLimit: values.queueLimit,
     drainTimeoutMs: values.drainTimeout,
     logLevel: values.logLevel,
+    stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
+    alertWebhook:
+      values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
   };
 }
 

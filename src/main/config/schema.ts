@@ -3,9 +3,20 @@
  * docs/configuration.md is tested against this table in both directions.
  */
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
-import { type ApiKey, apiKey, databaseUrl, mnemonic, originUrl, privateKey, rpcUrl } from "./credentials.ts";
+import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
+import {
+  type ApiKey,
+  apiKey,
+  databaseUrl,
+  hookPlace,
+  mnemonic,
+  originUrl,
+  privateKey,
+  rpcUrl,
+  webhookUrl,
+} from "./credentials.ts";
 import type { ChainOptions, FencepostConfig } from "./define.ts";
-import { MASK, maskDatabaseUrl, maskRpcUrl } from "./masking.ts";
+import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
 import { choice, flag, formatGwei, gwei, list, matching, text, wei } from "./parsers.ts";
 import { oneOf, optional, type Setting, setting, time, timeOrOff, whole } from "./setting.ts";
 
@@ -78,6 +89,10 @@ export const SETTINGS = {
   writerWorkers: whole("FENCEPOST_WRITER_WORKERS", 256, [1, 65_536]),
   queueLimit: whole("FENCEPOST_QUEUE_LIMIT", 10_000, [1, MAX_COUNT]),
   drainTimeout: time("FENCEPOST_DRAIN_TIMEOUT", 5000, 0),
+  stuckHook: optional("FENCEPOST_STUCK_HOOK", { parse: hookPlace, secret: true, show: maskHookPlace }),
+  stuckHookSecret: optional("FENCEPOST_STUCK_HOOK_SECRET", { parse: text, secret: true, show: () => MASK }),
+  alertWebhookUrl: optional("FENCEPOST_ALERT_WEBHOOK_URL", { parse: webhookUrl, secret: true, show: maskRpcUrl }),
+  alertWebhookFormat: optional("FENCEPOST_ALERT_WEBHOOK_FORMAT", { parse: choice(...ALERT_FORMATS), show: String }),
   logLevel: setting("FENCEPOST_LOG_LEVEL", { parse: choice(...LOG_LEVELS), fallback: "info", show: String }),
   ...CHAIN_SETTINGS,
 } satisfies Record<Exclude<keyof FencepostConfig, "chains">, Setting<unknown>>;
@@ -95,6 +110,4 @@ export const CHAIN_SETTING_KEYS = Object.keys(CHAIN_SETTINGS) as readonly ChainS
 export const NOT_YET_SUPPORTED: ReadonlyMap<string, string> = new Map([
   ["remoteSignerUrl", "FENCEPOST_REMOTE_SIGNER_URL"],
   ["awsKmsKeyIds", "FENCEPOST_AWS_KMS_KEY_IDS"],
-  ["stuckHook", "FENCEPOST_STUCK_HOOK"],
-  ["alertWebhookUrl", "FENCEPOST_ALERT_WEBHOOK_URL"],
 ]);
