@@ -67,7 +67,7 @@ export const webhookUrl: Parser<string> = (raw) => {
   const value = asText(raw) ?? "";
   const protocol = parseUrl(value)?.protocol;
   if (protocol === "http:" || protocol === "https:") return { value };
-  return { mistake: "a webhook begins with http:// or https://" };
+  return { mistake: "is not an http:// or https:// URL" };
 };
 
 /** What a hook decides is signed and sent: it is asked where nobody can listen or answer in its place. */
@@ -78,7 +78,7 @@ export const hookPlace: Parser<string> = (raw) => {
   if (url === undefined) return { value };
   const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return { value };
-  return { mistake: "a hook is a module's path or begins with https:// (http:// only on this machine)" };
+  return { mistake: "is neither a module's path nor an https:// URL (http:// only on this machine)" };
 };
 
 export function parseUrl(value: string): URL | null {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createMetrics, type Metrics } from "../../../src/adapters/system/metrics.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
-import type { CreateResultLabel, TelemetryEvent } from "../../../src/ports/telemetry.ts";
+import type { CreateResultLabel, StuckResultLabel, TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { parseExposition, type Sample } from "../../support/prometheus-text.ts";
 
 const lane = { chainId: 1, signer: "0x00000000000000000000000000000000000000aa" } as const;
@@ -49,8 +49,20 @@ function submission(fields: Partial<Extract<TelemetryEvent, { type: "submit.answ
   };
 }
 
+const STUCK_RESULTS = { applied: 0, repeated: 0, movedOn: 0, refused: 0, failed: 0, limited: 0 } satisfies Record<
+  StuckResultLabel,
+  0
+>;
+
 function everyLabel(): TelemetryEvent[] {
   return [
+    ...keys(STUCK_RESULTS).map((result) => ({
+      type: "stuck.resolution" as const,
+      lane,
+      txId: "t",
+      action: "CANCEL" as const,
+      result,
+    })),
     ...keys(CREATE_RESULTS).map((result) => ({ type: "create.answered" as const, result, durationMs: 1 })),
     ...keys(ACQUIRE_RESULTS).map((result) => ({ type: "lease.acquire" as const, lane, result, token: 1 })),
     ...keys(FORWARD_RESULTS).map((result) => ({ type: "forward" as const, lane, result, stops: 2 })),
@@ -100,6 +112,9 @@ describe("metrics", () => {
     for (const result of keys(CREATE_RESULTS)) expect(await value(metrics, "tx_create_total", { result })).toBe(2);
     for (const result of keys(ACQUIRE_RESULTS)) expect(await value(metrics, "lease_acquire_total", { result })).toBe(2);
     for (const result of keys(FORWARD_RESULTS)) expect(await value(metrics, "forward_total", { result })).toBe(2);
+    for (const result of keys(STUCK_RESULTS)) {
+      expect(await value(metrics, "stuck_resolution_total", { action: "CANCEL", result })).toBe(2);
+    }
     for (const result of keys(RPC_RESULTS)) {
       expect(await value(metrics, "rpc_requests_total", { method: "eth_call", result })).toBe(2);
     }

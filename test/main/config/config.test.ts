@@ -85,6 +85,8 @@ describe("defaults", () => {
       queueLimit: 10_000,
       drainTimeoutMs: 5000,
       logLevel: "info",
+      stuckHook: null,
+      alertWebhook: null,
     });
   });
 
@@ -228,6 +230,16 @@ describe("one clear line for", () => {
       "a value that is no choice",
       { env: { FENCEPOST_MODE: "fast" } },
       'FENCEPOST_MODE: "fast" is not one of worker-queue, basic',
+    ],
+    [
+      "a hook that anybody on the way could answer",
+      { env: { FENCEPOST_STUCK_HOOK: "http://hooks.example.com/secret-token-of-ours" } },
+      "FENCEPOST_STUCK_HOOK: the value is neither a module's path nor an https:// URL (http:// only on this machine)",
+    ],
+    [
+      "a webhook that is none",
+      { env: { FENCEPOST_ALERT_WEBHOOK_URL: "ftp://x/secret-token-of-ours" } },
+      "FENCEPOST_ALERT_WEBHOOK_URL: the value is not an http:// or https:// URL",
     ],
     ["a port out of range", { flags: { port: "70000" } }, '--port: "70000" is not a whole number from 0 to 65535'],
     [
