@@ -103,6 +103,8 @@ export interface Chain {
   sentInBlock(address: Address, blockNumber: number): Promise<readonly ChainTransaction[] | null>;
   /** The node's own look-up, mined or pooled. Null: it knows none. "unsupported": it has no such look-up. */
   transactionBySenderAndNonce(address: Address, nonce: number): Promise<ChainTransaction | null | "unsupported">;
+  /** Mined or pooled; null: that endpoint knows none. */
+  transaction(hash: Hash): Promise<ChainTransaction | null>;
   balance(address: Address): Promise<bigint>;
 
   /** Asked anew each time, also of an endpoint that turned out to serve another chain and is not used for anything else. */

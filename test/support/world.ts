@@ -75,6 +75,8 @@ export interface WorldOptions {
   readonly node?: Partial<NodeSettings>;
   readonly seed?: number;
   readonly signers?: readonly Address[];
+  /** Addresses whose keys the chain node holds. */
+  readonly nodeSigners?: readonly Address[];
 }
 
 export interface WorldNode {
@@ -141,7 +143,9 @@ export class World {
     const { elsewhere, latency } = options;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
-    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS);
+    const nodeSigners = this.options.nodeSigners ?? [];
+    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS, nodeSigners);
+    this.chain.holdKeys(...nodeSigners);
     const node = new FencepostNode(
       {
         store: latency === undefined ? store : delayed(store, latency),

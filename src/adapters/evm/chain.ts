@@ -21,7 +21,7 @@ import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
 import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
-import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock } from "./read-sent.ts";
+import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock, fetchTransaction } from "./read-sent.ts";
 import { type Endpoint, Endpoints } from "./rpc/endpoints.ts";
 import { RpcUnreachable, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readBigInt, readNumber } from "./rpc/quantities.ts";
@@ -168,6 +168,10 @@ class EvmChain implements Chain {
 
   transactionBySenderAndNonce(address: Address, nonce: number): Promise<ChainTransaction | null | "unsupported"> {
     return this.#endpoints.read((rpc) => fetchBySenderAndNonce(rpc, address, nonce));
+  }
+
+  transaction(hash: Hash): Promise<ChainTransaction | null> {
+    return this.#endpoints.read((rpc) => fetchTransaction(rpc, hash));
   }
 
   identity(): Promise<ChainIdentity> {

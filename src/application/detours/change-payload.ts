@@ -155,6 +155,9 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
     const { unsigned, rawTransaction, txHash } = change.signed;
     return { kind: change.kind, unsigned, signed: { rawTransaction, txHash } };
   }
+  if (attemptToSend(tx.attempts)?.nodeSigned === true) {
+    throw conflict(tx.txId, "is signed by the chain node itself, which makes one payload of it and no other");
+  }
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
     const behindPending = tx.nonce !== lane.headOfLine();

@@ -1,5 +1,5 @@
 import { isTaken } from "../../domain/answers.ts";
-import { followedAttempts } from "../../domain/attempts.ts";
+import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
 import { type BackoffRule, backoffMs } from "../../domain/backoff.ts";
 import { type Doubt, NO_DOUBT } from "../../domain/doubt.ts";
 import type { Holder, NonceMove } from "../../domain/holes.ts";
@@ -189,7 +189,7 @@ export class OwnedLane {
 
   /** Every attempt is found by its hash from here on. */
   follow(tx: Tracked): void {
-    for (const attempt of followedAttempts(tx.attempts)) this.index.set(attempt.txHash, { lane: this, tx });
+    for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.set(hash, { lane: this, tx });
   }
 
   mine(tx: Tracked, receipt: Receipt): void {
@@ -212,7 +212,7 @@ export class OwnedLane {
   settle(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.delete(tx.nonce);
-    for (const attempt of tx.attempts) this.index.delete(attempt.txHash);
+    for (const hash of hashesOf(tx.attempts)) this.index.delete(hash);
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 
@@ -357,9 +357,7 @@ export class OwnedLane {
   stop(): void {
     this.stopped = true;
     for (const tx of [...this.unmined.values(), ...this.mined.values()]) {
-      for (const attempt of tx.attempts) {
-        if (this.index.get(attempt.txHash)?.lane === this) this.index.delete(attempt.txHash);
-      }
+      for (const hash of hashesOf(tx.attempts)) if (this.index.get(hash)?.lane === this) this.index.delete(hash);
     }
   }
 

@@ -125,6 +125,14 @@ export class DirectChain implements Chain {
     });
   }
 
+  transaction(hash: Hash): Promise<ChainTransaction | null> {
+    return this.#answer("eth_getTransactionByHash", [hash], () => {
+      const place = this.#view.placeOf(hash);
+      const found = this.#chain.transaction(hash);
+      return found === null ? null : toTransaction(found, place?.block ?? null);
+    });
+  }
+
   identity(): Promise<ChainIdentity> {
     return this.#answer("eth_chainId", [], () => identityOf(this.#chain, this.#view));
   }
