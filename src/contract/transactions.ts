@@ -44,7 +44,8 @@ export const Attempt = Type.Object(
   },
   {
     title: "Attempt",
-    description: "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
+    description:
+      "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
   },
 );
 export type Attempt = Static<typeof Attempt>;

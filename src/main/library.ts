@@ -28,13 +28,16 @@ import { type Extensions, openExtensions } from "./extensions.ts";
 import { partsOf } from "./service.ts";
 
 export interface FencepostOptions
-  extends Omit<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "stuckHook"> {
+  extends Omit<
+    FencepostConfig,
+    "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners" | "stuckHook"
+  > {
   readonly databaseUrl: string;
   readonly chains: readonly ChainEntry[];
   /** Private keys, or where keys come from. */
   readonly signers:
     | readonly string[]
-    | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile">;
+    | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners">;
   /** Decides what becomes of what does not get on: an object with `decide`, a module's path, or an https URL. */
   readonly stuckHook?: StuckResolutionHook | string;
   /** Every event the node reports, for one's own logs and metrics. */
@@ -93,6 +96,8 @@ export interface Fencepost {
   /** Creates are accepted and wait; nothing is sent from this signer until it is resumed. */
   suspend(signer: string, order: Order): Promise<readonly SignerView[]>;
   resume(signer: string, order: Order): Promise<readonly SignerView[]>;
+  /** Lowers a cursor that a lying endpoint pushed too far, to `nonce` or as far as it goes. */
+  realign(signer: string, order: Order): Promise<readonly SignerView[]>;
   /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. */
   waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
   /** The ordered feed, without end. */
@@ -188,6 +193,10 @@ class EmbeddedFencepost implements Fencepost {
 
   suspend(signer: string, order: Order): Promise<readonly SignerView[]> {
     return this.composed.node.api.actOnLane({ action: "suspend", signer, request: order, actor: ACTOR });
+  }
+
+  realign(signer: string, order: Order): Promise<readonly SignerView[]> {
+    return this.composed.node.api.actOnLane({ action: "realign", signer, request: order, actor: ACTOR });
   }
 
   resume(signer: string, order: Order): Promise<readonly SignerView[]> {

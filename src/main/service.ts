@@ -109,9 +109,10 @@ export function partsOf(config: Config & { readonly databaseUrl: string }, url: 
   };
 }
 
-function keySources({ privateKeys, mnemonic, keystore }: SignerConfig): KeySources {
+function keySources({ privateKeys, mnemonic, keystore, nodeSigners }: SignerConfig): KeySources {
   return {
     privateKeys,
+    nodeSigners,
     ...(mnemonic === null ? {} : { mnemonic: { phrase: mnemonic } }),
     ...(keystore === null ? {} : { keystore }),
   };

@@ -42,6 +42,8 @@ export interface SignerConfig {
   readonly privateKeys: readonly PrivateKey[];
   readonly mnemonic: string | null;
   readonly keystore: { readonly directory: string; readonly passwordFile: string } | null;
+  /** Accounts whose keys the chain node holds. */
+  readonly nodeSigners: readonly `0x${string}`[];
 }
 
 /** `config` shows what is there and demands nothing. */

@@ -15,6 +15,12 @@ export const privateKey: Parser<PrivateKey> = (raw) => {
   return { value: `0x${digits}` };
 };
 
+/** In any casing; whether the chain node holds its key shows when it is asked to sign. */
+export const address: Parser<`0x${string}`> = (raw) => {
+  const digits = /^0x([0-9a-f]{40})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
+  return digits === undefined ? { mistake: "an address is 0x and 40 hex digits" } : { value: `0x${digits}` };
+};
+
 /** Words and checksum are judged where the keys are derived; here, only what a slip of the shell breaks. */
 export const mnemonic: Parser<string> = (raw) => {
   const words = (asText(raw) ?? "").toLowerCase().split(/\s+/);

@@ -81,6 +81,8 @@ export interface FencepostConfig extends ChainOptions {
   readonly mnemonic?: string;
   readonly keystoreDir?: string;
   readonly keystorePasswordFile?: string;
+  /** Addresses whose keys the chain node holds: it signs them itself (`eth_sendTransaction`). */
+  readonly nodeSigners?: string | readonly string[];
 
   readonly host?: string;
   readonly port?: number;

@@ -108,10 +108,11 @@ function chainSettings(values: ChainValues): ChainSettings {
   };
 }
 
-function signers({ privateKeys, mnemonic, keystoreDir, keystorePasswordFile }: Values): Config["signers"] {
+function signers(values: Values): Config["signers"] {
+  const { privateKeys, mnemonic, keystoreDir, keystorePasswordFile, nodeSigners } = values;
   const keystore =
     keystoreDir === null || keystorePasswordFile === null
       ? null
       : { directory: keystoreDir, passwordFile: keystorePasswordFile };
-  return { privateKeys: privateKeys ?? [], mnemonic, keystore };
+  return { privateKeys: privateKeys ?? [], mnemonic, keystore, nodeSigners: nodeSigners ?? [] };
 }

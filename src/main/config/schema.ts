@@ -6,6 +6,7 @@ import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
 import {
   type ApiKey,
+  address,
   apiKey,
   databaseUrl,
   hookPlace,
@@ -67,6 +68,10 @@ export const SETTINGS = {
   mnemonic: optional("FENCEPOST_MNEMONIC", { parse: mnemonic, secret: true, show: () => MASK }),
   keystoreDir: optional("FENCEPOST_KEYSTORE_DIR", { parse: text, show: String }),
   keystorePasswordFile: optional("FENCEPOST_KEYSTORE_PASSWORD_FILE", { parse: text, show: String }),
+  nodeSigners: optional("FENCEPOST_NODE_SIGNERS", {
+    parse: list(address),
+    show: (addresses: readonly string[]) => addresses.join(", "),
+  }),
   host: setting("FENCEPOST_HOST", { parse: text, fallback: "127.0.0.1", show: String }),
   port: whole("FENCEPOST_PORT", 3000, [0, 65_535]),
   nodeId: optional("FENCEPOST_NODE_ID", {

@@ -2,7 +2,13 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createMetrics, type Metrics } from "../../../src/adapters/system/metrics.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
-import type { CreateResultLabel, StuckResultLabel, TelemetryEvent } from "../../../src/ports/telemetry.ts";
+import type {
+  CreateResultLabel,
+  GrayZoneResult,
+  ReconcileResult,
+  StuckResultLabel,
+  TelemetryEvent,
+} from "../../../src/ports/telemetry.ts";
 import { parseExposition, type Sample } from "../../support/prometheus-text.ts";
 
 const lane = { chainId: 1, signer: "0x00000000000000000000000000000000000000aa" } as const;
@@ -49,10 +55,23 @@ function submission(fields: Partial<Extract<TelemetryEvent, { type: "submit.answ
   };
 }
 
-const STUCK_RESULTS = { applied: 0, repeated: 0, movedOn: 0, refused: 0, failed: 0, limited: 0 } satisfies Record<
-  StuckResultLabel,
-  0
->;
+const STUCK_RESULTS: Record<StuckResultLabel, true> = {
+  applied: true,
+  repeated: true,
+  movedOn: true,
+  refused: true,
+  failed: true,
+  limited: true,
+};
+
+const RECONCILE_RESULTS: Record<ReconcileResult, true> = {
+  agreed: true,
+  aligned: true,
+  drift: true,
+  distrusted: true,
+  unavailable: true,
+};
+const GRAY_ZONE_RESULTS: Record<GrayZoneResult, true> = { entered: true, adopted: true, foreign: true, sentAnew: true };
 
 function everyLabel(): TelemetryEvent[] {
   return [
@@ -75,6 +94,8 @@ function everyLabel(): TelemetryEvent[] {
       result,
       durationMs: 1,
     })),
+    ...keys(RECONCILE_RESULTS).map((result) => ({ type: "lane.reconciled" as const, lane, result })),
+    ...keys(GRAY_ZONE_RESULTS).map((result) => ({ type: "gray.zone" as const, lane, txId: "t", nonce: 1, result })),
     ...SUBMIT_ANSWERS.flatMap((answer) => [submission({ answer }), submission({ answer, first: false })]),
   ];
 }
@@ -115,6 +136,8 @@ describe("metrics", () => {
     for (const result of keys(STUCK_RESULTS)) {
       expect(await value(metrics, "stuck_resolution_total", { action: "CANCEL", result })).toBe(2);
     }
+    for (const result of keys(RECONCILE_RESULTS)) expect(await value(metrics, "reconcile_total", { result })).toBe(2);
+    for (const result of keys(GRAY_ZONE_RESULTS)) expect(await value(metrics, "gray_zone_total", { result })).toBe(2);
     for (const result of keys(RPC_RESULTS)) {
       expect(await value(metrics, "rpc_requests_total", { method: "eth_call", result })).toBe(2);
     }
@@ -148,6 +171,13 @@ describe("metrics", () => {
     metrics.sink({ ...report, event: "confirm", from: "TRACKING", state: "CONFIRMED", subState: null, ageMs: 12_000 });
     expect(await value(metrics, "time_to_finality_seconds_count")).toBe(1);
     expect(await value(metrics, "time_to_finality_seconds_sum")).toBe(12);
+  });
+
+  it("shows what a signer holds, as last seen", async () => {
+    const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
+    for (const balance of [5n, 10n ** 18n]) metrics.sink({ type: "signer.balance", lane, balance });
+    const labels = { chain_id: String(lane.chainId), signer: lane.signer.toUpperCase() };
+    expect(await value(metrics, "signer_balance_wei", labels)).toBe(1e18);
   });
 
   it("shows a drift until it is proved or the lane allocates again", async () => {

@@ -73,7 +73,7 @@ describe("defaults", () => {
         externalUsePolicy: "fail",
         alertLowBalanceWei: null,
       },
-      signers: { privateKeys: [], mnemonic: null, keystore: null },
+      signers: { privateKeys: [], mnemonic: null, keystore: null, nodeSigners: [] },
       host: "127.0.0.1",
       port: 3000,
       nodeId: "host-1-abc",
@@ -382,11 +382,14 @@ describe("what a command cannot do without", () => {
     const mnemonic = "test test test test test test test test test test test junk";
     expect(mistakes({ command: "start", file, env: { ...rest, FENCEPOST_MNEMONIC: mnemonic } })).toEqual([]);
     const keystore = { FENCEPOST_KEYSTORE_DIR: "keys", FENCEPOST_KEYSTORE_PASSWORD_FILE: "pw" };
-    expect(load({ command: "start", file, env: { ...rest, ...keystore } }).config.signers).toEqual({
-      privateKeys: [],
-      mnemonic: null,
+    expect(load({ command: "start", file, env: { ...rest, ...keystore } }).config.signers).toMatchObject({
       keystore: { directory: "keys", passwordFile: "pw" },
     });
+    const atNode = { FENCEPOST_NODE_SIGNERS: `0x${"AB".repeat(20)}` };
+    expect(load({ command: "start", file, env: { ...rest, ...atNode } }).config.signers).toMatchObject({
+      nodeSigners: [`0x${"ab".repeat(20)}`],
+    });
+    expect(mistakes({ command: "start", file, env: { ...rest, FENCEPOST_NODE_SIGNERS: "0xab" } })).toHaveLength(1);
   });
 
   it("says once that a value is wrong, not also that it is missing", () => {
