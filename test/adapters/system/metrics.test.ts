@@ -283,6 +283,7 @@ describe("docs/metrics.md", () => {
     const metrics = createMetrics({ processMetrics: false });
     for (const event of everyLabel()) metrics.sink(event);
     metrics.sink({ type: "nonce.drift", lane, cursor: 1, chainCount: 2, proved: false });
+    metrics.sink({ type: "signer.balance", lane, balance: 1n });
     metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
     metrics.connect({
       leasesHeld: () => 1,
