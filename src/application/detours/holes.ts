@@ -73,13 +73,24 @@ async function tendLowest(ports: HolePorts, context: ChainContext, lane: OwnedLa
   const look = known?.nonce === hole.nonce ? known : { nonce: hole.nonce, sinceMs: nowMs };
   blocking.set(lane, look);
   if (nowMs - look.sinceMs < context.settings.pollIntervalMs) return;
-  if (heals(ports, context, lane)) await placeHolder(ports, context, { lane, hole });
+  if (heals(ports, context, lane)) await heal(ports, context, { lane, hole });
   else await stickHead(ports, lane, hole);
 }
 
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
 function heals({ signer }: HolePorts, { settings }: ChainContext, { lane }: OwnedLane): boolean {
   return settings.holePolicy === "heal" && signer.custody(lane.signer) === "local";
+}
+
+async function heal(
+  ports: HolePorts,
+  context: ChainContext,
+  { lane, hole }: { readonly lane: OwnedLane; readonly hole: Hole },
+): Promise<void> {
+  const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
+  await placeHolder(ports, context, {
+    ...{ lane, hole, decision, reason: `a placeholder for nonce ${hole.nonce}: ${hole.detail}` },
+  });
 }
 
 /** The lowest that the chain has not passed. What it has is no hole; after a reorg it may be one again, so it is kept a while. */
