@@ -174,7 +174,8 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => fetchTransaction(rpc, hash));
   }
 
-  identity(): Promise<ChainIdentity> {
+  identity(genesisHash: Hash | null): Promise<ChainIdentity> {
+    this.#endpoints.rememberGenesis(genesisHash);
     return this.#endpoints.readUnproven(async (rpc, endpoint) => {
       const identity = await fetchIdentity(rpc);
       // Another machine answers behind this URL now: it has to prove itself before it is used for anything else.

@@ -43,12 +43,12 @@ export function sentTests(start: Start): void {
 
   it("says which chain it is, by number and by its first block", async () => {
     const h = await start();
-    const identity = await h.chain.identity();
+    const identity = await h.chain.identity(null);
     expect(identity.chainId).toBe(h.chain.chainId);
     expect(identity.genesisHash).toMatch(LOWER_CASE_HASH);
     expect(identity.genesisHash).toBe((await h.chain.blocksByNumber([0]))[0]?.hash);
     await h.mine();
-    expect(await h.chain.identity()).toEqual(identity);
+    expect(await h.chain.identity(null)).toEqual(identity);
     expect(await h.chain.identityElsewhere()).toBeNull();
   });
 }

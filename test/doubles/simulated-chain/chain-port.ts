@@ -133,7 +133,7 @@ export class DirectChain implements Chain {
     });
   }
 
-  identity(): Promise<ChainIdentity> {
+  identity(_genesisHash: Hash | null): Promise<ChainIdentity> {
     return this.#answer("eth_chainId", [], () => identityOf(this.#chain, this.#view));
   }
 
