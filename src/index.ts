@@ -1,4 +1,4 @@
-export type { Created, CreateRequest, Include, TransactionView } from "./application/api.ts";
+export type { Created, CreateRequest, Include, SignerView, TransactionView } from "./application/api.ts";
 export { type NonceUse, neverSent, type UsesNonce } from "./client/with-nonce.ts";
 export { ERROR_CATALOGUE, type ErrorCode, FencepostError } from "./domain/errors.ts";
 export type { FeeMarket, Fees } from "./domain/fees.ts";
@@ -11,9 +11,11 @@ export {
   type Fencepost,
   type FencepostOptions,
   type FollowOptions,
+  type Order,
   type SendOptions,
   type WaitOptions,
 } from "./main/library.ts";
 export type { Block } from "./ports/chain.ts";
 export type { CompletionRecord } from "./ports/query-store.ts";
+export type { StuckContext, StuckDecision, StuckResolutionHook } from "./ports/stuck-hook.ts";
 export type { TelemetryEvent } from "./ports/telemetry.ts";

@@ -4,7 +4,13 @@ import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
-import type { CompletionRecord, HistoryRecord, LaneRecord, TransactionRecord } from "../ports/query-store.ts";
+import type {
+  CompletionRecord,
+  HistoryRecord,
+  LaneDecisionRecord,
+  LaneRecord,
+  TransactionRecord,
+} from "../ports/query-store.ts";
 
 /**
  * What Fencepost offers, whoever asks: the HTTP adapter, the library face and tests all speak to this one interface.
@@ -155,6 +161,8 @@ export interface SignerView extends LaneRecord {
   /** Null where the chain does not answer right now. */
   readonly chainCounts: { readonly latest: number; readonly pending: number } | null;
   readonly balance: bigint | null;
+  /** What people decided about the lane, newest first; where one signer is asked for. */
+  readonly decisions?: readonly LaneDecisionRecord[];
 }
 
 export interface Readiness {

@@ -5,6 +5,18 @@ import { Address, ChainId, Decimal, Nonce, nullable, oneOf, Timestamp, TxId } fr
 
 const count = Type.Integer({ minimum: 0 });
 
+const LaneDecision = Type.Object(
+  {
+    action: Type.String({ examples: ["suspend"] }),
+    actor: Type.String({ examples: ["operator:on-call"] }),
+    reason: Type.String(),
+    nodeId: nullable(Type.String()),
+    fencingToken: Type.Integer(),
+    at: Timestamp,
+  },
+  { title: "LaneDecision" },
+);
+
 export const SignerLane = Type.Object(
   {
     chainId: ChainId,
@@ -38,6 +50,11 @@ export const SignerLane = Type.Object(
     owner: nullable(Type.Object({ nodeId: Type.String(), instanceId: Type.String(), url: Type.String() })),
     lease: nullable(
       Type.Object({ fencingToken: Type.Integer(), acquiredAt: nullable(Timestamp), expiresAt: Timestamp }),
+    ),
+    decisions: Type.Optional(
+      Type.Array(LaneDecision, {
+        description: "What people decided about the lane, newest first; of one signer only.",
+      }),
     ),
   },
   { title: "SignerLane" },

@@ -35,7 +35,7 @@ export const Attempt = Type.Object(
   {
     ordinal: Type.Integer({ minimum: 1 }),
     kind: oneOf(ATTEMPT_KINDS),
-    txHash: Hash,
+    txHash: nullable(Hash),
     gas: Decimal,
     type: FeeType,
     ...fees,
@@ -44,7 +44,8 @@ export const Attempt = Type.Object(
   },
   {
     title: "Attempt",
-    description: "One signed payload at the transaction's nonce. Each hash is tracked until finality.",
+    description:
+      "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
   },
 );
 export type Attempt = Static<typeof Attempt>;

@@ -40,11 +40,16 @@ export function followedAttempts(attempts: readonly Attempt[]): readonly Attempt
   return attempts.filter(({ foreign }, index) => foreign !== true || index > latestStart);
 }
 
+/** Their hashes, as far as they are known. */
+export function hashesOf(attempts: readonly Attempt[]): readonly Hash[] {
+  return attempts.flatMap(({ txHash }) => txHash ?? []);
+}
+
 /**
  * The attempt to send next: the one whose receipt was withdrawn, because another branch may lack it, else the newest.
  * Null where nothing of it is ours to send.
  */
 export function attemptToSend(attempts: readonly Attempt[], withdrawn: Hash | null = null): Attempt | null {
   const sendable = sendableAttempts(attempts);
-  return sendable.find(({ txHash }) => txHash === withdrawn) ?? sendable.at(-1) ?? null;
+  return sendable.find(({ txHash }) => txHash !== null && txHash === withdrawn) ?? sendable.at(-1) ?? null;
 }

@@ -58,7 +58,7 @@ export const REPRICING_STRATEGIES: Readonly<Record<"on" | "linear", RepricingStr
 
 export type Repricing =
   | { readonly verdict: "keep" }
-  /** `reached`: more was wanted than the ceiling allows. */
+  /** `reached`: it is all that the ceiling allows, and still less than the last blocks took. */
   | { readonly verdict: "reprice"; readonly fees: Fees; readonly reached: boolean }
   /** The least that nodes would take as a replacement is above the ceiling. */
   | { readonly verdict: "ceiling"; readonly needed: bigint };
@@ -74,7 +74,7 @@ export function reprice(strategy: RepricingStrategy, view: RepricingView, ceilin
   if (!covers(fees, scale(view.standing, 100n + REPLACEMENT_PERCENT))) {
     return { verdict: "ceiling", needed: feeCap(least) };
   }
-  return { verdict: "reprice", fees, reached: feeCap(wanted) > ceiling };
+  return { verdict: "reprice", fees, reached: feeCap(wanted) > ceiling && isBelowMarket(fees, view.market) };
 }
 
 /** The most a unit of gas may cost, ever: what was configured, else a multiple of the first offer. */

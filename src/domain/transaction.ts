@@ -54,11 +54,14 @@ export interface Attempt {
   /** 1 for the first payload of a transaction. */
   readonly ordinal: number;
   readonly kind: AttemptKind;
-  readonly txHash: Hash;
+  /** Null: a node signs it with a key of its own, and has not said yet which transaction that made. */
+  readonly txHash: Hash | null;
   readonly gas: bigint;
   readonly fees: Fees;
   /** Not the caller's payload: somebody else used the key at this nonce. Never sent by us. */
   readonly foreign?: true;
+  /** Signed by the chain node itself: there are no bytes of it here. */
+  readonly nodeSigned?: true;
 }
 
 export interface SignedAttempt extends Attempt {

@@ -16,6 +16,7 @@ import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
 import type { ChainConfig } from "./config/config.ts";
+import type { Extensions } from "./extensions.ts";
 
 export interface NodeParts {
   readonly databaseUrl: string;
@@ -27,6 +28,7 @@ export interface NodeParts {
   readonly settings: NodeSettings;
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
+  readonly extensions: Extensions;
   /** The node exists, but has told nobody yet: what others may ask of it must work from here on. */
   readonly onBuilt?: (node: FencepostNode, store: PostgresStore) => void;
 }
@@ -51,7 +53,8 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     return resource;
   };
   try {
-    const telemetry = createTelemetry(parts.sinks);
+    const { sinks, stuckHook } = keep(parts.extensions);
+    const telemetry = createTelemetry([...parts.sinks, ...sinks]);
     const entropy = createEntropy(systemClock);
     const signer = keep(await createLocalSigner({ keys: parts.signers }));
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
@@ -80,7 +83,8 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer, peers, wakeUps };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
-    const node = new FencepostNode(ports, parts.settings);
+    const hook = stuckHook === undefined ? {} : { stuckHook };
+    const node = new FencepostNode({ ...ports, ...hook }, parts.settings);
     parts.onBuilt?.(node, store);
     await node.start();
     const close = async (): Promise<void> => {

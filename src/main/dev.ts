@@ -99,8 +99,8 @@ async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChai
 function withChain(config: Config & { readonly databaseUrl: string }, chain: DevChain | null): typeof config {
   if (chain === null) return config;
   const { chainId, url } = chain;
-  const { privateKeys, mnemonic, keystore } = config.signers;
-  const ownKeys = privateKeys.length > 0 || mnemonic !== null || keystore !== null;
+  const { privateKeys, mnemonic, keystore, nodeSigners } = config.signers;
+  const ownKeys = privateKeys.length > 0 || mnemonic !== null || keystore !== null || nodeSigners.length > 0;
   const signers = ownKeys
     ? config.signers
     : { ...config.signers, privateKeys: chain.accounts.map(({ privateKey }) => privateKey) };

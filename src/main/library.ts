@@ -3,7 +3,14 @@ import { type IntakeClient, insertIntake } from "../adapters/postgres/intake.ts"
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
-import type { Created, CreateRequest, Include, TransactionView } from "../application/api.ts";
+import type {
+  Created,
+  CreateRequest,
+  Include,
+  SignerView,
+  TransactionAction,
+  TransactionView,
+} from "../application/api.ts";
 import { normalise, parseChainId } from "../application/stages/1-create/normalise.ts";
 import { type NonceCalls, type UsesNonce, withNonce } from "../client/with-nonce.ts";
 import type { ReserveNonce } from "../contract/nonces.ts";
@@ -12,20 +19,27 @@ import type { RepricingStrategy } from "../domain/repricing.ts";
 import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
 import type { CompletionRecord } from "../ports/query-store.ts";
+import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
-import { ConfigurationError } from "./config/config.ts";
+import { type Config, ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom } from "./config/load.ts";
+import { type Extensions, openExtensions } from "./extensions.ts";
 import { partsOf } from "./service.ts";
 
 export interface FencepostOptions
-  extends Omit<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile"> {
+  extends Omit<
+    FencepostConfig,
+    "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners" | "stuckHook"
+  > {
   readonly databaseUrl: string;
   readonly chains: readonly ChainEntry[];
   /** Private keys, or where keys come from. */
   readonly signers:
     | readonly string[]
-    | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile">;
+    | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners">;
+  /** Decides what becomes of what does not get on: an object with `decide`, a module's path, or an https URL. */
+  readonly stuckHook?: StuckResolutionHook | string;
   /** Every event the node reports, for one's own logs and metrics. */
   readonly onEvent?: TelemetrySink;
   /** Decides what is offered instead where an offer is not taken, on every chain; the rules for replacements and the ceiling hold all the same. */
@@ -35,6 +49,13 @@ export interface FencepostOptions
 export interface SendOptions {
   /** The caller's own open client: the intent commits or rolls back with the caller's rows. */
   readonly client?: IntakeClient;
+}
+
+/** What an operator says with an action; the rest is as in the HTTP API. */
+export interface Order {
+  /** Why; kept in the history. */
+  readonly reason: string;
+  readonly [field: string]: unknown;
 }
 
 export interface WaitOptions {
@@ -62,6 +83,21 @@ export interface Fencepost {
   /** Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. */
   send(intent: CreateRequest, options?: SendOptions): Promise<Created>;
   get(txId: string, include?: readonly Include[]): Promise<TransactionView>;
+  /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
+  resubmit(txId: string, order: Order): Promise<TransactionView>;
+  /** Signs the same payload for more: the market's price, or the fees given. */
+  reprice(txId: string, order: Order): Promise<TransactionView>;
+  /** Uses the nonce up with nothing. Whichever payload is mined decides. */
+  cancel(txId: string, order: Order): Promise<TransactionView>;
+  /** Puts another `payload` at the nonce. */
+  replace(txId: string, order: Order): Promise<TransactionView>;
+  /** Asks the hook now, or applies the `action` given. */
+  resolve(txId: string, order: Order): Promise<TransactionView>;
+  /** Creates are accepted and wait; nothing is sent from this signer until it is resumed. */
+  suspend(signer: string, order: Order): Promise<readonly SignerView[]>;
+  resume(signer: string, order: Order): Promise<readonly SignerView[]>;
+  /** Lowers a cursor that a lying endpoint pushed too far, to `nonce` or as far as it goes. */
+  realign(signer: string, order: Order): Promise<readonly SignerView[]>;
   /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. */
   waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
   /** The ordered feed, without end. */
@@ -85,7 +121,8 @@ const DEFAULT_DEPTH = 20;
  * be reached, but nobody can reach it: it advertises no URL, and owns a lane only where no node with a URL serves it.
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
-  const { signers, onEvent, repricing, ...settings } = options;
+  const { signers, onEvent, repricing, stuckHook, ...rest } = options;
+  const settings = typeof stuckHook === "string" ? { ...rest, stuckHook } : rest;
   if (Array.isArray(signers) && signers.length === 0) {
     throw new ConfigurationError(["createFencepost: signers: at least one is required"]);
   }
@@ -98,10 +135,19 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const composed = await composeNode({
     ...parts,
     chains: parts.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } })),
+    extensions: await extensionsOf(config, stuckHook),
     sinks: onEvent === undefined ? [] : [onEvent],
   });
   return new EmbeddedFencepost(composed);
 }
+
+async function extensionsOf(config: Config, stuckHook: FencepostOptions["stuckHook"]): Promise<Extensions> {
+  const opened = await openExtensions({ config });
+  return typeof stuckHook === "object" ? { ...opened, stuckHook } : opened;
+}
+
+/** Who acts where there is no API key: the process that embeds the node. */
+const ACTOR = "operator:embedded";
 
 class EmbeddedFencepost implements Fencepost {
   private readonly composed: ComposedNode;
@@ -124,6 +170,38 @@ class EmbeddedFencepost implements Fencepost {
 
   get(txId: string, include?: readonly Include[]): Promise<TransactionView> {
     return this.composed.node.api.transaction(txId, include);
+  }
+
+  resubmit(txId: string, order: Order): Promise<TransactionView> {
+    return this.act("resubmit", txId, order);
+  }
+
+  reprice(txId: string, order: Order): Promise<TransactionView> {
+    return this.act("reprice", txId, order);
+  }
+
+  cancel(txId: string, order: Order): Promise<TransactionView> {
+    return this.act("cancel", txId, order);
+  }
+
+  replace(txId: string, order: Order): Promise<TransactionView> {
+    return this.act("replace", txId, order);
+  }
+
+  resolve(txId: string, order: Order): Promise<TransactionView> {
+    return this.act("resolve", txId, order);
+  }
+
+  suspend(signer: string, order: Order): Promise<readonly SignerView[]> {
+    return this.composed.node.api.actOnLane({ action: "suspend", signer, request: order, actor: ACTOR });
+  }
+
+  realign(signer: string, order: Order): Promise<readonly SignerView[]> {
+    return this.composed.node.api.actOnLane({ action: "realign", signer, request: order, actor: ACTOR });
+  }
+
+  resume(signer: string, order: Order): Promise<readonly SignerView[]> {
+    return this.composed.node.api.actOnLane({ action: "resume", signer, request: order, actor: ACTOR });
   }
 
   async waitFor(txId: string, { timeoutMs, signal }: WaitOptions = {}): Promise<TransactionView> {
@@ -193,6 +271,10 @@ class EmbeddedFencepost implements Fencepost {
   async close(): Promise<void> {
     this.closing.abort(new Error("Fencepost was closed"));
     await this.composed.close();
+  }
+
+  private act(action: TransactionAction, txId: string, request: Order): Promise<TransactionView> {
+    return this.composed.node.api.act({ action, txId, request, actor: ACTOR });
   }
 
   private stopSignal(signal: AbortSignal | undefined): AbortSignal {

@@ -14,6 +14,7 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import type { Config, SignerConfig } from "./config/config.ts";
+import { openExtensions } from "./extensions.ts";
 import { version } from "./version.ts";
 
 export interface Service {
@@ -66,6 +67,7 @@ export async function startService({
   try {
     const composed = await composeNode({
       ...partsOf(config, ownAddress(config, url, sharesPort)),
+      extensions: await openExtensions({ config, checksum, onAlertLost: (reason) => reportLost(logger, reason) }),
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
       onBuilt: peer.resolve,
       ...(failpoint === undefined ? {} : { failpoint }),
@@ -85,6 +87,10 @@ export async function startService({
     await http.close(0);
     throw error;
   }
+}
+
+function reportLost(logger: Logger, reason: string): void {
+  logger.log("warn", { reason }, "an alert could not be told to the webhook");
 }
 
 /** A worker is reached on a port of its own: of what was configured, only the machine's name is true of it. */
@@ -108,9 +114,10 @@ export function partsOf(config: Config & { readonly databaseUrl: string }, url: 
   };
 }
 
-function keySources({ privateKeys, mnemonic, keystore }: SignerConfig): KeySources {
+function keySources({ privateKeys, mnemonic, keystore, nodeSigners }: SignerConfig): KeySources {
   return {
     privateKeys,
+    nodeSigners,
     ...(mnemonic === null ? {} : { mnemonic: { phrase: mnemonic } }),
     ...(keystore === null ? {} : { keystore }),
   };

@@ -103,10 +103,15 @@ export interface Chain {
   sentInBlock(address: Address, blockNumber: number): Promise<readonly ChainTransaction[] | null>;
   /** The node's own look-up, mined or pooled. Null: it knows none. "unsupported": it has no such look-up. */
   transactionBySenderAndNonce(address: Address, nonce: number): Promise<ChainTransaction | null | "unsupported">;
+  /** Mined or pooled; null: that endpoint knows none. */
+  transaction(hash: Hash): Promise<ChainTransaction | null>;
   balance(address: Address): Promise<bigint>;
 
-  /** Asked anew each time, also of an endpoint that turned out to serve another chain and is not used for anything else. */
-  identity(): Promise<ChainIdentity>;
+  /**
+   * Asked anew each time, also of an endpoint that turned out to serve another chain and is not used for anything else.
+   * `genesisHash` is how the chain is known to begin: whoever comes back after a loss of contact must begin like that.
+   */
+  identity(genesisHash: Hash | null): Promise<ChainIdentity>;
   /** The same of another endpoint; null where there is none. */
   identityElsewhere(): Promise<ChainIdentity | null>;
 

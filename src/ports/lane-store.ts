@@ -131,6 +131,8 @@ export interface TransitionItem {
   readonly change?: QueuedChange;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
+  /** What a node made of an attempt that it signed itself: its hash, tracked from this commit on. */
+  readonly identified?: { readonly ordinal: number; readonly txHash: Hash };
   /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. */
   readonly claim?: { readonly ordinal: number };
   /** A node took this attempt; the row keeps the highest. */
@@ -292,6 +294,11 @@ export interface AllocatedRecord {
   readonly changedTo?: QueuedChange["kind"];
 }
 
+export interface StoredPayload {
+  readonly payload: Payload;
+  readonly gas: bigint;
+}
+
 export interface LaneStore {
   /**
    * One database transaction: open with SET LOCAL timeouts, check the database's history, lock the lanes ascending and
@@ -306,6 +313,8 @@ export interface LaneStore {
   loadAllocated(lane: Lane, fromNonce: number, limit: number): Promise<readonly AllocatedRecord[]>;
   /** Raw bytes of attempts, in the order asked. */
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]>;
+  /** What transactions say, for keys whose payloads are stored unsigned; in the order asked. */
+  loadPayloads(txIds: readonly string[]): Promise<readonly StoredPayload[]>;
   /** Settled and watched rows of a lane that were mined in one of these blocks. */
   loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
   /** One above the highest nonce of the lane that is settled and past its watch; 0 where none is. */

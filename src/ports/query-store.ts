@@ -32,11 +32,14 @@ export interface TransactionRecord {
 export interface AttemptRecord {
   readonly ordinal: number;
   readonly kind: AttemptKind;
-  readonly txHash: Hash;
+  /** Null: a node signs it, and has not said which transaction that made. */
+  readonly txHash: Hash | null;
   readonly gas: bigint;
   readonly fees: Fees;
   /** Somebody else's transaction at this nonce. */
   readonly foreign?: true;
+  /** Signed by the chain node itself. */
+  readonly nodeSigned?: true;
   readonly createdAt: Date;
   /** When sending was first claimed: from here on the network may know it. */
   readonly firstSentAt: Date | null;

@@ -32,7 +32,8 @@ export interface StuckContext {
 export interface StuckAttempt {
   readonly ordinal: number;
   readonly kind: string;
-  readonly txHash: string;
+  /** Null: a node signs it, and has not said which transaction that made. */
+  readonly txHash: string | null;
   readonly gas: string;
   readonly type: string;
   readonly gasPrice?: string;

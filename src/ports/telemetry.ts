@@ -55,7 +55,8 @@ export type TelemetryEvent =
       readonly lane: Lane;
       readonly txId: string;
       readonly nonce: number;
-      readonly txHash: Hash;
+      /** Null: a node signs it, and has not said which transaction that made. */
+      readonly txHash: Hash | null;
       readonly answer: SubmitAnswer;
       readonly detail: string | null;
       readonly first: boolean;
@@ -85,6 +86,13 @@ export type TelemetryEvent =
     }
   /** A lane was compared with the chain. */
   | { readonly type: "lane.reconciled"; readonly lane: Lane; readonly result: ReconcileResult }
+  | {
+      readonly type: "gray.zone";
+      readonly lane: Lane;
+      readonly txId: string;
+      readonly nonce: number;
+      readonly result: GrayZoneResult;
+    }
   | { readonly type: "signer.balance"; readonly lane: Lane; readonly balance: bigint }
   | {
       readonly type: "nonce.drift";
@@ -146,6 +154,9 @@ export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | 
  * "distrusted": this is not, or not for sure, the chain that we know. "unavailable": it could not be asked.
  */
 export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "unavailable";
+
+/** What became of a payload that a node signed and whose hash nobody knew. */
+export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
 
 export type CreateResultLabel =
   | "created"

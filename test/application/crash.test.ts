@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { NONCE_FAILPOINTS } from "../support/nonce-failpoints.ts";
 import { transfer, World, type WorldNode } from "../support/world.ts";
 
 let world: World;
@@ -32,7 +33,10 @@ async function createSurely(world: World, node: () => WorldNode, requestId: stri
   }
 }
 
-describe.each(FAILPOINTS)("a crash right after %s", (failpoint) => {
+/** The others are walked in crash-nonces.test.ts. */
+const WALKED = FAILPOINTS.filter((name) => !NONCE_FAILPOINTS.includes(name));
+
+describe.each(WALKED)("a crash right after %s", (failpoint) => {
   it.each([1, 2, 5])("at its passage number %i: another node finishes every transaction once", async (nth) => {
     world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
     // Too dear for what is offered first, so that it is signed again for more; later a reorg that forgets what it

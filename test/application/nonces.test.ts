@@ -311,6 +311,27 @@ describe("a reservation that expires", () => {
     expect(world.rows()).toHaveLength(3);
   });
 
+  it("is repaired by one action: a placeholder takes the nonce below, and the head's own payload stays", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    const { reservationId, nonce, behind } = await expired(entry);
+    const [head] = behind as [string];
+    await world.until(() => row(head)?.state === "STUCK");
+    const request = { action: "PLACEHOLDER", reason: "its caller is gone" };
+    await world.settle(entry.node.api.act({ action: "resolve", txId: head, request, actor: "operator:ann" }));
+    await world.allSettled(4);
+    for (const txId of behind) expect(row(txId)?.state).toBe("CONFIRMED");
+    expect(row(head)?.attempts).toHaveLength(1);
+    const { txId } = await entry.node.api.reservation(reservationId);
+    expect(row(txId as string)).toMatchObject({ nonce, subState: "CANCELLED" });
+    const { history } = await entry.node.api.transaction(txId as string, ["history"]);
+    expect(history?.[1]).toMatchObject({ reason: "its caller is gone", decision: { actor: "operator:ann" } });
+    expect(row(head)?.history).toContainEqual(
+      expect.objectContaining({ event: "decide", decision: expect.objectContaining({ actor: "operator:ann" }) }),
+    );
+    checkInvariants(world);
+  });
+
   it("is free for nobody: the next transaction goes on above", async () => {
     world = new World();
     const entry = await world.startNode();

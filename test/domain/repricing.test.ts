@@ -120,9 +120,11 @@ describe("the ceiling", () => {
     expect(repricingCeiling(3n, dynamic(7n, 1n))).toBe(3n);
   });
 
-  it("cuts what the market wants, and says so", () => {
-    const verdict = reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(90n, [2n]) }), 100n * GWEI);
-    expect(verdict).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: true });
+  it("cuts what the market wants, and says so where that is not enough", () => {
+    const at = (baseFee: bigint) =>
+      reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(baseFee, [2n]) }), 100n * GWEI);
+    expect(at(99n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: true });
+    expect(at(90n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: false });
   });
 
   it("ends it where even the least replacement is above", () => {

@@ -218,6 +218,15 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     });
   }
 
+  async loadPayloads(txIds: readonly string[]) {
+    await this.reach();
+    return txIds.map((txId) => {
+      const row = this.state.transactions.get(txId);
+      if (row === undefined) throw new Error(`there is no payload of ${txId}`);
+      return { payload: row.change?.payload ?? row.payload, gas: row.change?.gas ?? (row.gas as bigint) };
+    });
+  }
+
   async settledBelow(lane: Lane): Promise<number> {
     await this.reach();
     return queries.settledBelow(this.state, lane);

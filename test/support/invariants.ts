@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { hashesOf } from "../../src/domain/attempts.ts";
 import type { CompletionState } from "../../src/domain/transitions.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { SIGNERS, type World } from "./world.ts";
@@ -26,7 +27,7 @@ export function checkInvariants(world: World): void {
 
 /** I3, I4: mined once, final, and what the database says of it is what the chain says. */
 function checkOutcome(world: World, row: TransactionRow): void {
-  const mined = row.attempts.flatMap(({ txHash }) => world.chain.receipt(txHash) ?? []);
+  const mined = hashesOf(row.attempts).flatMap((txHash) => world.chain.receipt(txHash) ?? []);
   expect(mined.length, `I3: ${row.txId} is mined once`).toBe(1);
   expect(row.state, `I4: ${row.txId} is final`).toMatch(/CONFIRMED|FAILED_FINAL/);
   expect(row.receipt, `I7: ${row.txId} has the receipt of the canonical chain`).toEqual(mined[0]);

@@ -75,7 +75,9 @@ export function anIntent(lane: Lane, wishes: IntentWishes = {}): PreparedIntent 
   };
 }
 
-export function anAttempt(ordinal = 1, overrides: Partial<SignedAttempt> = {}): SignedAttempt {
+type NamedAttempt = SignedAttempt & { readonly txHash: Hash };
+
+export function anAttempt(ordinal = 1, overrides: Partial<NamedAttempt> = {}): NamedAttempt {
   return {
     ordinal,
     kind: ordinal === 1 ? "initial" : "reprice",
@@ -157,7 +159,7 @@ export async function apply(
 
 export interface Mined {
   readonly intent: PreparedIntent;
-  readonly attempt: SignedAttempt;
+  readonly attempt: NamedAttempt;
   readonly receipt: Receipt;
 }
 

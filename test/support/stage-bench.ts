@@ -80,6 +80,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
         keys.map((key) => rows.raw(key)),
       loadWatched: async () => rows.watched,
       settledBelow: async () => 0,
+      loadPayloads: async () => [],
       findByRequestIds: async () => rows.existing,
       loadIntake: async () => rows.intake,
     },

@@ -79,6 +79,8 @@ export interface WorldOptions {
   readonly signers?: readonly Address[];
   /** Nodes tell each other what happened. Else they do not, as nothing may depend on it. */
   readonly hints?: boolean;
+  /** Addresses whose keys the chain node holds. */
+  readonly nodeSigners?: readonly Address[];
 }
 
 export interface WorldNode {
@@ -149,7 +151,9 @@ export class World {
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
-    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS);
+    const nodeSigners = this.options.nodeSigners ?? [];
+    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS, nodeSigners);
+    this.chain.holdKeys(...nodeSigners);
     const node = new FencepostNode(
       {
         store: latency === undefined ? store : delayed(store, latency),

@@ -9,7 +9,7 @@ interface OrderOptions extends RemoteOptions, Omit<PricedOrder, "audit"> {
 }
 
 interface Action {
-  readonly name: "cancel" | "replace" | "resubmit" | "reprice";
+  readonly at: (program: Command) => Command;
   readonly description: string;
   readonly options: readonly Option[];
   readonly run: (client: FencepostClient, txId: string, options: OrderOptions) => Promise<Transaction>;
@@ -24,28 +24,31 @@ const fees = () => [
 
 /** What an operator does to one transaction; the same actions as the API has. */
 export function addOperating(program: Command, actions: RemoteActions, io: { stdout(text: string): void }): void {
-  for (const { name, description, options, run } of ACTIONS) {
-    const command = addRemoteOptions(program.command(`${name} <txId>`))
+  for (const { at, description, options, run } of ACTIONS) {
+    const command = addRemoteOptions(at(program))
       .description(description)
+      .argument("<txId>", "its id")
       .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory());
     for (const option of options) command.addOption(option);
     command.action(async (txId: string, _, self: Command) => {
       const given = self.optsWithGlobals<OrderOptions>();
       const transaction = await run(await actions.connect(given), txId, given).catch(explainRefusal);
-      io.stdout(given.json === true ? `${JSON.stringify(transaction, null, 2)}\n` : actionReport(name, transaction));
+      io.stdout(
+        given.json === true ? `${JSON.stringify(transaction, null, 2)}\n` : actionReport(self.name(), transaction),
+      );
     });
   }
 }
 
 const ACTIONS: readonly Action[] = [
   {
-    name: "cancel",
+    at: (program) => program.command("cancel"),
     description: "use a transaction's nonce up with nothing; whichever payload is mined decides",
     options: fees(),
     run: (client, txId, options) => client.cancel(txId, pricedOrder(options)),
   },
   {
-    name: "replace",
+    at: (program) => program.command("replace"),
     description: "put another payload at a transaction's nonce",
     options: [
       new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json).makeOptionMandatory(),
@@ -54,13 +57,13 @@ const ACTIONS: readonly Action[] = [
       client.replace(txId, { reason, payload: payload as ReplaceOrder["payload"] }),
   },
   {
-    name: "resubmit",
+    at: (program) => program.command("resubmit"),
     description: "send a transaction's stored bytes again, now",
     options: [],
     run: (client, txId, { reason }) => client.resubmit(txId, { reason }),
   },
   {
-    name: "reprice",
+    at: (program) => program.command("reprice"),
     description: "sign a transaction's payload again for more: the market's price, or the one given",
     options: fees(),
     run: (client, txId, options) => client.reprice(txId, pricedOrder(options)),

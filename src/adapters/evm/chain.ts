@@ -21,7 +21,7 @@ import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
 import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
-import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock } from "./read-sent.ts";
+import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock, fetchTransaction } from "./read-sent.ts";
 import { type Endpoint, Endpoints } from "./rpc/endpoints.ts";
 import { RpcUnreachable, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readBigInt, readNumber } from "./rpc/quantities.ts";
@@ -170,7 +170,12 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => fetchBySenderAndNonce(rpc, address, nonce));
   }
 
-  identity(): Promise<ChainIdentity> {
+  transaction(hash: Hash): Promise<ChainTransaction | null> {
+    return this.#endpoints.read((rpc) => fetchTransaction(rpc, hash));
+  }
+
+  identity(genesisHash: Hash | null): Promise<ChainIdentity> {
+    this.#endpoints.rememberGenesis(genesisHash);
     return this.#endpoints.readUnproven(async (rpc, endpoint) => {
       const identity = await fetchIdentity(rpc);
       // Another machine answers behind this URL now: it has to prove itself before it is used for anything else.

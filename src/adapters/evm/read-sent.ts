@@ -1,5 +1,5 @@
 import type { Fees } from "../../domain/fees.ts";
-import type { Address } from "../../domain/lane.ts";
+import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
 import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/errors.ts";
@@ -56,6 +56,15 @@ export async function fetchBySenderAndNonce(
   if (result === null) return null;
   const found = readTransaction(readRecord(result, "the transaction"));
   if (found.from !== address || found.nonce !== nonce) throw new BadAnswer("it answered with another transaction");
+  return found;
+}
+
+export async function fetchTransaction(rpc: Batch, hash: Hash): Promise<ChainTransaction | null> {
+  const [reply] = await rpc.batch([{ method: "eth_getTransactionByHash", params: [hash] }]);
+  const result = resultOf(reply);
+  if (result === null) return null;
+  const found = readTransaction(readRecord(result, "the transaction"));
+  if (found.txHash !== hash) throw new BadAnswer("it answered with another transaction");
   return found;
 }
 

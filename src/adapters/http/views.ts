@@ -13,7 +13,7 @@ import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Payload, Receipt } from "../../domain/transaction.ts";
 import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
-import type { AttemptRecord, CompletionRecord, HistoryRecord } from "../../ports/query-store.ts";
+import type { AttemptRecord, CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../ports/query-store.ts";
 
 /** From the application's records to the contract's JSON: wei as digits, addresses as EIP-55, dates as ISO 8601. */
 
@@ -83,7 +83,7 @@ export function completionsView(page: ApiCompletionsPage, checksum: Checksum): C
 }
 
 export function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane {
-  const { owner, headOfLine } = view;
+  const { owner, headOfLine, decisions } = view;
   return {
     chainId: view.lane.chainId,
     signer: checksum(view.address),
@@ -105,7 +105,12 @@ export function signerView(view: SignerView, checksum: Checksum, now: Date): Sig
       owner === null
         ? null
         : { fencingToken: view.token, acquiredAt: iso(view.acquiredAt), expiresAt: owner.expiresAt.toISOString() },
+    ...(decisions === undefined ? {} : { decisions: decisions.map(decisionView) }),
   };
+}
+
+function decisionView({ token, at, ...decision }: LaneDecisionRecord): NonNullable<SignerLane["decisions"]>[number] {
+  return { ...decision, fencingToken: token, at: at.toISOString() };
 }
 
 export function nodeView(record: InstanceRecord): ClusterNode {

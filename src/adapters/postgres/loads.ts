@@ -9,6 +9,7 @@ import type {
   LaneSnapshot,
   OpenReservation,
   QueuedChange,
+  StoredPayload,
   TrackedRecord,
 } from "../../ports/lane-store.ts";
 import { feesOf, laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
@@ -26,6 +27,7 @@ import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
 import type { BlockRow } from "./statements/read-confirmations.ts";
 import { readHoles } from "./statements/read-holes.ts";
 import { readLane } from "./statements/read-lane.ts";
+import { type PayloadRow, readPayloads } from "./statements/read-payloads.ts";
 import { type QueuedChangeRow, readQueuedChanges } from "./statements/read-queued-changes.ts";
 import { readRawTransactions } from "./statements/read-raw-transactions.ts";
 import { type ReceiptRow, readReceipts } from "./statements/read-receipts.ts";
@@ -95,6 +97,19 @@ export class Loads {
     return row?.settled_below ?? 0;
   }
 
+  async payloads(txIds: readonly string[]): Promise<readonly StoredPayload[]> {
+    if (txIds.length === 0) return [];
+    const [rows, changes] = await this.connections.read((run) =>
+      Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
+    );
+    const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.tx_id, row]));
+    return txIds.map((txId) => {
+      const row = rowOf.get(txId);
+      if (row === undefined) throw new Error(`there is no payload of ${txId}`);
+      return { payload: payloadOf(row), gas: BigInt(row.gas_limit) };
+    });
+  }
+
   async rawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
     if (keys.length === 0) return [];
     const ids = [...new Set(keys.map(({ txId }) => txId))];
@@ -147,10 +162,11 @@ export function attemptOf(row: AttemptRow): Attempt {
   return {
     ordinal: row.ordinal,
     kind: row.kind as AttemptKind,
-    txHash: row.tx_hash as Hash,
+    txHash: row.tx_hash as Hash | null,
     gas: BigInt(row.gas),
     fees: feesOf(row),
     ...(row.is_foreign ? { foreign: true as const } : {}),
+    ...(row.node_signed ? { nodeSigned: true as const } : {}),
   };
 }
 

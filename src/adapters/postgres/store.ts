@@ -132,6 +132,10 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return this.loads.allocated(lane, fromNonce, limit);
   }
 
+  loadPayloads(txIds: readonly string[]) {
+    return this.loads.payloads(txIds);
+  }
+
   settledBelow(lane: Lane): Promise<number> {
     return this.loads.settledBelow(lane);
   }

@@ -52,6 +52,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     level: ({ result }) => (result === "agreed" ? "debug" : "warn"),
     message: ({ result }) => `compared with the chain: ${result}`,
   },
+  "gray.zone": { level: "warn", message: ({ result }) => `grey zone: ${result}` },
   "signer.balance": { level: "debug", message: ({ balance }) => `the signer holds ${balance} wei` },
   "nonce.drift": { level: "warn", message: "the chain counts more transactions than were allocated here" },
   "rpc.request": { level: "trace", message: (event) => `${event.method} ${event.result}` },

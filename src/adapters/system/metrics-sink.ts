@@ -36,10 +36,14 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
       case "nonce.allocated":
         drift.over(laneKey(event.lane));
         return instruments.nonceAllocated.inc(event.count);
+      case "stuck.resolution":
+        return instruments.stuckResolution.inc({ action: event.action, result: event.result });
       case "nonce.recycled":
         return instruments.nonceRecycled.inc(event.count);
       case "lane.reconciled":
         return instruments.reconcile.inc({ result: event.result });
+      case "gray.zone":
+        return instruments.grayZone.inc({ result: event.result });
       case "signer.balance":
         return instruments.signerBalance.set(labelsOf(event.lane, checksum), Number(event.balance));
       case "nonce.drift":

@@ -83,6 +83,7 @@ function createInstruments(registry: Registry) {
       "head_of_line_blocked_total",
       "Heads of lanes that were not mined in time while others waited behind them",
     ),
+    stuckResolution: counter("stuck_resolution_total", "Decisions of the hook, and of operators", "action", "result"),
     receiptCheck: counter("receipt_check_total", "Receipts asked for", "result"),
     newFork: counter(
       "confirmations_new_fork_total",
@@ -97,6 +98,11 @@ function createInstruments(registry: Registry) {
       registers: [registry],
     }),
     reconcile: counter("reconcile_total", "Comparisons of a lane with the chain", "result"),
+    grayZone: counter(
+      "gray_zone_total",
+      "Payloads that a node signed out of our sight, and what became of them",
+      "result",
+    ),
     signerBalance: new Gauge({
       name: "fencepost_signer_balance_wei",
       help: "What a signer held when its lane was last compared with the chain",

@@ -7,6 +7,7 @@ import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { noticeExternalUse } from "../detours/external-use.ts";
+import { type GreyZonePorts, searchGreyZone } from "../detours/grey-zone.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
 import { Activity } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
@@ -17,8 +18,8 @@ import type { ChainContext } from "./chain-context.ts";
 import type { HeadChange, Subscription } from "./head-follower.ts";
 import { trustedLanes } from "./trust.ts";
 
-export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts {
-  readonly store: FinalityPorts["store"] & ReconcilePorts["store"];
+export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GreyZonePorts {
+  readonly store: FinalityPorts["store"] & ReconcilePorts["store"] & GreyZonePorts["store"];
   readonly clock: Clock;
   /** The lanes this node owns on the chain, now. */
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
@@ -106,7 +107,10 @@ export class ChainLoop {
     const unsure = await this.forEachLane(lanes, (lane) => withdrawOrphaned(ports, context, lane));
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
-    for (const lane of lanes) await noticeExternalUse(ports, context, lane);
+    for (const lane of lanes) {
+      await noticeExternalUse(ports, context, lane);
+      await searchGreyZone(ports, context, lane);
+    }
     await recordConfirmations(ports, context, lanes);
     const view = await openPass(context);
     // Where nobody could say what left the chain, nothing is final, and no watch ends.

@@ -67,7 +67,7 @@ async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly
 async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane[]): Promise<string | null> {
   const { chain } = context;
   context.genesisHash ??= lanes.find(({ genesisHash }) => genesisHash !== null)?.genesisHash ?? null;
-  const found = await chain.identity();
+  const found = await chain.identity(context.genesisHash);
   const evidence = contradiction(context, found);
   if (evidence === null) {
     context.seenGenesis = found.genesisHash;

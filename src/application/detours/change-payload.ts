@@ -18,6 +18,7 @@ import { ChainUnavailable } from "../../ports/chain.ts";
 import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
 import type { Decision, LaneStore } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
+import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
@@ -61,7 +62,7 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   const payload = await askingChain(() => anotherPayload(ports, context, work));
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
-  const fate = await signAnother(ports, lane, { tx, payload: { ...payload, over, ...decided(change) } });
+  const fate = await signing(() => signAnother(ports, lane, { tx, payload: { ...payload, over, ...decided(change) } }));
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
@@ -103,6 +104,18 @@ async function askingChain<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
     throw unavailable("the chain does not answer, so nothing could be priced; nothing was changed", error);
+  }
+}
+
+/** A signer may have a word of its own: for good, or until it is asked again. */
+async function signing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SigningRefused) {
+      throw new FencepostError("CONFLICT", `the signer refused it: ${error.message}`, { cause: error });
+    }
+    throw unavailable("the signer did not sign it; look at the transaction before repeating this", error);
   }
 }
 
@@ -154,6 +167,9 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   if (change.signed !== undefined) {
     const { unsigned, rawTransaction, txHash } = change.signed;
     return { kind: change.kind, unsigned, signed: { rawTransaction, txHash } };
+  }
+  if (attemptToSend(tx.attempts)?.nodeSigned === true) {
+    throw conflict(tx.txId, "is signed by the chain node itself, which makes one payload of it and no other");
   }
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;

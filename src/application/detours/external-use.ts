@@ -7,6 +7,7 @@
  * Invariant I7: a count alone decides nothing, nor does a look that failed; only the foreign transaction on the canonical
  * chain does. A crash leaves what was there; the next owner's first answer "nonce too low" begins the same look.
  */
+import { hashesOf } from "../../domain/attempts.ts";
 import type { Hash } from "../../domain/lane.ts";
 import type { SignedAttempt } from "../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../ports/chain.ts";
@@ -46,10 +47,14 @@ function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): bool
 function suspectsOf(lane: OwnedLane): readonly Tracked[] {
   let passed = lane.consumedBelow;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
-  return [...lane.unmined.values()]
-    .filter((tx) => tx.nonce < passed || tx.answer === "nonceConsumed")
-    .filter((tx) => tx.receipt === null && tx.receiptCheckedAtMs !== RECEIPT_OWED)
-    .sort((a, b) => a.nonce - b.nonce);
+  return (
+    [...lane.unmined.values()]
+      .filter((tx) => tx.nonce < passed || tx.answer === "nonceConsumed")
+      .filter((tx) => tx.receipt === null && tx.receiptCheckedAtMs !== RECEIPT_OWED)
+      // What a node signed out of our sight may be what stands there: detours/grey-zone.ts looks into that.
+      .filter((tx) => tx.attempts.every(({ txHash }) => txHash !== null))
+      .sort((a, b) => a.nonce - b.nonce)
+  );
 }
 
 interface Consumed {
@@ -78,13 +83,14 @@ async function findForeign(
 
 /** A node that shows a receipt for one of ours as well contradicts itself: then nothing is decided. */
 async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked): Promise<boolean> {
-  const receipts = await chain.receipts(tx.attempts.map(({ txHash }) => txHash));
+  const receipts = await chain.receipts(hashesOf(tx.attempts));
   return receipts.every((receipt) => receipt === null) && tx.receipt === null;
 }
 
 type Mined = Extract<Sent, { kind: "mined" }>;
 
-function mineForeign(
+/** Notes in memory that somebody else's transaction stands at the nonce; returns what the database must be told. */
+export function mineForeign(
   ports: LaneWriterPorts,
   lane: OwnedLane,
   { tx, sent }: { readonly tx: Tracked; readonly sent: Mined },

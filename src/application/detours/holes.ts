@@ -9,6 +9,7 @@
  */
 import type { Hole } from "../../domain/holes.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
+import type { Signer } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -17,7 +18,9 @@ import { type ChangePorts, changeTracked } from "./change-payload.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 import { type StuckPorts, stick } from "./stuck.ts";
 
-export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {}
+export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {
+  readonly signer: Pick<Signer, "sign" | "custody">;
+}
 
 interface Look {
   readonly nonce: number;
@@ -70,8 +73,24 @@ async function tendLowest(ports: HolePorts, context: ChainContext, lane: OwnedLa
   const look = known?.nonce === hole.nonce ? known : { nonce: hole.nonce, sinceMs: nowMs };
   blocking.set(lane, look);
   if (nowMs - look.sinceMs < context.settings.pollIntervalMs) return;
-  if (context.settings.holePolicy === "heal") await placeHolder(ports, context, { lane, hole });
+  if (heals(ports, context, lane)) await heal(ports, context, { lane, hole });
   else await stickHead(ports, lane, hole);
+}
+
+/** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
+function heals({ signer }: HolePorts, { settings }: ChainContext, { lane }: OwnedLane): boolean {
+  return settings.holePolicy === "heal" && signer.custody(lane.signer) === "local";
+}
+
+async function heal(
+  ports: HolePorts,
+  context: ChainContext,
+  { lane, hole }: { readonly lane: OwnedLane; readonly hole: Hole },
+): Promise<void> {
+  const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
+  await placeHolder(ports, context, {
+    ...{ lane, hole, decision, reason: `a placeholder for nonce ${hole.nonce}: ${hole.detail}` },
+  });
 }
 
 /** The lowest that the chain has not passed. What it has is no hole; after a reorg it may be one again, so it is kept a while. */
@@ -144,7 +163,7 @@ async function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedL
   for (const tx of refused) {
     if (lane.stopped) return;
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
-    if (context.settings.holePolicy === "heal") await cancel(ports, context, { lane, tx, reason });
+    if (heals(ports, context, lane)) await cancel(ports, context, { lane, tx, reason });
     else if (tx.nonce === lane.headOfLine()) {
       await stick(ports, lane, { tx, reason: `nonce ${tx.nonce} is blocked: ${reason}` });
     }

@@ -9,6 +9,7 @@ import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { PreparedIntent, UnsignedTransaction } from "../../domain/transaction.ts";
 import type { Entropy } from "../../ports/entropy.ts";
+import type { Decision } from "../../ports/lane-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -21,33 +22,39 @@ export interface PlaceholderPorts extends BindPorts {
   readonly lease: { mayAct(): boolean };
 }
 
-export async function placeHolder(
-  ports: PlaceholderPorts,
-  context: ChainContext,
-  { lane, hole }: { readonly lane: OwnedLane; readonly hole: Hole },
-): Promise<void> {
+export interface Placing {
+  readonly lane: OwnedLane;
+  readonly hole: Hole;
+  readonly reason: string;
+  readonly decision: Decision;
+}
+
+/** False: the nonce is no hole any more, or the lane is not ours. */
+export async function placeHolder(ports: PlaceholderPorts, context: ChainContext, placing: Placing): Promise<boolean> {
+  const { lane, hole } = placing;
   const { signer, chainId } = lane.lane;
   const payload = nothing(signer);
   const [gas, fees] = await Promise.all([gasOfNothing(context, signer), context.price({})]);
   const { to, data, value } = payload;
   const unsigned: UnsignedTransaction = { chainId, nonce: hole.nonce, to, data, value, gas, fees, accessList: [] };
   const [made] = await ports.signer.sign(signer, [unsigned]);
-  if (made === undefined || lane.stopped || !ports.lease.mayAct()) return;
+  if (made === undefined || lane.stopped || !ports.lease.mayAct()) return false;
   const metadata = { placeholder: hole.why };
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {
     ...{ txId, lane: lane.lane, requestId: null, payload, fingerprint: fingerprint(payload), metadata, gas },
   };
   const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
-  const fate = await bind(ports, lane, { ...bindingOf(hole), intent, attempt });
-  if (fate !== "settled") return;
+  const fate = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
+  if (fate !== "settled") return false;
   const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
+  return true;
 }
 
-function bindingOf({ nonce, why, detail, reservationId }: Hole): Omit<Binding, "intent" | "attempt"> {
-  const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: why } };
-  const base = { nonce, reason: `a placeholder for nonce ${nonce}: ${detail}`, decision };
+function bindingOf({ hole, reason, decision }: Placing): Omit<Binding, "intent" | "attempt"> {
+  const { nonce, why, reservationId } = hole;
+  const base = { nonce, reason, decision };
   if (why !== "expired" || reservationId === null) return base;
   return { ...base, reservation: { reservationId, becomes: "EXPIRED" } };
 }

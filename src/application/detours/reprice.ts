@@ -105,7 +105,7 @@ function maySign(ports: RepricePorts, { context, lane, tx }: Work): boolean {
 async function signAt(ports: RepricePorts, { lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
   const payload = await payloadAt(ports, tx, fees);
   if (payload === null) {
-    hold(ports, { lane, tx }, { code: "CANNOT_RESIGN", text: "its payload can only be signed again by its caller" });
+    hold(ports, { lane, tx }, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
     return "kept";
   }
   if (lane.stopped || tx.receipt !== null) return "lost";
@@ -117,7 +117,7 @@ async function signAt(ports: RepricePorts, { lane, tx }: Work, fees: Fees): Prom
 async function payloadAt(ports: RepricePorts, tx: Tracked, fees: Fees): Promise<AnotherPayload | null> {
   const newest = sendableAttempts(tx.attempts).at(-1);
   const over = tx.attempts.length;
-  if (newest === undefined) return null;
+  if (newest === undefined || newest.nodeSigned === true) return null;
   const [bytes] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
   if (bytes === undefined) return null;
   const { envelope, unsigned } = await ports.codec.decodeTransaction(bytes);

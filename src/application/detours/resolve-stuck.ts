@@ -8,6 +8,7 @@
 import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
 import { invalid } from "../../domain/errors.ts";
 import { isFullyPriced, priceFirstAttempt } from "../../domain/fees.ts";
+import type { Hole } from "../../domain/holes.ts";
 import { covers, highestOffer, isBelowMarket } from "../../domain/repricing.ts";
 import type { Payload } from "../../domain/transaction.ts";
 import { BadEncoding } from "../../ports/codec.ts";
@@ -19,8 +20,9 @@ import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../operations/order.ts";
 import { type ChangePorts, changeQueued, changeTracked, type PayloadChange, refuseMined } from "./change-payload.ts";
+import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 
-export interface ResolvePorts extends ChangePorts {
+export interface ResolvePorts extends ChangePorts, Pick<PlaceholderPorts, "entropy"> {
   readonly feedGrew: () => void;
 }
 
@@ -45,6 +47,8 @@ export async function resolveStuck(
   const { lane, record, tx, verdict } = resolution;
   if (tx !== null) refuseMined(tx);
   if (verdict.action === "NOOP") return decideOnly(ports, resolution);
+  const hole = verdict.action === "PLACEHOLDER" && tx !== null ? lane.holeBelow(tx.nonce) : null;
+  if (hole !== null && tx !== null) return fillBelow(ports, context, { ...resolution, tx, hole });
   const change = await changeOf(ports, resolution);
   if (tx === null) {
     const fate = await changeQueued(ports, context, { lane, record, change });
@@ -54,6 +58,17 @@ export async function resolveStuck(
   if ((await changeTracked(ports, context, { lane, tx, change })) === "movedOn") return "movedOn";
   if (verdict.afterwards === "stuck") await stick(ports, resolution, tx);
   return "applied";
+}
+
+/** What it waits for is a nonce below it that nothing holds: that one is filled, and its own payload stays. */
+async function fillBelow(
+  ports: ResolvePorts,
+  context: ChainContext,
+  work: Resolution & { readonly tx: Tracked; readonly hole: Hole },
+): Promise<ResolutionFate> {
+  const { lane, tx, reason, decision } = work;
+  if (!(await placeHolder(ports, context, work))) return "movedOn";
+  return (await commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision })])) ? "applied" : "movedOn";
 }
 
 /** Nothing is signed; but who said what is kept, and where it is said so the state follows. */

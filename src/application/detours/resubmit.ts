@@ -44,8 +44,13 @@ export async function claimAgain(
   return true;
 }
 
+/** What a node signs itself is stored as a payload, and asked for when it is sent. */
+function hasBytes({ attempts, sendOrdinal }: Tracked): boolean {
+  return attempts.find(({ ordinal }) => ordinal === sendOrdinal)?.nodeSigned !== true;
+}
+
 async function fetchBytes(ports: ResubmitPorts, transactions: readonly Tracked[]): Promise<void> {
-  const missing = transactions.filter((tx) => tx.rawTransaction === null);
+  const missing = transactions.filter((tx) => tx.rawTransaction === null && hasBytes(tx));
   if (missing.length === 0) return;
   const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.sendOrdinal as number }));
   const found = await ports.store.loadRawTransactions(keys);

@@ -1,8 +1,8 @@
 import { isTaken } from "../../domain/answers.ts";
-import { followedAttempts } from "../../domain/attempts.ts";
+import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
 import { type BackoffRule, backoffMs } from "../../domain/backoff.ts";
 import { type Doubt, NO_DOUBT } from "../../domain/doubt.ts";
-import type { Holder, NonceMove } from "../../domain/holes.ts";
+import type { Holder, Hole, NonceMove } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot, SuspendedBy } from "../../ports/lane-store.ts";
@@ -202,7 +202,7 @@ export class OwnedLane {
 
   /** Every attempt is found by its hash from here on. */
   follow(tx: Tracked): void {
-    for (const attempt of followedAttempts(tx.attempts)) this.index.set(attempt.txHash, { lane: this, tx });
+    for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.set(hash, { lane: this, tx });
   }
 
   mine(tx: Tracked, receipt: Receipt): void {
@@ -225,7 +225,7 @@ export class OwnedLane {
   settle(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.delete(tx.nonce);
-    for (const attempt of tx.attempts) this.index.delete(attempt.txHash);
+    for (const hash of hashesOf(tx.attempts)) this.index.delete(hash);
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 
@@ -242,11 +242,12 @@ export class OwnedLane {
 
   /** One that took a hole below what is at hand: no page will bring it, unless it was read meanwhile. */
   slipIn(record: AllocatedRecord): void {
-    if (record.nonce > this.atHandThrough()) return this.enqueue([record]);
-    const isKnown = this.unmined.has(record.nonce) || this.backlog.some(({ txId }) => txId === record.txId);
-    if (isKnown || this.mined.has(record.nonce)) return;
-    this.backlog.push(record);
-    this.backlog.sort((a, b) => a.nonce - b.nonce);
+    const isSigned = this.unmined.has(record.nonce) || this.mined.has(record.nonce);
+    if (record.nonce > this.atHandThrough()) this.enqueue([record]);
+    else if (!isSigned && !this.backlog.some(({ txId }) => txId === record.txId)) {
+      this.backlog.push(record);
+      this.backlog.sort((a, b) => a.nonce - b.nonce);
+    }
   }
 
   /** Where the next page begins, where the backlog has run dry and the database has more. */
@@ -295,6 +296,14 @@ export class OwnedLane {
   /** Nonces that the next transaction may have: free, and not below what the chain may have passed. */
   freeNonces(): readonly number[] {
     return this.nonces.free(Math.max(this.provenCount, this.consumedBelow));
+  }
+
+  /** What the head of the line waits for, where that is a nonce below it that nothing holds. */
+  holeBelow(nonce: number): Hole | null {
+    const reserved = this.nonces.lowestReserved();
+    const [hole] = this.nonces.holes.filter((each) => each.nonce >= this.nonces.usedBelow && each.nonce < nonce);
+    if (hole === undefined || this.headOfLine() !== nonce) return null;
+    return reserved === null || reserved > hole.nonce ? hole : null;
   }
 
   /** Who stands where, as far as it is at hand: what was claimed stays, what waits to be signed may move. */
@@ -370,9 +379,7 @@ export class OwnedLane {
   stop(): void {
     this.stopped = true;
     for (const tx of [...this.unmined.values(), ...this.mined.values()]) {
-      for (const attempt of tx.attempts) {
-        if (this.index.get(attempt.txHash)?.lane === this) this.index.delete(attempt.txHash);
-      }
+      for (const hash of hashesOf(tx.attempts)) if (this.index.get(hash)?.lane === this) this.index.delete(hash);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { SubmitAnswer } from "../../domain/answers.ts";
 import { attemptToSend } from "../../domain/attempts.ts";
-import type { Hex } from "../../domain/lane.ts";
+import type { Hash, Hex } from "../../domain/lane.ts";
 import type { Attempt, Receipt, SignedAttempt } from "../../domain/transaction.ts";
 import type { Status } from "../../domain/transitions.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
@@ -73,6 +73,13 @@ const REJECTIONS_FOR_GOOD = 2;
 /** No node will ever take it as it is: whoever repairs holes may act on it. */
 export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.rejections >= REJECTIONS_FOR_GOOD;
+}
+
+/** A node that signed it has said, or was found out to have made, this transaction of it. */
+export function identify(tx: Tracked, ordinal: number, txHash: Hash): void {
+  const index = tx.attempts.findIndex((attempt) => attempt.ordinal === ordinal);
+  const attempt = tx.attempts[index];
+  if (attempt !== undefined) tx.attempts[index] = { ...attempt, txHash };
 }
 
 /** Sets a fact once; true where it is new. */

@@ -7,7 +7,7 @@ import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
 import { parseChainId, parseSigner } from "../stages/1-create/normalise.ts";
-import { type OwnerPorts, onOwner } from "./on-owner.ts";
+import { lostLane, type OwnerPorts, onOwner } from "./on-owner.ts";
 import { parseLaneOrder } from "./order.ts";
 import { realign } from "./realign.ts";
 
@@ -73,11 +73,4 @@ async function lastSends(ports: LaneActionPorts, lane: OwnedLane): Promise<void>
   const patience = ports.clock.sleep(LAST_SENDS_MS, done.signal).catch(() => undefined);
   await Promise.race([Promise.all([lane.signing?.settled(), lane.broadcasting?.settled()]), patience]);
   done.abort();
-}
-
-export function lostLane(): FencepostError {
-  return new FencepostError("NOT_LEADER", "another node took this signer over", {
-    ownerUrl: null,
-    retryAfterSeconds: 1,
-  });
 }

@@ -1,3 +1,4 @@
+import { FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
@@ -11,4 +12,12 @@ export interface OwnerPorts {
  */
 export async function onOwner<T>(ports: OwnerPorts, lane: Lane, act: (lane: OwnedLane) => Promise<T>): Promise<T> {
   return act(await ports.lanes.own(lane));
+}
+
+/** The lane was ours when the act began, and is no more: nothing was done. */
+export function lostLane(): FencepostError {
+  return new FencepostError("NOT_LEADER", "another node took this signer over", {
+    ownerUrl: null,
+    retryAfterSeconds: 1,
+  });
 }

@@ -4,7 +4,7 @@ import { ChainUnavailable } from "../../ports/chain.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { LaneActionPorts, LaneTask } from "./lane-actions.ts";
-import { lostLane } from "./lane-actions.ts";
+import { lostLane } from "./on-owner.ts";
 
 /**
  * Lowers a cursor that a proven lie pushed too far: to the nonce given, or as far as it goes, which is never below what

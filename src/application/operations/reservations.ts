@@ -16,8 +16,7 @@ import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { NormalisePorts } from "../stages/1-create/normalise.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
-import { lostLane } from "./lane-actions.ts";
-import { type OwnerPorts, onOwner } from "./on-owner.ts";
+import { lostLane, type OwnerPorts, onOwner } from "./on-owner.ts";
 import { parseReserve } from "./reservation-requests.ts";
 
 export interface ReservationPorts extends LaneWriterPorts, OwnerPorts {

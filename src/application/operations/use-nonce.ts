@@ -11,8 +11,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
-import { lostLane } from "./lane-actions.ts";
-import { onOwner } from "./on-owner.ts";
+import { lostLane, onOwner } from "./on-owner.ts";
 import { type HandedIn, parseSubmission, parseUsed } from "./reservation-requests.ts";
 import { findReservation, overAlready, type ReservationPorts, storeFailure } from "./reservations.ts";
 

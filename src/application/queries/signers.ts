@@ -9,11 +9,13 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { parseSigner } from "../stages/1-create/normalise.ts";
 
 export interface SignerQueryPorts {
-  readonly store: Pick<QueryStore, "lanes">;
+  readonly store: Pick<QueryStore, "lanes" | "laneDecisions">;
   readonly signer: Pick<Signer, "addresses">;
   readonly codec: Codec;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
+
+const MOST_DECISIONS = 20;
 
 /** Every configured signer on every chain, used or not, and every lane the database knows beside them. */
 export async function signers(ports: SignerQueryPorts): Promise<readonly SignerView[]> {
@@ -27,7 +29,13 @@ export async function signer(ports: SignerQueryPorts, name: string): Promise<rea
   if (configured.length === 0 && lanes.length === 0) {
     throw new FencepostError("UNKNOWN_SIGNER", `no node holds the key of ${name}`);
   }
-  return describe(ports, configured, lanes);
+  const views = await describe(ports, configured, lanes);
+  return Promise.all(
+    views.map(async (view) => ({
+      ...view,
+      decisions: await ports.store.laneDecisions(view.lane, MOST_DECISIONS),
+    })),
+  );
 }
 
 async function describe(

@@ -73,8 +73,8 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
   if (chains.length === 0 && isMissing("rpcUrl")) {
     mistakes.add(SETTINGS.rpcUrl.variable, "is required by start (an http(s) URL, or `chains` in the file)");
   }
-  if (isMissing("privateKeys", "mnemonic", "keystoreDir")) {
-    const others = `${SETTINGS.mnemonic.variable} or ${SETTINGS.keystoreDir.variable}`;
+  if (isMissing("privateKeys", "mnemonic", "keystoreDir", "nodeSigners")) {
+    const others = `${SETTINGS.mnemonic.variable}, ${SETTINGS.keystoreDir.variable} or ${SETTINGS.nodeSigners.variable}`;
     mistakes.add(SETTINGS.privateKeys.variable, `a signer is required by start (set this, ${others})`);
   }
   if (isMissing("apiKeys", "auth")) {

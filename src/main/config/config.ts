@@ -1,4 +1,5 @@
 import type { LogLevel } from "../../adapters/system/log-level.ts";
+import type { AlertFormat } from "../../adapters/webhooks/alert-formats.ts";
 import type { ChainSettings, LeaseSettings, WriterSettings } from "../../application/settings.ts";
 import type { ApiKey, PrivateKey } from "./credentials.ts";
 
@@ -27,6 +28,10 @@ export interface Config {
   readonly queueLimit: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: LogLevel;
+  /** A module's path or a URL; null: nobody decides but operators. */
+  readonly stuckHook: { readonly place: string; readonly secret: string | null } | null;
+  /** `format` null: by the URL's host. */
+  readonly alertWebhook: { readonly url: string; readonly format: AlertFormat | null } | null;
 }
 
 export interface ChainConfig {
@@ -41,6 +46,8 @@ export interface SignerConfig {
   readonly privateKeys: readonly PrivateKey[];
   readonly mnemonic: string | null;
   readonly keystore: { readonly directory: string; readonly passwordFile: string } | null;
+  /** Accounts whose keys the chain node holds. */
+  readonly nodeSigners: readonly `0x${string}`[];
 }
 
 /** `config` shows what is there and demands nothing. */

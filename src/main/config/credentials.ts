@@ -15,6 +15,12 @@ export const privateKey: Parser<PrivateKey> = (raw) => {
   return { value: `0x${digits}` };
 };
 
+/** In any casing; whether the chain node holds its key shows when it is asked to sign. */
+export const address: Parser<`0x${string}`> = (raw) => {
+  const digits = /^0x([0-9a-f]{40})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
+  return digits === undefined ? { mistake: "an address is 0x and 40 hex digits" } : { value: `0x${digits}` };
+};
+
 /** Words and checksum are judged where the keys are derived; here, only what a slip of the shell breaks. */
 export const mnemonic: Parser<string> = (raw) => {
   const words = (asText(raw) ?? "").toLowerCase().split(/\s+/);
@@ -60,6 +66,25 @@ export const originUrl: Parser<string> = (raw) => {
     return { mistake: "is not the URL of a node (use http://host:3000)" };
   }
   return { value: url.origin };
+};
+
+/** Chat services put their token into the path. */
+export const webhookUrl: Parser<string> = (raw) => {
+  const value = asText(raw) ?? "";
+  const protocol = parseUrl(value)?.protocol;
+  if (protocol === "http:" || protocol === "https:") return { value };
+  return { mistake: "is not an http:// or https:// URL" };
+};
+
+/** What a hook decides is signed and sent: it is asked where nobody can listen or answer in its place. */
+export const hookPlace: Parser<string> = (raw) => {
+  const value = asText(raw) ?? "";
+  if (value === "") return { mistake: "is neither a module nor a URL" };
+  const url = /^[a-z]+:\/\//i.test(value) ? parseUrl(value) : undefined;
+  if (url === undefined) return { value };
+  const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return { value };
+  return { mistake: "is neither a module's path nor an https:// URL (http:// only on this machine)" };
 };
 
 export function parseUrl(value: string): URL | null {

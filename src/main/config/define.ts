@@ -85,6 +85,8 @@ export interface FencepostConfig extends ChainOptions {
   readonly mnemonic?: string;
   readonly keystoreDir?: string;
   readonly keystorePasswordFile?: string;
+  /** Addresses whose keys the chain node holds: it signs them itself (`eth_sendTransaction`). */
+  readonly nodeSigners?: string | readonly string[];
 
   readonly host?: string;
   readonly port?: number;
@@ -104,6 +106,14 @@ export interface FencepostConfig extends ChainOptions {
   readonly writerWorkers?: number;
   readonly queueLimit?: number;
   readonly drainTimeout?: Duration;
+  /** Decides what becomes of what does not get on: a module with a default export, or an https URL. */
+  readonly stuckHook?: string;
+  /** Signs what is asked of a URL. */
+  readonly stuckHookSecret?: string;
+  /** Alerts are posted there. */
+  readonly alertWebhookUrl?: string;
+  /** Without it, by the URL's host: Slack, DingTalk and Feishu are known, all else gets plain JSON. */
+  readonly alertWebhookFormat?: "json" | "slack" | "dingtalk" | "feishu";
   readonly logLevel?: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 }
 

@@ -46,7 +46,7 @@ async function readJson(path: string): Promise<unknown> {
  * Node loads TypeScript by itself from 22.18 on; before, jiti does. `fencepost/config` is pointed at this very copy, so
  * that a file outside any project (a global install, a container) may import it too.
  */
-async function importModule(path: string): Promise<unknown> {
+export async function importModule(path: string): Promise<unknown> {
   const { createJiti } = await import("jiti");
   const define = fileURLToPath(new URL(`./define${extname(import.meta.url)}`, import.meta.url));
   const jiti = createJiti(import.meta.url, {

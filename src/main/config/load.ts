@@ -73,6 +73,9 @@ function buildConfig({ values, chains }: Resolution, nodeId: string): Config {
     queueLimit: values.queueLimit,
     drainTimeoutMs: values.drainTimeout,
     logLevel: values.logLevel,
+    stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
+    alertWebhook:
+      values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
   };
 }
 
@@ -108,10 +111,11 @@ function chainSettings(values: ChainValues): ChainSettings {
   };
 }
 
-function signers({ privateKeys, mnemonic, keystoreDir, keystorePasswordFile }: Values): Config["signers"] {
+function signers(values: Values): Config["signers"] {
+  const { privateKeys, mnemonic, keystoreDir, keystorePasswordFile, nodeSigners } = values;
   const keystore =
     keystoreDir === null || keystorePasswordFile === null
       ? null
       : { directory: keystoreDir, passwordFile: keystorePasswordFile };
-  return { privateKeys: privateKeys ?? [], mnemonic, keystore };
+  return { privateKeys: privateKeys ?? [], mnemonic, keystore, nodeSigners: nodeSigners ?? [] };
 }

@@ -24,6 +24,11 @@ export function maskRpcUrl(value: string): string {
   return `${url.protocol}//${user}${url.host}${path}${query(url, () => true)}`;
 }
 
+/** A module's path is no secret. */
+export function maskHookPlace(value: string): string {
+  return parseUrl(value) === null ? value : maskRpcUrl(value);
+}
+
 export function secretsOfDatabaseUrl(value: string): readonly string[] {
   const url = parseUrl(value);
   if (url === null) return [];

@@ -3,9 +3,21 @@
  * docs/configuration.md is tested against this table in both directions.
  */
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
-import { type ApiKey, apiKey, databaseUrl, mnemonic, originUrl, privateKey, rpcUrl } from "./credentials.ts";
+import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
+import {
+  type ApiKey,
+  address,
+  apiKey,
+  databaseUrl,
+  hookPlace,
+  mnemonic,
+  originUrl,
+  privateKey,
+  rpcUrl,
+  webhookUrl,
+} from "./credentials.ts";
 import type { ChainOptions, FencepostConfig } from "./define.ts";
-import { MASK, maskDatabaseUrl, maskRpcUrl } from "./masking.ts";
+import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
 import { choice, flag, formatGwei, gwei, list, matching, text, wei } from "./parsers.ts";
 import { oneOf, optional, type Setting, setting, time, timeOrOff, whole } from "./setting.ts";
 
@@ -63,6 +75,10 @@ export const SETTINGS = {
   mnemonic: optional("FENCEPOST_MNEMONIC", { parse: mnemonic, secret: true, show: () => MASK }),
   keystoreDir: optional("FENCEPOST_KEYSTORE_DIR", { parse: text, show: String }),
   keystorePasswordFile: optional("FENCEPOST_KEYSTORE_PASSWORD_FILE", { parse: text, show: String }),
+  nodeSigners: optional("FENCEPOST_NODE_SIGNERS", {
+    parse: list(address),
+    show: (addresses: readonly string[]) => addresses.join(", "),
+  }),
   host: setting("FENCEPOST_HOST", { parse: text, fallback: "127.0.0.1", show: String }),
   port: whole("FENCEPOST_PORT", 3000, [0, 65_535]),
   nodeId: optional("FENCEPOST_NODE_ID", {
@@ -85,6 +101,10 @@ export const SETTINGS = {
   writerWorkers: whole("FENCEPOST_WRITER_WORKERS", 256, [1, 65_536]),
   queueLimit: whole("FENCEPOST_QUEUE_LIMIT", 10_000, [1, MAX_COUNT]),
   drainTimeout: time("FENCEPOST_DRAIN_TIMEOUT", 5000, 0),
+  stuckHook: optional("FENCEPOST_STUCK_HOOK", { parse: hookPlace, secret: true, show: maskHookPlace }),
+  stuckHookSecret: optional("FENCEPOST_STUCK_HOOK_SECRET", { parse: text, secret: true, show: () => MASK }),
+  alertWebhookUrl: optional("FENCEPOST_ALERT_WEBHOOK_URL", { parse: webhookUrl, secret: true, show: maskRpcUrl }),
+  alertWebhookFormat: optional("FENCEPOST_ALERT_WEBHOOK_FORMAT", { parse: choice(...ALERT_FORMATS), show: String }),
   logLevel: setting("FENCEPOST_LOG_LEVEL", { parse: choice(...LOG_LEVELS), fallback: "info", show: String }),
   ...CHAIN_SETTINGS,
 } satisfies Record<Exclude<keyof FencepostConfig, "chains">, Setting<unknown>>;
@@ -102,6 +122,4 @@ export const CHAIN_SETTING_KEYS = Object.keys(CHAIN_SETTINGS) as readonly ChainS
 export const NOT_YET_SUPPORTED: ReadonlyMap<string, string> = new Map([
   ["remoteSignerUrl", "FENCEPOST_REMOTE_SIGNER_URL"],
   ["awsKmsKeyIds", "FENCEPOST_AWS_KMS_KEY_IDS"],
-  ["stuckHook", "FENCEPOST_STUCK_HOOK"],
-  ["alertWebhookUrl", "FENCEPOST_ALERT_WEBHOOK_URL"],
 ]);

@@ -3,7 +3,7 @@ import { secretsOfDatabaseUrl, secretsOfRpcUrl } from "./masking.ts";
 
 /** Every text of a configuration that must never reach a log. */
 export function secretsOf(config: Config): readonly string[] {
-  const { databaseUrl, directDatabaseUrl, chains, signers, apiKeys } = config;
+  const { databaseUrl, directDatabaseUrl, chains, signers, apiKeys, stuckHook, alertWebhook } = config;
   return [
     ...(databaseUrl === null ? [] : secretsOfDatabaseUrl(databaseUrl)),
     ...(directDatabaseUrl === null ? [] : secretsOfDatabaseUrl(directDatabaseUrl)),
@@ -11,5 +11,8 @@ export function secretsOf(config: Config): readonly string[] {
     ...signers.privateKeys.map((key) => key.slice(2)),
     ...(signers.mnemonic === null ? [] : [signers.mnemonic]),
     ...(apiKeys === "none" ? [] : apiKeys.map((key) => key.secret)),
+    ...(stuckHook === null ? [] : secretsOfRpcUrl(stuckHook.place)),
+    ...(stuckHook?.secret === null || stuckHook === null ? [] : [stuckHook.secret]),
+    ...(alertWebhook === null ? [] : secretsOfRpcUrl(alertWebhook.url)),
   ];
 }

@@ -87,6 +87,14 @@ describe("GET /api/v1/signers", () => {
 });
 
 describe("GET /api/v1/signers/{signer}", () => {
+  it("shows what people decided about the lane", async () => {
+    const by = { action: "suspend", actor: "operator:on-call", reason: "key rotation", nodeId: "node-a" };
+    const view = sampleSigner({ decisions: [{ ...by, token: 3, at: LONG_AGO }] });
+    const response = await httpApp({ signer: async () => [view] }).inject(`/api/v1/signers/${SIGNER_EIP55}`);
+    expect(response.json().items[0].decisions).toEqual([{ ...by, fencingToken: 3, at: LONG_AGO.toISOString() }]);
+    expect([...Compile(SignerLanes).Errors(response.json())]).toEqual([]);
+  });
+
   it("hands the address on as it came", async () => {
     const signer = vi.fn((_: string) => Promise.resolve([sampleSigner()]));
     const response = await httpApp({ signer }).inject(`/api/v1/signers/${SIGNER_EIP55}`);

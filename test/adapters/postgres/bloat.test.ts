@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { migrate } from "../../../src/adapters/postgres/migrate.ts";
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
-import type { SignedAttempt } from "../../../src/domain/transaction.ts";
 import {
   AT,
   allocate,
@@ -77,7 +76,9 @@ async function live(databaseUrl: string): Promise<void> {
   const batches = Array.from({ length: BATCHES }, () =>
     Array.from({ length: BATCH }, () => ({ intent: anIntent(fence.lane), attempt: anAttempt() })),
   );
-  const all = async (move: (intent: { txId: string }, attempt: SignedAttempt) => ReturnType<typeof step>) => {
+  const all = async (
+    move: (intent: { txId: string }, attempt: ReturnType<typeof anAttempt>) => ReturnType<typeof step>,
+  ) => {
     for (const batch of batches)
       await apply(
         store,

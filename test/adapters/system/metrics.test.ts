@@ -2,7 +2,13 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createMetrics, type Metrics } from "../../../src/adapters/system/metrics.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
-import type { CreateResultLabel, TelemetryEvent } from "../../../src/ports/telemetry.ts";
+import type {
+  CreateResultLabel,
+  GrayZoneResult,
+  ReconcileResult,
+  StuckResultLabel,
+  TelemetryEvent,
+} from "../../../src/ports/telemetry.ts";
 import { parseExposition, type Sample } from "../../support/prometheus-text.ts";
 
 const lane = { chainId: 1, signer: "0x00000000000000000000000000000000000000aa" } as const;
@@ -49,8 +55,33 @@ function submission(fields: Partial<Extract<TelemetryEvent, { type: "submit.answ
   };
 }
 
+const STUCK_RESULTS: Record<StuckResultLabel, true> = {
+  applied: true,
+  repeated: true,
+  movedOn: true,
+  refused: true,
+  failed: true,
+  limited: true,
+};
+
+const RECONCILE_RESULTS: Record<ReconcileResult, true> = {
+  agreed: true,
+  aligned: true,
+  drift: true,
+  distrusted: true,
+  unavailable: true,
+};
+const GRAY_ZONE_RESULTS: Record<GrayZoneResult, true> = { entered: true, adopted: true, foreign: true, sentAnew: true };
+
 function everyLabel(): TelemetryEvent[] {
   return [
+    ...keys(STUCK_RESULTS).map((result) => ({
+      type: "stuck.resolution" as const,
+      lane,
+      txId: "t",
+      action: "CANCEL" as const,
+      result,
+    })),
     ...keys(CREATE_RESULTS).map((result) => ({ type: "create.answered" as const, result, durationMs: 1 })),
     ...keys(ACQUIRE_RESULTS).map((result) => ({ type: "lease.acquire" as const, lane, result, token: 1 })),
     ...keys(FORWARD_RESULTS).map((result) => ({ type: "forward" as const, lane, result, stops: 2 })),
@@ -63,6 +94,8 @@ function everyLabel(): TelemetryEvent[] {
       result,
       durationMs: 1,
     })),
+    ...keys(RECONCILE_RESULTS).map((result) => ({ type: "lane.reconciled" as const, lane, result })),
+    ...keys(GRAY_ZONE_RESULTS).map((result) => ({ type: "gray.zone" as const, lane, txId: "t", nonce: 1, result })),
     ...SUBMIT_ANSWERS.flatMap((answer) => [submission({ answer }), submission({ answer, first: false })]),
   ];
 }
@@ -100,6 +133,11 @@ describe("metrics", () => {
     for (const result of keys(CREATE_RESULTS)) expect(await value(metrics, "tx_create_total", { result })).toBe(2);
     for (const result of keys(ACQUIRE_RESULTS)) expect(await value(metrics, "lease_acquire_total", { result })).toBe(2);
     for (const result of keys(FORWARD_RESULTS)) expect(await value(metrics, "forward_total", { result })).toBe(2);
+    for (const result of keys(STUCK_RESULTS)) {
+      expect(await value(metrics, "stuck_resolution_total", { action: "CANCEL", result })).toBe(2);
+    }
+    for (const result of keys(RECONCILE_RESULTS)) expect(await value(metrics, "reconcile_total", { result })).toBe(2);
+    for (const result of keys(GRAY_ZONE_RESULTS)) expect(await value(metrics, "gray_zone_total", { result })).toBe(2);
     for (const result of keys(RPC_RESULTS)) {
       expect(await value(metrics, "rpc_requests_total", { method: "eth_call", result })).toBe(2);
     }
@@ -133,6 +171,13 @@ describe("metrics", () => {
     metrics.sink({ ...report, event: "confirm", from: "TRACKING", state: "CONFIRMED", subState: null, ageMs: 12_000 });
     expect(await value(metrics, "time_to_finality_seconds_count")).toBe(1);
     expect(await value(metrics, "time_to_finality_seconds_sum")).toBe(12);
+  });
+
+  it("shows what a signer holds, as last seen", async () => {
+    const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
+    for (const balance of [5n, 10n ** 18n]) metrics.sink({ type: "signer.balance", lane, balance });
+    const labels = { chain_id: String(lane.chainId), signer: lane.signer.toUpperCase() };
+    expect(await value(metrics, "signer_balance_wei", labels)).toBe(1e18);
   });
 
   it("shows a drift until it is proved or the lane allocates again", async () => {
@@ -238,6 +283,7 @@ describe("docs/metrics.md", () => {
     const metrics = createMetrics({ processMetrics: false });
     for (const event of everyLabel()) metrics.sink(event);
     metrics.sink({ type: "nonce.drift", lane, cursor: 1, chainCount: 2, proved: false });
+    metrics.sink({ type: "signer.balance", lane, balance: 1n });
     metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
     metrics.connect({
       leasesHeld: () => 1,

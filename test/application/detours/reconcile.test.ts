@@ -247,8 +247,8 @@ describe("a chain that is not the one we know", () => {
     const impostor = anotherChain();
     let asked = 0;
     const identity = entry.rpc.identity.bind(entry.rpc);
-    entry.rpc.identity = async () =>
-      asked++ === 1 ? { chainId: CHAIN_ID, genesisHash: impostor.blocks.byNumber(0)?.hash ?? null } : identity();
+    entry.rpc.identity = async (known) =>
+      asked++ === 1 ? { chainId: CHAIN_ID, genesisHash: impostor.blocks.byNumber(0)?.hash ?? null } : identity(known);
     await world.clock.advance(60_000);
     expect(asked).toBeGreaterThan(2);
     expect(alerts(entry, "CHAIN_DISTRUSTED")).toEqual([]);

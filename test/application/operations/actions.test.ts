@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { TransactionAction } from "../../../src/application/api.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
+import { SigningRefused } from "../../../src/ports/signer.ts";
 import { deferred } from "../../support/deferred.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { OperatedWorld } from "../../support/operations.ts";
@@ -271,6 +272,27 @@ describe("reprice", () => {
   });
 });
 
+describe("a signer with a mind of its own", () => {
+  it("refuses a payload for good, or fails for now: nothing is written, and that is what is said", async () => {
+    const node = await start();
+    const { signer } = node;
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    signer.sign = async () => Promise.reject(new SigningRefused(0, "over the limit"));
+    await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: "the signer refused it: over the limit",
+    });
+    signer.sign = async () => Promise.reject(new Error("hardware is away"));
+    await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("the signer did not sign it"),
+    });
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    expect(ops.decisions(txId)).toEqual([]);
+  });
+});
+
 describe("resubmit", () => {
   it("sends the stored bytes at once", async () => {
     const node = await start({ settings: { resubmitIntervalMs: null } });
@@ -363,6 +385,18 @@ describe("suspend", () => {
       { action: "suspend", actor: "operator:ops", reason: "maintenance", nodeId: "node-1" },
     ]);
     checkInvariants(world);
+  });
+
+  it("is shown with the signer: who, why, when, newest first", async () => {
+    const node = await start();
+    await ops.lane(node, "suspend");
+    const [lane] = await ops.lane(node, "resume");
+    expect(lane?.decisions).toMatchObject([
+      { action: "resume", actor: "operator:ops", reason: "maintenance", token: 1 },
+      { action: "suspend", actor: "operator:ops", reason: "maintenance", token: 1 },
+    ]);
+    const [listed] = await world.settle(node.node.api.signers());
+    expect(listed).not.toHaveProperty("decisions");
   });
 
   it("stops what was sent before from being sent again", async () => {

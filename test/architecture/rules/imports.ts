@@ -85,6 +85,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth"] },
   "src/adapters/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
+  "src/adapters/webhooks": { ...DRIVEN, packages: ["node:*"] },
   // Both ends of the wire between nodes are ours: they share its names.
   "src/adapters/peers": { imports: [...CORE, "src/contract"], packages: ["node:*", "undici"] },
   "src/adapters/http": {

@@ -21,6 +21,8 @@ export function sentTests(start: Start): void {
     expect(sent?.[0]?.fees.type).toBe("eip1559");
     expect(sent?.[0]?.block).toEqual({ number: block.number, hash: block.hash });
     expect(block.transactionHashes).toContain(sent?.[0]?.txHash);
+    expect(await h.chain.transaction(sent?.[0]?.txHash as `0x${string}`)).toEqual(sent?.[0]);
+    expect(await h.chain.transaction(`0x${"ab".repeat(32)}`)).toBeNull();
     expect(await h.chain.sentInBlock(address, block.number - 1)).toEqual([]);
     expect(await h.chain.sentInBlock(address, block.number + 50)).toBeNull();
     expect(await h.chain.transactionCountAt(address, block.number - 1)).toBe(0);
@@ -41,12 +43,12 @@ export function sentTests(start: Start): void {
 
   it("says which chain it is, by number and by its first block", async () => {
     const h = await start();
-    const identity = await h.chain.identity();
+    const identity = await h.chain.identity(null);
     expect(identity.chainId).toBe(h.chain.chainId);
     expect(identity.genesisHash).toMatch(LOWER_CASE_HASH);
     expect(identity.genesisHash).toBe((await h.chain.blocksByNumber([0]))[0]?.hash);
     await h.mine();
-    expect(await h.chain.identity()).toEqual(identity);
+    expect(await h.chain.identity(null)).toEqual(identity);
     expect(await h.chain.identityElsewhere()).toBeNull();
   });
 }
@@ -69,6 +71,8 @@ export function nodeSigningTests(start: Start): void {
     } as const;
     const sent = await h.chain.sendUnsigned(from, unsigned);
     expect(sent).toMatchObject({ answer: "accepted", txHash: expect.stringMatching(LOWER_CASE_HASH) });
+    const pooled = await h.chain.transaction(sent.txHash as `0x${string}`);
+    expect(pooled).toMatchObject({ from, nonce: 0, value: 3n, block: null });
     const again = await h.chain.sendUnsigned(from, unsigned);
     expect(again).toMatchObject({ answer: "alreadyKnown", txHash: null });
     await h.mine();

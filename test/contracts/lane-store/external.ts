@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import type { Fence } from "../../../src/domain/lane.ts";
+import type { Fence, Hash } from "../../../src/domain/lane.ts";
+import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import {
   AT,
   aLane,
@@ -69,6 +70,50 @@ export function externalContract(context: LaneStoreContext): void {
     ).toEqual(["applied"]);
     const history = await context.store.history(intent.txId);
     expect(history.map(({ event }) => event)).toEqual(["allocate", "sign", "mine", "requeue", "sign"]);
+  });
+
+  it("keeps what a node signs itself without hash or bytes, until the hash is known", async () => {
+    const fence = await holdLane(context.store);
+    const intent = anIntent(fence.lane, { payload: { value: 77n } });
+    const attempt = { ...anAttempt(1), txHash: null, rawTransaction: null, nodeSigned: true } as const;
+    await allocate(context.store, fence, [intent]);
+    await apply(context.store, fence, [step(intent.txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
+    const [tracked] = (await context.store.loadLane(fence))?.tracking ?? [];
+    expect(tracked?.attempts).toMatchObject([{ txHash: null, nodeSigned: true, kind: "initial" }]);
+    expect(await context.store.loadPayloads([intent.txId])).toMatchObject([{ payload: intent.payload, gas: 21_000n }]);
+    await apply(context.store, fence, [step(intent.txId, AT.pending, "loseSight", { lastError: "no answer" })]);
+    const unknown = { state: "TRACKING", subState: "UNKNOWN_SUBMIT_RESULT" } as const;
+    const txHash = uniqueHash();
+    const identified = { ordinal: 1, txHash };
+    await apply(context.store, fence, [step(intent.txId, unknown, "adopt", { identified, accepted: { ordinal: 1 } })]);
+    const found = await context.store.transactions({ txHash, order: "newest", limit: 5 });
+    expect(found.map(({ txId }) => txId)).toEqual([intent.txId]);
+    expect(found[0]?.attempts).toMatchObject([{ txHash, nodeSigned: true }]);
+    const receipt = aReceipt(txHash);
+    expect(await apply(context.store, fence, [step(intent.txId, AT.broadcast, "mine", { receipt })])).toEqual([
+      "applied",
+    ]);
+  });
+
+  it("never gives an attempt another hash, and none of its own signing any", async () => {
+    const fence = await holdLane(context.store);
+    const [named, own] = [anIntent(fence.lane), anIntent(fence.lane)];
+    const attempt = { ...anAttempt(1), txHash: null, rawTransaction: null, nodeSigned: true } as const;
+    await allocate(context.store, fence, [named, own]);
+    const first = { ordinal: 1, txHash: uniqueHash() };
+    await apply(context.store, fence, [
+      step(named.txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } }),
+      step(named.txId, AT.pending, "broadcast", { identified: first, accepted: { ordinal: 1 } }),
+      step(own.txId, AT.allocated, "sign", { attempt: anAttempt(1), claim: { ordinal: 1 } }),
+    ]);
+    const again = (txHash: Hash) =>
+      apply(context.store, fence, [step(named.txId, AT.broadcast, "resubmit", { identified: { ordinal: 1, txHash } })]);
+    expect(await again(first.txHash)).toEqual(["applied"]);
+    await expect(again(uniqueHash())).rejects.toThrow(BatchRefused);
+    const other = { ordinal: 1, txHash: uniqueHash() };
+    await expect(
+      apply(context.store, fence, [step(own.txId, AT.pending, "broadcast", { identified: other })]),
+    ).rejects.toThrow(BatchRefused);
   });
 
   it("says where the lane stood when the epoch began", async () => {

@@ -1,4 +1,4 @@
-import { type Fence, laneKey } from "../../../src/domain/lane.ts";
+import { type Fence, type Hash, laneKey } from "../../../src/domain/lane.ts";
 import { isSettled, leavesFrom, TRANSITIONS, type TransitionRule } from "../../../src/domain/transitions.ts";
 import { BatchRefused, type NewCompletion, type TransitionItem } from "../../../src/ports/lane-store.ts";
 import { isHeld, type Work } from "./commit.ts";
@@ -31,6 +31,7 @@ export function applyTransition(work: Work, fence: Fence, item: TransitionItem):
     ...(item.lastError === undefined ? {} : { lastError: item.lastError }),
   });
   claim(work, { row, item, fence });
+  identify(work, row, item);
   if (item.completion !== undefined) appendCompletion(work, row, item.completion);
   return "applied";
 }
@@ -47,10 +48,27 @@ function attempts({ state, log, now }: Work, row: TransactionRow, item: Transiti
   const { attempt } = item;
   if (attempt === undefined) return {};
   if (attempt.ordinal !== row.attempts.length + 1) throw new BatchRefused(`attempt ${attempt.ordinal} is out of turn`);
-  const key = hashKey(row.lane.chainId, attempt.txHash);
-  if (state.hashes.has(key)) throw new BatchRefused(`${attempt.txHash} belongs to another attempt`);
-  log.set(state.hashes, key, row);
+  if (attempt.txHash !== null) claimHash({ state, log, now }, row, attempt.txHash);
   return { attempts: [...row.attempts, { ...attempt, createdAt: now, firstSentAt: null }] };
+}
+
+function claimHash({ state, log }: Work, row: TransactionRow, txHash: Hash): void {
+  const key = hashKey(row.lane.chainId, txHash);
+  if (state.hashes.has(key)) throw new BatchRefused(`${txHash} belongs to another attempt`);
+  log.set(state.hashes, key, row);
+}
+
+/** What a node made of an attempt that it signed itself; a hash that is known never changes. */
+function identify(work: Work, row: TransactionRow, { identified }: TransitionItem): void {
+  if (identified === undefined) return;
+  const { ordinal, txHash } = identified;
+  const attempt = row.attempts[ordinal - 1];
+  if (attempt?.nodeSigned !== true || (attempt.txHash ?? txHash) !== txHash) {
+    throw new BatchRefused(`attempt ${ordinal} of ${row.txId} cannot be identified`);
+  }
+  if (attempt.txHash === null) claimHash(work, row, txHash);
+  const attempts = row.attempts.map((each) => (each.ordinal === ordinal ? { ...each, txHash } : each));
+  work.log.assign(row, { attempts });
 }
 
 function claim(

@@ -125,7 +125,15 @@ export class DirectChain implements Chain {
     });
   }
 
-  identity(): Promise<ChainIdentity> {
+  transaction(hash: Hash): Promise<ChainTransaction | null> {
+    return this.#answer("eth_getTransactionByHash", [hash], () => {
+      const place = this.#view.placeOf(hash);
+      const found = this.#chain.transaction(hash);
+      return found === null ? null : toTransaction(found, place?.block ?? null);
+    });
+  }
+
+  identity(_genesisHash: Hash | null): Promise<ChainIdentity> {
     return this.#answer("eth_chainId", [], () => identityOf(this.#chain, this.#view));
   }
 

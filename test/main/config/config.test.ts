@@ -76,7 +76,7 @@ describe("defaults", () => {
         externalUsePolicy: "fail",
         alertLowBalanceWei: null,
       },
-      signers: { privateKeys: [], mnemonic: null, keystore: null },
+      signers: { privateKeys: [], mnemonic: null, keystore: null, nodeSigners: [] },
       host: "127.0.0.1",
       port: 3000,
       nodeId: "host-1-abc",
@@ -88,6 +88,8 @@ describe("defaults", () => {
       queueLimit: 10_000,
       drainTimeoutMs: 5000,
       logLevel: "info",
+      stuckHook: null,
+      alertWebhook: null,
     });
   });
 
@@ -232,6 +234,16 @@ describe("one clear line for", () => {
       { env: { FENCEPOST_MODE: "fast" } },
       'FENCEPOST_MODE: "fast" is not one of worker-queue, basic',
     ],
+    [
+      "a hook that anybody on the way could answer",
+      { env: { FENCEPOST_STUCK_HOOK: "http://hooks.example.com/secret-token-of-ours" } },
+      "FENCEPOST_STUCK_HOOK: the value is neither a module's path nor an https:// URL (http:// only on this machine)",
+    ],
+    [
+      "a webhook that is none",
+      { env: { FENCEPOST_ALERT_WEBHOOK_URL: "ftp://x/secret-token-of-ours" } },
+      "FENCEPOST_ALERT_WEBHOOK_URL: the value is not an http:// or https:// URL",
+    ],
     ["a port out of range", { flags: { port: "70000" } }, '--port: "70000" is not a whole number from 0 to 65535'],
     [
       "a misspelt variable",
@@ -373,11 +385,14 @@ describe("what a command cannot do without", () => {
     const mnemonic = "test test test test test test test test test test test junk";
     expect(mistakes({ command: "start", file, env: { ...rest, FENCEPOST_MNEMONIC: mnemonic } })).toEqual([]);
     const keystore = { FENCEPOST_KEYSTORE_DIR: "keys", FENCEPOST_KEYSTORE_PASSWORD_FILE: "pw" };
-    expect(load({ command: "start", file, env: { ...rest, ...keystore } }).config.signers).toEqual({
-      privateKeys: [],
-      mnemonic: null,
+    expect(load({ command: "start", file, env: { ...rest, ...keystore } }).config.signers).toMatchObject({
       keystore: { directory: "keys", passwordFile: "pw" },
     });
+    const atNode = { FENCEPOST_NODE_SIGNERS: `0x${"AB".repeat(20)}` };
+    expect(load({ command: "start", file, env: { ...rest, ...atNode } }).config.signers).toMatchObject({
+      nodeSigners: [`0x${"ab".repeat(20)}`],
+    });
+    expect(mistakes({ command: "start", file, env: { ...rest, FENCEPOST_NODE_SIGNERS: "0xab" } })).toHaveLength(1);
   });
 
   it("says once that a value is wrong, not also that it is missing", () => {

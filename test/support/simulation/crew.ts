@@ -3,6 +3,7 @@ import { FAILPOINTS, type Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite } from "../../../src/ports/lane-store.ts";
 import type { CommitFault } from "../../doubles/memory-store.ts";
 import { Faults } from "../../doubles/simulated-chain/faults.ts";
+import { NONCE_FAILPOINTS } from "../nonce-failpoints.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
@@ -81,7 +82,9 @@ export class Crew {
 
   crashSoon(): void {
     this.withMember((member) => {
-      member.crashAt ??= { name: this.dice.pick(FAILPOINTS), passages: this.dice.int(1, 4) };
+      const name = this.dice.pick(FAILPOINTS);
+      // Some are not often passed: the first passage is as good as any.
+      member.crashAt ??= { name, passages: NONCE_FAILPOINTS.includes(name) ? 1 : this.dice.int(1, 4) };
     });
   }
 

@@ -97,7 +97,7 @@ function act({ world, callers, reservers, crew }: Simulation, dice: Dice): void 
   const deed = dice.weighted<() => void>([
     [10, () => callers.call(dice.int(1, 8))],
     [3, () => callers.writeIntake()],
-    [3, () => reservers.reserve()],
+    [5, () => reservers.reserve()],
     [4, () => crew.failCommits()],
     [2, () => crew.pauseStore(2 * LEASE.durationMs)],
     [2, () => crew.cutStore(2 * LEASE.durationMs)],
@@ -111,7 +111,7 @@ function act({ world, callers, reservers, crew }: Simulation, dice: Dice): void 
     [1, () => world.holdBlocks()],
     [2, () => world.releaseBlocks()],
     [1, () => crew.crashNow()],
-    [2, () => crew.crashSoon()],
+    [3, () => crew.crashSoon()],
     [1, () => crew.close()],
     [1, () => crew.loseHints()],
     [0.3, () => changeHistory(world, crew, dice.chance(0.3))],

@@ -1,7 +1,9 @@
-import { ChainUnavailable } from "../../../ports/chain.ts";
+import type { Hash } from "../../../domain/lane.ts";
+import { type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
+import { fetchIdentity } from "../read-identity.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./errors.ts";
 import { BadAnswer, readNumber } from "./quantities.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
@@ -54,6 +56,8 @@ export class Endpoint {
 export class Endpoints {
   readonly #options: EndpointsOptions;
   readonly #all: readonly Endpoint[];
+  /** How the chain is known to begin. */
+  #genesisHash: Hash | null = null;
 
   constructor(options: EndpointsOptions) {
     this.#options = options;
@@ -67,6 +71,11 @@ export class Endpoints {
   /** The answer of the first endpoint that has one. */
   async read<T>(ask: Ask<T>): Promise<T> {
     return this.#firstAnswer(this.#candidates(), ask);
+  }
+
+  /** From now on an endpoint that comes back has to begin like this. */
+  rememberGenesis(genesisHash: Hash | null): void {
+    this.#genesisHash ??= genesisHash;
   }
 
   /** As `read`, but where every endpoint serves another chain, one of those is asked: it may say which. */
@@ -152,14 +161,22 @@ export class Endpoints {
 
   async #proveChain(endpoint: Endpoint): Promise<void> {
     if (endpoint.chain === "proven") return;
-    const found = readNumber(await endpoint.rpc.request("eth_chainId", []), "eth_chainId");
-    if (found === this.#options.chainId) {
+    const { chainId, genesisHash } = await this.#identityOf(endpoint);
+    const sameStart = genesisHash === null || genesisHash === this.#genesisHash;
+    if (chainId === this.#options.chainId && sameStart) {
       endpoint.chain = "proven";
       return;
     }
+    const found = sameStart ? `chain ${chainId}` : `another chain ${chainId}, which begins with ${genesisHash}`;
     if (endpoint.chain !== "foreign") this.#alertForeign(endpoint, found);
     endpoint.chain = "foreign";
-    throw new BadAnswer(`it serves chain ${found}`);
+    throw new BadAnswer(`it serves ${found}`);
+  }
+
+  /** Its number alone while nobody knows how the chain begins, and both from then on. */
+  async #identityOf({ rpc }: Endpoint): Promise<ChainIdentity> {
+    if (this.#genesisHash !== null) return fetchIdentity(rpc);
+    return { chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
   }
 
   #succeeded(endpoint: Endpoint): void {
@@ -199,8 +216,8 @@ export class Endpoints {
     }
   }
 
-  #alertForeign(endpoint: Endpoint, found: number): void {
-    const message = `RPC endpoint ${endpoint.rpc.label} serves chain ${found}, not ${this.#options.chainId}: it is not used`;
+  #alertForeign(endpoint: Endpoint, found: string): void {
+    const message = `RPC endpoint ${endpoint.rpc.label} serves ${found}, not ${this.#options.chainId}: it is not used`;
     this.#options.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "RPC_WRONG_CHAIN", message });
   }
 

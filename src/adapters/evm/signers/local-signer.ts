@@ -14,6 +14,8 @@ export interface KeySources {
   /** The phrase alone: its first account. */
   readonly mnemonic?: MnemonicSource | string | null;
   readonly keystore?: KeystoreSource | null;
+  /** Accounts whose keys the chain node holds: named here, signed there. */
+  readonly nodeSigners?: readonly Address[];
 }
 
 export interface LocalSignerOptions {
@@ -31,17 +33,21 @@ export interface LocalSigner extends Signer {
 }
 
 /**
- * All keys that are held in this process, behind one signer. Throws `BadKey`, in one line, for a key that cannot be
- * used. A key that two sources give is one key.
+ * All keys that are held in this process, and the names of those that the chain node holds, behind one signer. Throws
+ * `BadKey`, in one line, for a key that cannot be used. A key that two sources give is one key.
  */
 export async function createLocalSigner(options: LocalSignerOptions): Promise<LocalSigner> {
   const keys = await loadKeys(options.keys);
   const { workers = 1, curve = "auto", startWorker = startSignWorker } = options;
   if (!Number.isInteger(workers) || workers < 1) throw new RangeError("workers must be a positive integer");
   const data = { keys: keys.map(({ privateKey }) => privateKey), curve };
+  const nodeSigners = options.keys.nodeSigners ?? [];
+  const twice = keys.find(({ address }) => nodeSigners.includes(address));
+  if (twice !== undefined) throw new BadKey(`${twice.address}: its key is held here and named as the chain node's`);
   const threads = Array.from({ length: workers }, () => new SigningThread(data, startWorker));
   const [kind] = await Promise.all(threads.map((thread) => thread.start()));
-  return new ThreadedSigner({ addresses: keys.map(({ address }) => address), threads, curve: kind ?? "javascript" });
+  const addresses = keys.map(({ address }) => address);
+  return new ThreadedSigner({ addresses, nodeSigners, threads, curve: kind ?? "javascript" });
 }
 
 async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promise<readonly SigningKey[]> {
@@ -56,6 +62,7 @@ async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promis
 
 interface Parts {
   readonly addresses: readonly Address[];
+  readonly nodeSigners: readonly Address[];
   readonly threads: readonly SigningThread[];
   readonly curve: CurveKind;
 }
@@ -63,20 +70,22 @@ interface Parts {
 class ThreadedSigner implements LocalSigner {
   readonly curve: CurveKind;
   readonly #positions: ReadonlyMap<Address, number>;
+  readonly #atNode: ReadonlySet<Address>;
   readonly #threads: readonly SigningThread[];
 
-  constructor({ addresses, threads, curve }: Parts) {
+  constructor({ addresses, nodeSigners, threads, curve }: Parts) {
     this.curve = curve;
+    this.#atNode = new Set(nodeSigners);
     this.#positions = new Map(addresses.map((address, position) => [address, position]));
     this.#threads = threads;
   }
 
   addresses(): readonly Address[] {
-    return [...this.#positions.keys()];
+    return [...this.#positions.keys(), ...this.#atNode];
   }
 
-  custody(): "local" {
-    return "local";
+  custody(address: Address): "local" | "node" {
+    return this.#atNode.has(address) ? "node" : "local";
   }
 
   async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {

@@ -5,6 +5,7 @@ import { appendCompletions } from "../statements/append-completions.ts";
 import { deleteConfirmations } from "../statements/delete-confirmations.ts";
 import { deleteIntake } from "../statements/delete-intake.ts";
 import { deleteReceipts } from "../statements/delete-receipts.ts";
+import { identifyAttempts } from "../statements/identify-attempts.ts";
 import { insertAttempts } from "../statements/insert-attempts.ts";
 import { insertConfirmations } from "../statements/insert-confirmations.ts";
 import { insertLaneDecisions } from "../statements/insert-lane-decisions.ts";
@@ -35,6 +36,7 @@ export function commandsOf(plan: Plan): readonly Command[] {
     ...rows(writeQueuedChanges, moved.flatMap(changeRows)),
     ...rows(insertAttempts, moved.flatMap(attemptRows)),
     ...sentAttempts(moved),
+    ...identified(moved),
     ...receipts(moved),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...plan.reservations.commands(),
@@ -185,6 +187,7 @@ function attemptRows({ row, attempts }: Move) {
     kind: attempt.kind,
     gas: attempt.gas.toString(),
     is_foreign: attempt.foreign === true,
+    node_signed: attempt.nodeSigned === true,
     raw_transaction: attempt.rawTransaction === null ? null : bare(attempt.rawTransaction),
     claimed,
     ...feeValues(attempt.fees),
@@ -195,6 +198,14 @@ function sentAttempts(moved: readonly Move[]): readonly Command[] {
   const sent = moved.flatMap(({ row, sent }) => [...sent].map((ordinal) => ({ tx_id: row.tx_id, ordinal })));
   if (sent.length === 0) return [];
   return [command(markAttemptsSent, [JSON.stringify(sent), sent.map(({ tx_id }) => tx_id)])];
+}
+
+function identified(moved: readonly Move[]): readonly Command[] {
+  const records = moved.flatMap(({ row, identified }) =>
+    [...identified].map(([ordinal, tx_hash]) => ({ tx_id: row.tx_id, ordinal, tx_hash })),
+  );
+  if (records.length === 0) return [];
+  return [command(identifyAttempts, [JSON.stringify(records), records.map(({ tx_id }) => tx_id), records.length])];
 }
 
 function receipts(moved: readonly Move[]): readonly Command[] {

@@ -57,6 +57,8 @@ export interface Move {
   readonly steps: Map<number, HistoryStep>;
   readonly attempts: { readonly attempt: SignedAttempt; claimed: boolean }[];
   readonly sent: Set<number>;
+  /** By ordinal: what a node made of it. */
+  readonly identified: Map<number, Hash>;
   receipt: Receipt | null | undefined;
   change: QueuedChange | null;
 }
@@ -202,6 +204,7 @@ export function standing(row: CurrentRow): Move {
     steps: new Map(),
     attempts: [],
     sent: new Set(),
+    identified: new Map(),
     receipt: undefined,
     change: null,
   };

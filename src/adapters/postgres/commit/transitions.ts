@@ -17,6 +17,7 @@ export function planTransition(plan: Plan, fence: Fence, item: TransitionItem): 
   countSettled(move, lane, item);
   addAttempt(move, item);
   claim(move, fence, item);
+  if (item.identified !== undefined) move.identified.set(item.identified.ordinal, item.identified.txHash);
   if (item.change !== undefined) move.change = item.change;
   if (item.receipt !== undefined) move.receipt = item.receipt;
   if (item.lastError !== undefined) move.lastError = item.lastError;
@@ -111,7 +112,7 @@ function addAttempt(move: Move, { attempt }: TransitionItem): void {
 
 /** Only what is stored may be sent: a claim on an attempt that does not exist is refused, here and by the database. */
 function claim(move: Move, fence: Fence, item: TransitionItem): void {
-  for (const ordinal of [item.claim?.ordinal, item.accepted?.ordinal]) {
+  for (const ordinal of [item.claim?.ordinal, item.accepted?.ordinal, item.identified?.ordinal]) {
     if (ordinal !== undefined && (ordinal < 1 || ordinal > move.attemptCount)) {
       throw new BatchRefused(`transaction ${item.txId} has no attempt ${ordinal}`);
     }

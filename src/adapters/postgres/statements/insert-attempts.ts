@@ -5,13 +5,13 @@ export const insertAttempts = statement<unknown>(
   "insert-attempts",
   `INSERT INTO fencepost.attempt (
      tx_id, ordinal, chain_id, tx_hash, kind, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
-     is_foreign, raw_transaction, created_at, first_sent_at
+     is_foreign, node_signed, raw_transaction, created_at, first_sent_at
    )
    SELECT tx_id, ordinal, chain_id, tx_hash, kind, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
-     is_foreign, decode(raw_transaction, 'hex'), now(), CASE WHEN claimed THEN now() END
+     is_foreign, node_signed, decode(raw_transaction, 'hex'), now(), CASE WHEN claimed THEN now() END
    FROM json_to_recordset($1::json) AS a(
      tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas bigint, fee_type text,
      gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric, is_foreign boolean,
-     raw_transaction text, claimed boolean
+     node_signed boolean, raw_transaction text, claimed boolean
    )`,
 );

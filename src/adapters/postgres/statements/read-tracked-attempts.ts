@@ -5,7 +5,7 @@ import { statement } from "./statement.ts";
 export const readTrackedAttempts = statement<AttemptRow>(
   "read-tracked-attempts",
   `SELECT a.tx_id, a.ordinal, a.kind, a.tx_hash, a.gas, a.fee_type, a.gas_price, a.max_fee_per_gas,
-     a.max_priority_fee_per_gas, a.is_foreign, a.created_at, a.first_sent_at
+     a.max_priority_fee_per_gas, a.is_foreign, a.node_signed, a.created_at, a.first_sent_at
    FROM fencepost.attempt AS a
    WHERE a.tx_id = ANY (ARRAY(
      SELECT t.tx_id FROM fencepost.transaction AS t

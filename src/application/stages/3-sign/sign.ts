@@ -60,7 +60,7 @@ async function signBatch(
   await ports.failpoint("sign.signed");
   if (lane.stopped || !ports.lease.mayAct()) return false;
   const planned = batch.map((record, index) =>
-    planSigned(record, unsigned[index] as UnsignedTransaction, made[index] as SignedTransaction),
+    planSigned(record, unsigned[index] as UnsignedTransaction, made[index] ?? null),
   );
   if (!(await commitPlanned(ports, lane, planned))) return false;
   await ports.failpoint("sign.committed");
@@ -85,7 +85,9 @@ async function signAll(
     batch,
     unsigned,
   }: { readonly batch: readonly AllocatedRecord[]; readonly unsigned: readonly UnsignedTransaction[] },
-): Promise<readonly SignedTransaction[] | null> {
+): Promise<readonly (SignedTransaction | null)[] | null> {
+  // The chain node signs when it is sent: what is committed before is payload, nonce and fees.
+  if (ports.signer.custody(lane.lane.signer) === "node") return unsigned.map(() => null);
   try {
     return await ports.signer.sign(lane.lane.signer, unsigned);
   } catch (error) {
@@ -124,14 +126,15 @@ function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): Unsig
   return { chainId, nonce: record.nonce, to, data, value, gas: record.gas, fees: carried, accessList };
 }
 
-function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, made: SignedTransaction): Planned {
+function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, made: SignedTransaction | null): Planned {
   const attempt: SignedAttempt = {
     ordinal: (record.attempts?.length ?? 0) + 1,
     kind: record.changedTo ?? "initial",
-    txHash: made.txHash,
+    txHash: made?.txHash ?? null,
     gas: unsigned.gas,
     fees: unsigned.fees,
-    rawTransaction: made.rawTransaction,
+    rawTransaction: made?.rawTransaction ?? null,
+    ...(made === null ? { nodeSigned: true } : {}),
   };
   return plan(signed(record, attempt), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
 }

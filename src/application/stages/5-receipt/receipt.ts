@@ -7,7 +7,7 @@
  * error is nothing at all, goes to the tail of the queue and blocks nobody.
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
-import { followedAttempts } from "../../../domain/attempts.ts";
+import { followedAttempts, hashesOf } from "../../../domain/attempts.ts";
 import type { BlockWindow } from "../../../domain/block-window.ts";
 import { NO_DOUBT } from "../../../domain/doubt.ts";
 import type { Hash } from "../../../domain/lane.ts";
@@ -88,7 +88,7 @@ export async function staleReceipts(
 }
 
 async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
-  const hashes = transactions.flatMap((tx) => followedAttempts(tx.attempts).map((attempt) => attempt.txHash));
+  const hashes = transactions.flatMap((tx) => hashesOf(followedAttempts(tx.attempts)));
   const { chainId } = context.chain;
   try {
     const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);

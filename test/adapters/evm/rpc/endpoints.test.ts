@@ -197,6 +197,31 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
+  it("that begins differently under the same number is noticed after a loss of contact, once that is known", async () => {
+    const known = `0x${"0a".repeat(32)}` as const;
+    const blockZero = (hash: string) => ({
+      ...{ number: "0x0", hash, parentHash: `0x${"00".repeat(32)}`, transactions: [], gasLimit: "0x1" },
+    });
+    const b = await bench(CHAIN, CHAIN);
+    for (const each of b.servers) each.on("eth_getBlockByNumber", () => blockZero(known));
+    expect(await b.endpoints.read(who)).toBe(0);
+    b.endpoints.rememberGenesis(known);
+    server(b, 0).failNext({ kind: "cut" });
+    expect(await b.endpoints.read(who)).toBe(1);
+    expect(await b.endpoints.read(who)).toBe(0);
+    server(b, 0).failNext({ kind: "cut" });
+    expect(await b.endpoints.read(who)).toBe(1);
+    server(b, 0).on("eth_getBlockByNumber", () => blockZero(`0x${"0b".repeat(32)}`));
+    expect(await b.endpoints.read(who)).toBe(1);
+    expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
+  });
+
+  it("is still asked which chain it serves, where nobody else is left", async () => {
+    const b = await bench(1);
+    await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
+    expect(await b.endpoints.readUnproven((rpc) => rpc.request("eth_chainId", []))).toBe("0x1");
+  });
+
   it("comes back when it serves the right chain", async () => {
     const b = await bench(1, CHAIN);
     await b.endpoints.read(who);

@@ -134,6 +134,17 @@ describe("key sources", () => {
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
+  it("names the accounts of the chain node beside its own, and signs nothing for them", async () => {
+    const atNode: Hex = `0x${"5e".repeat(20)}`;
+    const signer = await start({ keys: { privateKeys: [key], nodeSigners: [atNode] } });
+    expect(signer.addresses()).toEqual([address, atNode]);
+    expect([signer.custody(address), signer.custody(atNode)]).toEqual(["local", "node"]);
+    await expect(signer.sign(atNode, [transfer])).rejects.toThrow(BadKey);
+    const alone = await start({ keys: { nodeSigners: [atNode] } });
+    expect(alone.addresses()).toEqual([atNode]);
+    await expect(createLocalSigner({ keys: { privateKeys: [key], nodeSigners: [address] } })).rejects.toThrow(BadKey);
+  });
+
   it.each([
     [["0x1234"], /^private key 1 is not 32 bytes of hex$/],
     [[key, `${key}00`], /^private key 2 is not 32 bytes of hex$/],

@@ -1,0 +1,67 @@
+import type { AlertSeverity } from "../../ports/telemetry.ts";
+
+export const ALERT_FORMATS = ["json", "slack", "dingtalk", "feishu"] as const;
+export type AlertFormat = (typeof ALERT_FORMATS)[number];
+
+/** One alert as it is told: what happened, where, and how often since it was last told. */
+export interface AlertMessage {
+  readonly severity: AlertSeverity;
+  readonly code: string;
+  readonly message: string;
+  readonly nodeId: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** Repeats that were not told one by one are counted here. */
+  readonly count: number;
+  readonly chainId?: number;
+  readonly signer?: string;
+  readonly txId?: string;
+}
+
+const HOSTS: ReadonlyMap<string, AlertFormat> = new Map([
+  ["hooks.slack.com", "slack"],
+  ["oapi.dingtalk.com", "dingtalk"],
+  ["open.feishu.cn", "feishu"],
+  ["open.larksuite.com", "feishu"],
+]);
+
+/** The chat services have hosts of their own; whatever else listens is given the plain form. */
+export function formatOf(url: string): AlertFormat {
+  return HOSTS.get(new URL(url).hostname) ?? "json";
+}
+
+export function formatAlert(format: AlertFormat, alert: AlertMessage): unknown {
+  switch (format) {
+    case "json":
+      return alert;
+    case "slack":
+      return { text: escapeSlack(inWords(alert)) };
+    case "dingtalk":
+      return { msgtype: "text", text: { content: inWords(alert) } };
+    case "feishu":
+      return { msg_type: "text", content: { text: inWords(alert) } };
+  }
+}
+
+/** DingTalk and Feishu say no with status 200; what it really was stands in the body. Null: it was taken. */
+export function refusalIn(format: AlertFormat, answer: string): string | null {
+  if (format !== "dingtalk" && format !== "feishu") return null;
+  try {
+    const { errcode, code = errcode, errmsg, msg = errmsg } = JSON.parse(answer) as Readonly<Record<string, unknown>>;
+    return code === 0 || code === undefined ? null : `refused it: ${String(msg ?? code)}`;
+  } catch {
+    return null;
+  }
+}
+
+function inWords({ severity, code, message, nodeId, count, chainId, signer, txId }: AlertMessage): string {
+  const lane = signer === undefined ? [] : [`lane ${chainId}:${signer}`];
+  const tx = txId === undefined ? [] : [`transaction ${txId}`];
+  const times = count > 1 ? [`${count} times`] : [];
+  return `[Fencepost ${severity}] ${code}: ${message}\n${[...lane, ...tx, ...times, `node ${nodeId}`].join(" · ")}`;
+}
+
+/** Slack takes three characters for its own: https://api.slack.com/reference/surfaces/formatting#escaping */
+function escapeSlack(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

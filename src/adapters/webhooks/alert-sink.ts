@@ -1,0 +1,170 @@
+/**
+ * Tells alerts to a webhook, for those without an Alertmanager. The same alert about the same thing is told once in a
+ * window and then, where it went on, once more with how often. Nothing here can hold the node up or bring it down: the
+ * queue is bounded and a webhook that is away costs alerts, which the log still has.
+ */
+import type { Address } from "../../domain/lane.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import type { TelemetryEvent } from "../../ports/telemetry.ts";
+import { type AlertFormat, type AlertMessage, formatAlert, formatOf, refusalIn } from "./alert-formats.ts";
+import { type PostPorts, postJson } from "./post-json.ts";
+
+export interface AlertSinkOptions extends PostPorts {
+  readonly entropy: Pick<Entropy, "random">;
+  readonly url: string;
+  /** Absent: by the URL's host. */
+  readonly format?: AlertFormat;
+  readonly nodeId: string;
+  /** EIP-55 in production. */
+  readonly checksum?: (address: Address) => string;
+  /** How long repeats are only counted. */
+  readonly windowMs?: number;
+  /** An alert that could not be told, in words; for the log. */
+  readonly onLost?: (reason: string) => void;
+}
+
+export interface AlertSink {
+  readonly sink: (event: TelemetryEvent) => void;
+  /** Tells what is queued, but does not wait for long. */
+  close(): Promise<void>;
+}
+
+type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
+
+interface Open {
+  readonly alert: Alert;
+  /** Since it was last told. */
+  repeats: number;
+  cancelTimer: () => void;
+}
+
+const WINDOW_MS = 300_000;
+const QUEUE_LIMIT = 100;
+const OPEN_LIMIT = 10_000;
+const TRY_TIMEOUT_MS = 5_000;
+const TRIES = 4;
+const LAST_WORDS_MS = 1_000;
+
+export function createAlertSink(options: AlertSinkOptions): AlertSink {
+  const sender = new AlertSender(options);
+  return {
+    sink: (event) => {
+      if (event.type === "alert") sender.take(event);
+    },
+    close: () => sender.close(),
+  };
+}
+
+class AlertSender {
+  private readonly options: AlertSinkOptions;
+  private readonly format: AlertFormat;
+  private readonly open = new Map<string, Open>();
+  private readonly queue: AlertMessage[] = [];
+  private readonly stopping = new AbortController();
+  private sending: Promise<void> | null = null;
+  private closed = false;
+
+  constructor(options: AlertSinkOptions) {
+    this.options = options;
+    this.format = options.format ?? formatOf(options.url);
+  }
+
+  take(alert: Alert): void {
+    if (this.closed) return;
+    const key = keyOf(alert);
+    const before = this.open.get(key);
+    if (before !== undefined) {
+      before.repeats++;
+      return;
+    }
+    if (this.open.size >= OPEN_LIMIT) {
+      this.lose("too many different alerts at once");
+      return;
+    }
+    this.watch(key, alert);
+    this.enqueue(alert, 1);
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const [key, { alert, repeats, cancelTimer }] of this.open) {
+      cancelTimer();
+      this.open.delete(key);
+      if (repeats > 0) this.enqueue(alert, repeats);
+    }
+    const done = new AbortController();
+    const patience = this.options.clock.sleep(LAST_WORDS_MS, done.signal).catch(() => undefined);
+    await Promise.race([this.sending ?? Promise.resolve(), patience]);
+    done.abort();
+    this.stopping.abort(new Error("the node has stopped"));
+    await this.sending;
+  }
+
+  private watch(key: string, alert: Alert): void {
+    const windowMs = this.options.windowMs ?? WINDOW_MS;
+    const cancelTimer = this.options.clock.after(windowMs, () => this.endWindow(key));
+    this.open.set(key, { alert, repeats: 0, cancelTimer });
+  }
+
+  private endWindow(key: string): void {
+    const over = this.open.get(key);
+    this.open.delete(key);
+    if (over === undefined || over.repeats === 0) return;
+    this.watch(key, over.alert);
+    this.enqueue(over.alert, over.repeats);
+  }
+
+  private enqueue(alert: Alert, count: number): void {
+    if (this.queue.length >= QUEUE_LIMIT) {
+      this.queue.shift();
+      this.lose("the queue is full");
+    }
+    this.queue.push(this.messageOf(alert, count));
+    this.sending ??= this.sendAll().finally(() => {
+      this.sending = null;
+    });
+  }
+
+  private async sendAll(): Promise<void> {
+    for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
+      if (this.stopping.signal.aborted) {
+        this.lose(`the node has stopped before ${next.code} was told`);
+        continue;
+      }
+      try {
+        await this.send(next);
+      } catch (error) {
+        this.lose(error instanceof Error ? error.message : String(error));
+      }
+    }
+  }
+
+  private async send(message: AlertMessage): Promise<void> {
+    const body = JSON.stringify(formatAlert(this.format, message));
+    const { url } = this.options;
+    const { signal } = this.stopping;
+    const delivery = { url, headers: {}, body, timeoutMs: TRY_TIMEOUT_MS, tries: TRIES, signal };
+    const refusal = refusalIn(this.format, await postJson(this.options, delivery));
+    if (refusal !== null) throw new Error(`the webhook ${refusal}`);
+  }
+
+  private messageOf({ severity, code, message, lane, txId }: Alert, count: number): AlertMessage {
+    const { clock, nodeId, checksum } = this.options;
+    const at = clock.now().toISOString();
+    const spelled = lane === undefined ? null : (checksum?.(lane.signer) ?? lane.signer);
+    return {
+      ...{ severity, code, message, nodeId, at, count },
+      ...(lane === undefined || spelled === null ? {} : { chainId: lane.chainId, signer: spelled }),
+      ...(txId === undefined ? {} : { txId }),
+    };
+  }
+
+  private lose(reason: string): void {
+    this.options.onLost?.(reason);
+  }
+}
+
+/** Who, what, where: the words may have numbers in them that change each time. */
+function keyOf({ code, lane, txId }: Alert): string {
+  return `${code} ${lane?.chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""}`;
+}

@@ -1,0 +1,138 @@
+/**
+ * Stage 4 for keys that the chain node holds: it is handed the payload and signs by itself (`eth_sendTransaction`). One at
+ * a time, in nonce order, because an answer that is lost leaves no hash to look for; then everything behind it waits.
+ *
+ * Reads: payloads. Writes: the hash that the node answered with, or that its answer was lost (detours/grey-zone.ts).
+ * Invariants: I6 (payload, nonce and fees are committed and claimed before the node hears of them), I7.
+ * A crash after sending leaves TRACKING/PENDING without a hash: the next owner looks for it before it sends anything.
+ */
+import { isTaken } from "../../../domain/answers.ts";
+import type { Hash } from "../../../domain/lane.ts";
+import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
+import type { NodeSubmission } from "../../../ports/chain.ts";
+import type { StoredPayload } from "../../../ports/lane-store.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { type GreyZonePorts, isOutOfSight, loseSight } from "../../detours/grey-zone.ts";
+import { claimAgain, type ResubmitPorts } from "../../detours/resubmit.ts";
+import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { identify, type Tracked } from "../../lane/tracked.ts";
+import type { LearnPorts } from "./learn.ts";
+import { note } from "./note-answer.ts";
+
+export interface NodeSignedPorts extends GreyZonePorts, ResubmitPorts, LearnPorts {
+  readonly store: GreyZonePorts["store"] & ResubmitPorts["store"];
+  readonly lease: { mayAct(): boolean };
+}
+
+/** What waits behind a payload that is out of sight looks again after this. */
+const BEHIND_MS = 1_000;
+
+export function isNodeSigned(tx: Tracked): boolean {
+  return toSend(tx)?.nodeSigned === true;
+}
+
+/** False: nothing more may be done for the lane now. */
+export async function sendThroughNode(
+  ports: NodeSignedPorts,
+  context: ChainContext,
+  { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+): Promise<boolean> {
+  for (const tx of due) {
+    if (lane.stopped || !ports.lease.mayAct()) return false;
+    if (tx.receipt === null && !(await sendOne(ports, context, { lane, tx }))) return false;
+  }
+  return true;
+}
+
+interface Work {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+}
+
+async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx }: Work): Promise<boolean> {
+  if (isOutOfSight(tx) && tx.answer === null) {
+    tx.nextSendAtMs = null;
+    return true;
+  }
+  if (mayHaveBeenSent(tx)) {
+    return loseSight(ports, lane, { tx, why: "an earlier owner may have had it sent, and knew no hash" });
+  }
+  if (isBehind(lane, tx)) {
+    tx.nextSendAtMs = ports.clock.monotonicMs() + BEHIND_MS;
+    return true;
+  }
+  if (!(await claimAgain(ports, lane, [tx])) || lane.stopped || !ports.lease.mayAct()) return false;
+  const [stored] = await ports.store.loadPayloads([tx.txId]);
+  if (stored === undefined || tx.receipt !== null) return !lane.stopped;
+  const result = await context.chain.sendUnsigned(lane.lane.signer, unsignedOf(lane, tx, stored));
+  await ports.failpoint("broadcast.sent");
+  if (lane.stopped) return false;
+  return conclude(ports, context, { lane, tx, result });
+}
+
+/** Claimed in an earlier term, and never named: whether the node heard of it, nobody here knows. */
+function mayHaveBeenSent(tx: Tracked): boolean {
+  return toSend(tx)?.txHash === null && !tx.claimed && tx.answer === null;
+}
+
+function isBehind(lane: OwnedLane, { nonce }: Tracked): boolean {
+  return [...lane.unmined.values()].some((other) => other.nonce < nonce && isOutOfSight(other));
+}
+
+function toSend({ attempts, sendOrdinal }: Tracked): Attempt | undefined {
+  return attempts.find(({ ordinal }) => ordinal === sendOrdinal);
+}
+
+function unsignedOf({ lane }: OwnedLane, tx: Tracked, { payload }: StoredPayload): UnsignedTransaction {
+  const { gas, fees } = toSend(tx) as Attempt;
+  const { to, data, value, accessList = [] } = payload;
+  return { chainId: lane.chainId, nonce: tx.nonce, to, data, value, gas, fees, accessList };
+}
+
+async function conclude(
+  ports: NodeSignedPorts,
+  context: ChainContext,
+  work: Work & { readonly result: NodeSubmission },
+): Promise<boolean> {
+  const { lane, tx, result } = work;
+  const { txHash, ...said } = result;
+  const known = toSend(tx)?.txHash ?? null;
+  const planned = note(ports, context, { lane, tx, result: said });
+  const unnamed = known === null && txHash === null;
+  if (unnamed && (isTaken(said.answer) || said.answer === "nonceConsumed" || said.answer === "unknown")) {
+    const why = `the node said no hash: ${said.answer}${said.detail === null ? "" : `: ${said.detail}`}`;
+    return loseSight(ports, lane, { tx, why });
+  }
+  const named = txHash === null || tx.receipt !== null ? planned : nameIt(lane, { tx, known, txHash, planned });
+  if (named.length > 0 && !(await commitPlanned(ports, lane, named))) return false;
+  await ports.failpoint("broadcast.committed");
+  return true;
+}
+
+/** A node that signed the same payload in other bytes than before has made another attempt of it. */
+function nameIt(
+  lane: OwnedLane,
+  work: {
+    readonly tx: Tracked;
+    readonly known: Hash | null;
+    readonly txHash: Hash;
+    readonly planned: readonly Planned[];
+  },
+): readonly Planned[] {
+  const { tx, known, txHash, planned } = work;
+  if (known === txHash) return planned;
+  const attempt = toSend(tx) as Attempt;
+  if (known !== null) {
+    const again: SignedAttempt = { ...attempt, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
+    tx.attempts.push(again);
+    lane.follow(tx);
+    return [...planned, plan(tx, "resubmit", { attempt: again, claim: { ordinal: again.ordinal } })];
+  }
+  const { ordinal } = attempt;
+  identify(tx, ordinal, txHash);
+  lane.follow(tx);
+  return planned.map((move, index) =>
+    index > 0 ? move : { ...move, item: { ...move.item, identified: { ordinal, txHash } } },
+  );
+}

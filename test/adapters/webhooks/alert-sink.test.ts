@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  type AlertFormat,
+  type AlertMessage,
+  formatAlert,
+  formatOf,
+  refusalIn,
+} from "../../../src/adapters/webhooks/alert-formats.ts";
+import { type AlertSinkOptions, createAlertSink } from "../../../src/adapters/webhooks/alert-sink.ts";
+import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { createHastyClock } from "../../support/hasty-clock.ts";
+import { SIGNER, SIGNER_EIP55, sampleChecksum, sampleTxId } from "../../support/scripted-api.ts";
+import { WebhookReceiver } from "../../support/webhook-receiver.ts";
+
+type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
+
+function anAlert(overrides: Partial<Alert> = {}): Alert {
+  const lane = { chainId: 1, signer: SIGNER };
+  const what = {
+    severity: "ERROR",
+    code: "TX_STUCK",
+    message: "nonce 7 holds up its lane",
+    txId: sampleTxId(1),
+  } as const;
+  return { type: "alert", ...what, lane, ...overrides };
+}
+
+const message: AlertMessage = {
+  severity: "CRITICAL",
+  code: "DEEP_REORG",
+  message: "a < b & c",
+  nodeId: "node-a",
+  at: "2026-01-01T00:00:00.000Z",
+  count: 3,
+  chainId: 1,
+  signer: SIGNER_EIP55,
+  txId: sampleTxId(1),
+};
+
+describe("forms", () => {
+  it("plain JSON is the alert itself", () => {
+    expect(formatAlert("json", message)).toEqual(message);
+  });
+
+  it("Slack, DingTalk and Feishu get a text in their own envelope, with everything in it", () => {
+    const slack = formatAlert("slack", message) as { text: string };
+    expect(slack.text).toContain("[Fencepost CRITICAL] DEEP_REORG: a &lt; b &amp; c");
+    for (const part of [SIGNER_EIP55, sampleTxId(1), "3 times", "node-a"]) expect(slack.text).toContain(part);
+    const dingtalk = formatAlert("dingtalk", message) as { msgtype: string; text: { content: string } };
+    expect(dingtalk).toMatchObject({ msgtype: "text", text: { content: expect.stringContaining("a < b & c") } });
+    const feishu = formatAlert("feishu", message) as { msg_type: string; content: { text: string } };
+    expect(feishu).toMatchObject({ msg_type: "text", content: { text: dingtalk.text.content } });
+  });
+
+  it.each([
+    ["https://hooks.slack.com/services/T/B/x", "slack"],
+    ["https://oapi.dingtalk.com/robot/send?access_token=x", "dingtalk"],
+    ["https://open.feishu.cn/open-apis/bot/v2/hook/x", "feishu"],
+    ["https://open.larksuite.com/open-apis/bot/v2/hook/x", "feishu"],
+    ["https://alerts.example.com/hooks.slack.com", "json"],
+  ])("%s is %s", (url, format) => {
+    expect(formatOf(url)).toBe(format);
+  });
+
+  it.each<[AlertFormat, string, string | null]>([
+    ["dingtalk", '{"errcode":0,"errmsg":"ok"}', null],
+    ["dingtalk", '{"errcode":310000,"errmsg":"keywords not in content"}', "refused it: keywords not in content"],
+    ["feishu", '{"code":0,"msg":"success"}', null],
+    ["feishu", '{"code":19001,"msg":"param invalid"}', "refused it: param invalid"],
+    ["slack", "ok", null],
+    ["feishu", "<html>", null],
+  ])("%s answering %s with 200 is read for what it says", (format, answer, refusal) => {
+    expect(refusalIn(format, answer)).toBe(refusal);
+  });
+});
+
+/** A sink whose webhook takes everything at once, under a clock of the test. */
+function quietSink(options: Partial<AlertSinkOptions> = {}) {
+  const clock = createManualClock();
+  const sent: AlertMessage[] = [];
+  const lost: string[] = [];
+  const fetch: typeof globalThis.fetch = async (_, init) => {
+    sent.push(JSON.parse(String(init?.body)));
+    return new Response("{}");
+  };
+  const url = "https://alerts.example.com/";
+  const alerts = createAlertSink({
+    ...{ url, clock, entropy: createSeededEntropy(1), nodeId: "node-a", checksum: sampleChecksum, fetch },
+    onLost: (reason) => lost.push(reason),
+    ...options,
+  });
+  return { alerts, clock, sent, lost };
+}
+
+describe("what is told", () => {
+  it("each alert with who, what and where; other events not at all", async () => {
+    const { alerts, sent } = quietSink();
+    alerts.sink({ type: "chain.reachable", chainId: 1 });
+    alerts.sink(anAlert());
+    alerts.sink({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message: "m" });
+    await alerts.close();
+    expect(sent).toEqual([
+      {
+        severity: "ERROR",
+        code: "TX_STUCK",
+        message: "nonce 7 holds up its lane",
+        nodeId: "node-a",
+        at: expect.stringMatching(/Z$/),
+        count: 1,
+        chainId: 1,
+        signer: SIGNER_EIP55,
+        txId: sampleTxId(1),
+      },
+      { severity: "WARNING", code: "SLOW_SIGNING", message: "m", nodeId: "node-a", at: expect.any(String), count: 1 },
+    ]);
+  });
+
+  it("the same about the same once in a window, then once more with how often, then nothing", async () => {
+    const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
+    for (let n = 0; n < 5; n++) alerts.sink(anAlert({ message: `attempt ${n}` }));
+    await clock.advance(59_000);
+    expect(sent.map(({ count }) => count)).toEqual([1]);
+    await clock.advance(1_000);
+    expect(sent.map(({ count }) => count)).toEqual([1, 4]);
+    await clock.advance(600_000);
+    expect(sent).toHaveLength(2);
+    alerts.sink(anAlert());
+    await clock.advance(1);
+    expect(sent).toHaveLength(3);
+  });
+
+  it("another code, lane or transaction is another alert", async () => {
+    const { alerts, clock, sent } = quietSink();
+    alerts.sink(anAlert());
+    alerts.sink(anAlert({ code: "OTHER" }));
+    alerts.sink(anAlert({ txId: sampleTxId(2) }));
+    alerts.sink(anAlert({ lane: { chainId: 2, signer: SIGNER } }));
+    await clock.advance(1);
+    expect(sent).toHaveLength(4);
+  });
+
+  it("repeats that nobody was told of yet are told at the end", async () => {
+    const { alerts, sent } = quietSink();
+    for (let n = 0; n < 3; n++) alerts.sink(anAlert());
+    await alerts.close();
+    expect(sent.map(({ count }) => count)).toEqual([1, 2]);
+    alerts.sink(anAlert({ code: "LATE" }));
+    expect(sent).toHaveLength(2);
+  });
+
+  it("no more than a hundred wait: the oldest give way, and that is said", async () => {
+    const never: typeof globalThis.fetch = (_, init) =>
+      new Promise((__, reject) => init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
+    const { alerts, clock, lost } = quietSink({ fetch: never });
+    for (let n = 0; n < 150; n++) alerts.sink(anAlert({ txId: sampleTxId(n) }));
+    // One is out, a hundred wait.
+    expect(lost).toEqual(Array.from({ length: 49 }, () => "the queue is full"));
+    const closing = alerts.close();
+    await clock.advance(2_000);
+    await closing;
+  });
+});
+
+describe("a webhook on a real socket", () => {
+  let receiver: WebhookReceiver;
+  let url: string;
+  beforeEach(async () => {
+    receiver = new WebhookReceiver();
+    url = await receiver.listen();
+  });
+  afterEach(() => receiver.close());
+
+  function realSink(format: AlertFormat = "json") {
+    const lost: string[] = [];
+    const ports = { clock: createHastyClock(), entropy: createSeededEntropy(1) };
+    const alerts = createAlertSink({ ...ports, url, format, nodeId: "node-a", onLost: (reason) => lost.push(reason) });
+    return { alerts, lost };
+  }
+
+  it("is asked again while it fails, and then has it", async () => {
+    let failures = 2;
+    receiver.answer = (response) => response.writeHead(failures-- > 0 ? 500 : 200).end("{}");
+    const { alerts, lost } = realSink();
+    alerts.sink(anAlert());
+    await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBe(3);
+    await alerts.close();
+    expect(lost).toEqual([]);
+  });
+
+  it("that refuses, hangs or is not there costs the alert and nothing else", async () => {
+    receiver.answer = (response) => response.writeHead(400).end();
+    const refused = realSink();
+    refused.alerts.sink(anAlert());
+    await expect.poll(() => refused.lost, { timeout: 10_000 }).toEqual(["answered 400"]);
+    await refused.alerts.close();
+    receiver.answer = (response) => response.end('{"errcode":1,"errmsg":"no"}');
+    const declined = realSink("dingtalk");
+    declined.alerts.sink(anAlert());
+    await expect.poll(() => declined.lost, { timeout: 10_000 }).toEqual(["the webhook refused it: no"]);
+    await declined.alerts.close();
+    receiver.answer = () => undefined;
+    const silent = realSink();
+    silent.alerts.sink(anAlert());
+    await silent.alerts.close();
+    expect(silent.lost).toHaveLength(1);
+  });
+});

@@ -1,0 +1,174 @@
+import { describe, expect, it } from "vitest";
+import { repriceIfBelow } from "../../../src/application/detours/reprice.ts";
+import type { Tracked } from "../../../src/application/lane/tracked.ts";
+import { resumed } from "../../../src/application/lane/tracked.ts";
+import type { ChainSettings } from "../../../src/application/settings.ts";
+import type { Fees } from "../../../src/domain/fees.ts";
+import type { Hex } from "../../../src/domain/lane.ts";
+import type { Attempt } from "../../../src/domain/transaction.ts";
+import { FakeSigner } from "../../doubles/memory-signer.ts";
+import { createFakeCodec } from "../../support/fake-codec.ts";
+import { hashNumber } from "../../support/naive-chain.ts";
+import { createStageBench, eventsOf, receiptOf, type StageBench, trackedRecord } from "../../support/stage-bench.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, TO } from "../../support/world.ts";
+
+const GWEI = 1_000_000_000n;
+
+function offer(cap: bigint): Fees {
+  return { type: "eip1559", maxFeePerGas: cap * GWEI, maxPriorityFeePerGas: GWEI };
+}
+
+function attempt(ordinal: number, overrides: Partial<Attempt> = {}): Attempt {
+  return {
+    ordinal,
+    kind: ordinal === 1 ? "initial" : "reprice",
+    txHash: hashNumber(ordinal),
+    gas: 21_000n,
+    fees: offer(20n),
+    ...overrides,
+  };
+}
+
+interface Scene {
+  readonly bench: StageBench;
+  readonly tx: Tracked;
+  run(): ReturnType<typeof repriceIfBelow>;
+}
+
+/** A transaction whose first attempt a node took, on a chain whose base fee is far above it. */
+async function scene(
+  attempts: readonly Attempt[] = [attempt(1)],
+  settings: Partial<ChainSettings> = {},
+): Promise<Scene> {
+  const bench = createStageBench({}, { settings });
+  bench.simulated.setBaseFee(60n * GWEI);
+  const unsigned = {
+    chainId: CHAIN_ID,
+    nonce: 1,
+    to: TO,
+    data: "0x",
+    value: 7n,
+    gas: 21_000n,
+    fees: offer(20n),
+    accessList: [],
+  } as const;
+  const [signed] = await new FakeSigner(SIGNERS).sign(SIGNER, [unsigned]);
+  bench.rows.raw = () => signed?.rawTransaction as Hex;
+  const tx = resumed(trackedRecord(1, { attempts, acceptedOrdinal: 1, subState: "BROADCAST" }));
+  tx.answer = "alreadyKnown";
+  bench.lane.track(tx);
+  const ports = { ...bench.ports, codec: createFakeCodec() };
+  const { context, lane } = bench;
+  return { bench, tx, run: () => repriceIfBelow(ports, { context, lane, tx }) };
+}
+
+const alerts = ({ bench }: Scene) => bench.telemetry.of("alert").map(({ code }) => code);
+
+describe("an offer below the market", () => {
+  it("is signed again over what a node took, claimed and found by its new hash from the commit on", async () => {
+    const { bench, tx, run } = await scene();
+    expect(await run()).toBe("signed");
+    expect(eventsOf(bench.writes)).toEqual(["reprice tx 1"]);
+    expect(bench.writes).toMatchObject([
+      { items: [{ claim: { ordinal: 2 }, attempt: { ordinal: 2, kind: "reprice" } }] },
+    ]);
+    expect(tx).toMatchObject({ sendOrdinal: 2, claimed: true, answer: null, status: { subState: "PENDING" } });
+    expect(bench.context.hashes.get(tx.attempts[1]?.txHash as Hex)?.tx).toBe(tx);
+    expect(bench.context.hashes.get(tx.attempts[0]?.txHash as Hex)?.tx).toBe(tx);
+    expect(bench.passed).toEqual(["another.signed", "another.committed"]);
+  });
+
+  it.each(["cancel", "replace", "placeholder"] as const)(
+    "of a %s stays one: whose payload it is decides the outcome",
+    async (kind) => {
+      const { bench, run } = await scene([attempt(1), attempt(2, { kind, fees: offer(25n) })]);
+      expect(await run()).toBe("signed");
+      expect(bench.writes).toMatchObject([{ items: [{ event: kind, attempt: { ordinal: 3, kind } }] }]);
+    },
+  );
+
+  it("must beat also what was superseded: a pool may hold it still", async () => {
+    const { bench, tx, run } = await scene([
+      attempt(1, { fees: offer(90n) }),
+      attempt(2, { kind: "cancel", fees: offer(99n) }),
+    ]);
+    bench.simulated.setBaseFee(200n * GWEI);
+    tx.acceptedOrdinal = 1;
+    expect(await run()).toBe("signed");
+    const [fees] = [tx.attempts.at(-1)?.fees];
+    expect(fees).toMatchObject({ type: "eip1559" });
+    expect((fees as Extract<Fees, { type: "eip1559" }>).maxFeePerGas).toBeGreaterThanOrEqual(99n * GWEI);
+  });
+});
+
+describe("nothing is signed", () => {
+  it.each<[string, (scene: Scene) => void]>([
+    ["where the offer is not below the market", ({ bench }) => bench.simulated.setBaseFee(GWEI)],
+    ["where nobody can say what blocks take", ({ bench }) => void bench.faults.inject({ kind: "unavailable" })],
+    [
+      "over what no node took or called underpriced",
+      ({ tx }) => void Object.assign(tx, { acceptedOrdinal: null, answer: "unknown" }),
+    ],
+    ["for what is being sent", ({ tx }) => void Object.assign(tx, { sending: true })],
+  ])("%s", async (_, prepare) => {
+    const made = await scene();
+    prepare(made);
+    expect(await made.run()).toBe("kept");
+    expect(made.bench.writes).toEqual([]);
+    expect(made.tx.attempts.length).toBe(1);
+  });
+
+  it("beyond the attempts that are allowed; told once", async () => {
+    const made = await scene([attempt(1)], { maxAttempts: 1 });
+    expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
+    expect(made.bench.writes).toEqual([]);
+    expect(alerts(made)).toEqual(["MAX_ATTEMPTS_REACHED"]);
+    expect([...made.tx.facts.keys()]).toEqual(["MAX_ATTEMPTS_REACHED"]);
+  });
+
+  it("above the ceiling; told once, and forgotten when the market falls", async () => {
+    const made = await scene([attempt(1)], { maxFeeWei: 21n * GWEI });
+    expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
+    expect(made.bench.writes).toEqual([]);
+    expect(alerts(made)).toEqual(["FEE_CEILING_REACHED"]);
+    made.bench.simulated.setBaseFee(GWEI);
+    made.bench.context.forget();
+    await made.run();
+    expect(made.tx.facts.size).toBe(0);
+  });
+
+  it("a second time at the same offer: those very bytes are sent", async () => {
+    const dear = attempt(2, { fees: { type: "eip1559", maxFeePerGas: 500n * GWEI, maxPriorityFeePerGas: 50n * GWEI } });
+    const { bench, tx, run } = await scene([attempt(1), dear]);
+    tx.sendOrdinal = 1;
+    expect(await run()).toBe("kept");
+    expect(bench.writes).toEqual([]);
+    expect(tx).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
+  });
+
+  it("where the payload says more than can be signed here", async () => {
+    const made = await scene();
+    const decoded = await createFakeCodec().decodeTransaction(made.bench.rows.raw({ txId: "", ordinal: 1 }));
+    const codec = { decodeTransaction: async () => ({ ...decoded, envelope: "eip4844" as const }) };
+    const { bench, tx } = made;
+    const fate = await repriceIfBelow({ ...bench.ports, codec }, { context: bench.context, lane: bench.lane, tx });
+    expect(fate).toBe("kept");
+    expect(bench.writes).toEqual([]);
+    expect(alerts(made)).toEqual(["CANNOT_RESIGN"]);
+  });
+
+  it.each<[string, (scene: Scene) => void, string]>([
+    [
+      "where it was mined meanwhile",
+      ({ bench, tx }) => bench.lane.mine(tx, receiptOf(1, { number: 9, hash: "0x09" })),
+      "kept",
+    ],
+    ["where the lane was lost meanwhile", ({ bench }) => bench.lane.stop(), "lost"],
+    ["past our own deadline", ({ bench }) => void Object.assign(bench.control, { mayAct: false }), "lost"],
+  ])("%s", async (_, happen, fate) => {
+    const made = await scene();
+    made.bench.control.at = (name) => name === "another.signed" && happen(made);
+    expect(await made.run()).toBe(fate);
+    expect(made.bench.writes).toEqual([]);
+  });
+});

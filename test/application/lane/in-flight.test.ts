@@ -1,0 +1,116 @@
+/** What of a lane is due, for whom, and how far ahead of the head it may go. */
+import { describe, expect, it } from "vitest";
+import { Activity } from "../../../src/application/lane/activity.ts";
+import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import type { Tracked } from "../../../src/application/lane/tracked.ts";
+import { SUBMIT_ANSWERS, type SubmitAnswer } from "../../../src/domain/answers.ts";
+import { createOwnedLane } from "../../support/chain-bench.ts";
+import { due, receiptOf } from "../../support/stage-bench.ts";
+
+const MIDDLE = 0.5;
+
+function laneOf(...transactions: readonly Tracked[]): OwnedLane {
+  const lane = createOwnedLane();
+  for (const tx of transactions) lane.track(tx);
+  return lane;
+}
+
+function answered(nonce: number, answer: SubmitAnswer | null): Tracked {
+  return Object.assign(due(nonce), { answer });
+}
+
+const nonces = (list: readonly Tracked[]) => list.map(({ nonce }) => nonce);
+
+describe("what is due", () => {
+  const judged: readonly SubmitAnswer[] = ["accepted", "alreadyKnown", "underpriced"];
+
+  it.each(SUBMIT_ANSWERS)("after the answer %s is for the sender or for the judge, never for both", (answer) => {
+    const lane = laneOf(answered(1, answer));
+    expect(nonces(lane.toJudge(0))).toEqual(judged.includes(answer) ? [1] : []);
+    expect(nonces(lane.toSend(0, 10))).toEqual(judged.includes(answer) ? [] : [1]);
+  });
+
+  it("and was never answered is for the sender", () => {
+    const lane = laneOf(answered(1, null));
+    expect(nonces(lane.toSend(0, 10))).toEqual([1]);
+    expect(lane.toJudge(0)).toEqual([]);
+  });
+
+  it("is judged head first", () => {
+    const lane = laneOf(answered(3, "accepted"), answered(1, "underpriced"), answered(2, "accepted"));
+    expect(nonces(lane.toJudge(0))).toEqual([1, 2, 3]);
+  });
+
+  it("wakes whom it is for", async () => {
+    const woken: string[] = [];
+    const lane = laneOf(answered(1, "accepted"));
+    lane.broadcasting = new Activity(
+      async () => void woken.push("sender"),
+      () => undefined,
+    );
+    lane.tending = new Activity(
+      async () => void woken.push("judge"),
+      () => undefined,
+    );
+    lane.kickDue(-1);
+    await lane.settled();
+    expect(woken).toEqual([]);
+    lane.kickDue(0);
+    await lane.settled();
+    expect(woken).toEqual(["judge"]);
+    lane.track(due(2));
+    lane.kickDue(0);
+    await lane.settled();
+    expect(woken.toSorted()).toEqual(["judge", "judge", "sender"]);
+  });
+});
+
+describe("the window over a node without room for the future", () => {
+  it("closes to the head, is tried with one more, and opens whole when that is taken", () => {
+    const lane = laneOf(due(1), due(2), due(3), due(4));
+    expect(lane.openWindow(64, 0)).toBe(64);
+    lane.closeWindow(0, MIDDLE);
+    expect(lane.openWindow(64, 0)).toBe(1);
+    expect(nonces(lane.toSend(0, 10))).toEqual([1]);
+    expect(nonces(lane.toSend(2_000, 10))).toEqual([1, 2]);
+    expect(lane.openWindow(64, 2_000)).toBe(2);
+    lane.futureTaken();
+    expect(nonces(lane.toSend(2_000, 10))).toEqual([1, 2, 3, 4]);
+  });
+
+  it("is tried ever more rarely while it stays closed", () => {
+    const lane = laneOf(due(1));
+    const waits: number[] = [];
+    let nowMs = 0;
+    for (let i = 0; i < 12; i++) {
+      lane.closeWindow(nowMs, MIDDLE);
+      const closedMs = nowMs;
+      while (lane.openWindow(64, nowMs) === 1) nowMs += 100;
+      waits.push(nowMs - closedMs);
+    }
+    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+    expect(waits[0]).toBeLessThan(2_500);
+    expect(waits.at(-1)).toBeGreaterThan(400_000);
+    expect(waits.at(-1)).toBeLessThanOrEqual(600_000);
+  });
+
+  it("is not closed twice by one batch of refusals", () => {
+    const lane = laneOf(due(1));
+    for (let i = 0; i < 60; i++) lane.closeWindow(0, MIDDLE);
+    expect(lane.openWindow(64, 2_000)).toBe(2);
+  });
+
+  it("moves with the head: what was too early is due at once", () => {
+    const next = Object.assign(answered(2, "nonceTooHigh"), { nextSendAtMs: 1_000_000 });
+    const head = answered(1, "accepted");
+    const lane = laneOf(head, next);
+    lane.closeWindow(0, MIDDLE);
+    lane.mine(head, receiptOf(1, { number: 1, hash: "0x01" }));
+    expect(nonces(lane.toSend(0, 10))).toEqual([2]);
+  });
+});
+
+it("counts what waits behind a nonce", () => {
+  const lane = laneOf(due(1), due(2), due(5));
+  expect([lane.pendingBehind(1), lane.pendingBehind(4), lane.pendingBehind(5)]).toEqual([2, 1, 0]);
+});

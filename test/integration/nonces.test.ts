@@ -1,0 +1,159 @@
+/** Nonces for callers that sign themselves, over HTTP, on a real database and a real EVM. */
+import { privateKeyToAccount } from "viem/accounts";
+import { describe, expect } from "vitest";
+import { FencepostApiError, type FencepostClient, neverSent } from "../../src/client/index.ts";
+import { audit, untilSettled } from "../support/audit.ts";
+import { it, KEYS, RECIPIENT, SHORT_LEASE, SIGNER } from "../support/integration.ts";
+import { rpcCall } from "../support/rpc-call.ts";
+import { transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const GWEI = 1_000_000_000n;
+
+function sign(nonce: number, { key = KEYS[0] as `0x${string}`, value = 99n } = {}): Promise<`0x${string}`> {
+  const fees = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI };
+  return privateKeyToAccount(key).signTransaction({
+    ...{ type: "eip1559", chainId: 31_337, nonce, to: RECIPIENT, value, gas: 21_000n, ...fees },
+  });
+}
+
+async function codeOf(asking: Promise<unknown>): Promise<string> {
+  const error = await asking.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(FencepostApiError);
+  return (error as FencepostApiError).code;
+}
+
+const holesOf = async (client: FencepostClient) => (await client.signer(SIGNER))[0]?.holes ?? [];
+
+describe("a reserved nonce", () => {
+  it("is used by a raw transaction that viem signed, and confirmed", async ({ edr, nodes, database }) => {
+    const { url, client } = await nodes.start(edr.url);
+    const answer = await fetch(`${url}/api/v1/nonces`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ signer: SIGNER, requestId: "payout" }),
+    });
+    const reserved = (await answer.json()) as { reservationId: string; nonce: number };
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get("location")).toBe(`/api/v1/nonces/${reserved.reservationId}`);
+    expect(reserved).toMatchObject({ signer: SIGNER, chainId: 31_337, nonce: 0, state: "RESERVED" });
+    expect(await client.reserveNonce({ signer: SIGNER, requestId: "payout" })).toMatchObject(reserved);
+    const behind = await client.send(transfer(1));
+    expect(behind.nonce).toBe(1);
+    const { reservationId } = reserved;
+    expect(await codeOf(client.submitReserved(reservationId, await sign(1)))).toBe("SUBMISSION_REJECTED");
+    expect(await codeOf(client.submitReserved(reservationId, await sign(0, { key: KEYS[1] })))).toBe(
+      "SUBMISSION_REJECTED",
+    );
+    const made = await client.submitReserved(reservationId, await sign(0));
+    expect(made).toMatchObject({ nonce: 0, state: "TRACKING", requestId: "payout" });
+    expect(await client.waitFor(made.txId)).toMatchObject({ state: "CONFIRMED", receipt: { status: "success" } });
+    expect(await client.waitFor(behind.txId)).toMatchObject({ state: "CONFIRMED" });
+    expect(await client.reservation(reservationId)).toMatchObject({ state: "SUBMITTED", txId: made.txId });
+    expect(await codeOf(client.submitReserved(reservationId, await sign(0)))).toBe("CONFLICT");
+    expect(await codeOf(client.releaseNonce(reservationId))).toBe("CONFLICT");
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("is wrapped by the SDK: handed in, sent by oneself, given back, or left to its time to live", async ({
+    edr,
+    nodes,
+  }) => {
+    const { client } = await nodes.start(edr.url);
+    const lane = { signer: SIGNER };
+    const handedIn = await client.withNonce(lane, async ({ nonce }) => ({ rawTransaction: await sign(nonce) }));
+    expect(await client.waitFor(handedIn?.txId ?? "")).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    const sent = await client.withNonce(lane, async ({ nonce }) => {
+      const raw = await sign(nonce, { value: 7n });
+      return { txHash: await rpcCall<string>(edr.url, "eth_sendRawTransaction", [raw]) };
+    });
+    const followed = await client.waitFor(sent?.txId ?? "");
+    expect(followed).toMatchObject({
+      state: "CONFIRMED",
+      nonce: 1,
+      submitAttempts: 0,
+      attempts: [{ kind: "external" }],
+    });
+    expect(await client.withNonce(lane, async () => neverSent())).toBeNull();
+    const next = await client.send(transfer(3));
+    expect(next.nonce).toBe(2);
+    let kept = "";
+    const failing = client.withNonce({ ...lane, ttl: "10m" }, async ({ reservationId }) => {
+      kept = reservationId;
+      throw new Error("signed, perhaps");
+    });
+    await expect(failing).rejects.toThrow("signed, perhaps");
+    expect(await client.reservation(kept)).toMatchObject({ state: "RESERVED", nonce: 3 });
+  });
+
+  it("survives the node that gave it", async ({ edr, nodes, database }) => {
+    const first = await nodes.start(edr.url, SHORT_LEASE);
+    const { reservationId, nonce } = await first.client.reserveNonce({ signer: SIGNER, ttl: "10m" });
+    first.signal("SIGKILL");
+    await first.exited;
+    const { client } = await nodes.start(edr.url, SHORT_LEASE);
+    const behind = await waitUntil(() => client.send(transfer(5)).catch(() => null), "the lane is taken over");
+    expect(behind.nonce).toBe(nonce + 1);
+    const rawTransaction = await sign(nonce);
+    // As often as it takes: a lease this short is sometimes too short for a busy machine.
+    const txId = await waitUntil(async () => {
+      await client.submitReserved(reservationId, rawTransaction).catch(() => undefined);
+      return (await client.reservation(reservationId)).txId;
+    }, "it is handed in");
+    expect(await client.waitFor(txId)).toMatchObject({ state: "CONFIRMED", nonce });
+    await untilSettled(database, 2);
+    await audit({ database, rpcUrl: edr.url });
+  });
+});
+
+describe("a nonce that nothing holds", () => {
+  it("goes to the next transaction where it was released", async ({ edr, nodes, database }) => {
+    const { client } = await nodes.start(edr.url);
+    const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER });
+    const above = await client.send(transfer(1));
+    expect(await client.releaseNonce(reservationId)).toMatchObject({ state: "RELEASED" });
+    expect(await holesOf(client)).toMatchObject([{ nonce, why: "released" }]);
+    const next = await client.send(transfer(2));
+    expect(next.nonce).toBe(nonce);
+    await Promise.all([above, next].map(({ txId }) => client.waitFor(txId)));
+    expect(await holesOf(client)).toEqual([]);
+    await untilSettled(database, 2);
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("is taken by a placeholder where the policy heals, and those behind go on", async ({ edr, nodes, database }) => {
+    const { client } = await nodes.start(edr.url, { FENCEPOST_HOLE_POLICY: "heal" });
+    const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
+    const behind = await client.send(transfer(1));
+    expect(await client.waitFor(behind.txId)).toMatchObject({ state: "CONFIRMED", nonce: nonce + 1 });
+    const { state, txId } = await client.reservation(reservationId);
+    expect(state).toBe("EXPIRED");
+    expect(await client.waitFor(txId ?? "")).toMatchObject({
+      nonce,
+      state: "FAILED_FINAL",
+      subState: "CANCELLED",
+      attempts: [{ kind: "placeholder" }],
+    });
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("holds the head up aloud by default, and says which nonce and why", async ({ edr, nodes, database }) => {
+    const { client } = await nodes.start(edr.url);
+    const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
+    const behind = await client.send(transfer(1));
+    const { history = [] } = await waitUntil(async () => {
+      const found = await client.get(behind.txId, { include: ["history"] });
+      return found.state === "STUCK" ? found : null;
+    }, "the head is STUCK");
+    const { reason } = history.find(({ event }) => event === "stick") ?? {};
+    expect(reason).toContain(`nonce ${nonce} below it is held by nothing`);
+    expect(reason).toContain(reservationId);
+    expect(await holesOf(client)).toMatchObject([{ nonce, why: "expired", since: expect.any(String) }]);
+    const { items } = await client.completionsPage();
+    expect(items).toMatchObject([{ txId: behind.txId, state: "STUCK", settled: false }]);
+    expect(await database.query("SELECT 1 FROM fencepost.transaction")).toHaveLength(1);
+  });
+});

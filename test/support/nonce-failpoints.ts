@@ -1,0 +1,11 @@
+import type { Failpoint } from "../../src/ports/failpoints.ts";
+
+/** Those that only nonces without a create come by: reserved, given back, expired, given up, moved, filled. */
+export const NONCE_FAILPOINTS: readonly Failpoint[] = [
+  "giveUp.committed",
+  "shiftDown.committed",
+  "reserve.committed",
+  "release.committed",
+  "expire.committed",
+  "bind.committed",
+];

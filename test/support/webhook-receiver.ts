@@ -1,0 +1,33 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** An endpoint on this machine that notes what it gets and answers as the test says. */
+export class WebhookReceiver {
+  readonly received: Received[] = [];
+  /** Answers one request; the default takes everything. */
+  answer: (response: ServerResponse, received: Received) => void = (response) => response.end("{}");
+  private readonly server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const received = { headers: request.headers, body: Buffer.concat(chunks).toString("utf8") };
+      this.received.push(received);
+      this.answer(response, received);
+    });
+  });
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hook`;
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+}
