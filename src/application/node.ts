@@ -33,7 +33,7 @@ import type { OwnedLane } from "./lane/owned-lane.ts";
 import { reconcileLanes } from "./lane/reconcile.ts";
 import { StuckWatch } from "./lane/stuck-watch.ts";
 import { tendLane } from "./lane/tend.ts";
-import { createOperations } from "./operations/operations.ts";
+import { routeOperations } from "./operations/routed.ts";
 import { HookRunner } from "./operations/stuck-hook.ts";
 import { Feed } from "./queries/feed.ts";
 import { readiness } from "./queries/readiness.ts";
@@ -364,7 +364,7 @@ export class FencepostNode {
   private makeApi(): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
-      ...createOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }),
+      ...routeOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }, this.cluster.actions),
       create: async (request) => {
         const [fate] = await this.createAll([request]);
         if (fate instanceof FencepostError) throw fate;

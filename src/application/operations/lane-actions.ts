@@ -37,13 +37,23 @@ const ACTIONS: Readonly<Record<LaneAction, (ports: LaneActionPorts, task: LaneTa
 };
 
 export async function actOnLane(ports: LaneActionPorts, order: LaneOrder): Promise<readonly SignerView[]> {
-  const { reason, chainId, nonce } = parseLaneOrder(order);
-  const address = parseSigner(ports.codec, order.signer, "signer");
-  const lane: Lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer: address };
+  const { reason, nonce } = parseLaneOrder(order);
   const perform = ACTIONS[order.action];
+  const lane = laneOfOrder(ports, order);
   await onOwner(ports, lane, (owned) => perform(ports, { lane: owned, reason, actor: order.actor, nonce }));
-  const lanes = await readSigner(ports, order.signer);
-  return lanes.filter((view) => view.lane.chainId === lane.chainId);
+  return lanesOfOrder(ports, order);
+}
+
+/** Throws where the order is not well-formed. */
+export function laneOfOrder(ports: LaneActionPorts, order: LaneOrder): Lane {
+  const { chainId } = parseLaneOrder(order);
+  const signer = parseSigner(ports.codec, order.signer, "signer");
+  return { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
+}
+
+export async function lanesOfOrder(ports: LaneActionPorts, order: LaneOrder): Promise<readonly SignerView[]> {
+  const { chainId } = laneOfOrder(ports, order);
+  return (await readSigner(ports, order.signer)).filter(({ lane }) => lane.chainId === chainId);
 }
 
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */

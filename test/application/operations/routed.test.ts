@@ -1,0 +1,94 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Reserved } from "../../../src/application/api.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { SIGNER, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+/** Two nodes; the one that owns the signer's lane, and the one that is asked all the same. */
+async function two(options: WorldOptions = {}): Promise<{ readonly owner: WorldNode; readonly other: WorldNode }> {
+  world = new World(options);
+  ops = new OperatedWorld(world);
+  const nodes = [await world.startNode(), await world.startNode()];
+  await world.until(() => nodes.every(({ node }) => node.gauges().lanesHeld > 0), 30_000);
+  const lane = [...world.database.state.lanes.values()].find((row) => row.lane.signer === SIGNER);
+  const { nodeId } = world.database.state.instances.get(lane?.owner ?? "") ?? {};
+  const [owner, other] = nodeId === "node-1" ? nodes : nodes.toReversed();
+  return { owner: owner as WorldNode, other: other as WorldNode };
+}
+
+function reserve({ node }: WorldNode): Promise<Reserved> {
+  return world.settle(node.api.reserveNonce({ signer: SIGNER }));
+}
+
+describe("an operation asked of a node that does not own the lane", () => {
+  it("is done by the owner, and the answer is what it left behind", async () => {
+    const { owner, other } = await two();
+    world.holdBlocks();
+    const txId = await ops.sent(owner);
+    const view = await ops.act(other, "cancel", { txId, request: { reason: "typo" } });
+    expect(view.attempts.map(({ kind }) => kind)).toEqual(["initial", "cancel"]);
+    const [step] = ops.row(txId).history.filter(({ decision }) => decision !== undefined);
+    const lane = [...world.database.state.lanes.values()].find((row) => row.lane.signer === SIGNER);
+    expect(step).toMatchObject({ nodeId: owner.url.replace("http://", ""), token: lane?.token });
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+    checkInvariants(world);
+  });
+
+  it("is refused in the owner's own words", async () => {
+    const { owner, other } = await two();
+    const txId = await ops.sent(owner);
+    await ops.settled(txId);
+    await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({ code: "CONFLICT" });
+    await expect(ops.act(other, "reprice", { txId, request: { reason: "" } })).rejects.toMatchObject({
+      code: expect.stringMatching(/CONFLICT|INVALID_REQUEST/),
+    });
+  });
+
+  it("suspends and resumes a lane", async () => {
+    const { owner, other } = await two();
+    const [suspended] = await ops.lane(other, "suspend");
+    expect(suspended).toMatchObject({ suspendedBy: "OPERATOR" });
+    const txId = await ops.create(owner);
+    await world.clock.advance(5_000);
+    expect(ops.row(txId).state).toBe("ALLOCATED");
+    const [resumed] = await ops.lane(other, "resume");
+    expect(resumed).toMatchObject({ suspendedBy: null });
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+  });
+
+  it("reserves a nonce and gives it back", async () => {
+    const { owner, other } = await two();
+    const { outcome, reservation } = await reserve(other);
+    expect({ outcome, ...reservation }).toMatchObject({ outcome: "created", nonce: 0, state: "RESERVED" });
+    expect(reservation.expiresAt).toBeInstanceOf(Date);
+    const released = await world.settle(other.node.api.releaseNonce(reservation.reservationId));
+    expect(released).toMatchObject({ state: "RELEASED" });
+    const txId = await ops.create(owner);
+    expect(ops.row(txId).nonce).toBe(0);
+  });
+
+  it("in basic mode is refused with the owner's name", async () => {
+    const { owner, other } = await two({ node: { mode: "basic" } });
+    const txId = await ops.create(owner);
+    await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({
+      code: "NOT_LEADER",
+      extras: { ownerUrl: owner.url },
+    });
+  });
+
+  it("is not told twice: where the owner falls silent, the operator is told to look", async () => {
+    const { owner, other } = await two();
+    world.holdBlocks();
+    const txId = await ops.sent(owner);
+    world.network.hangUp(owner.url);
+    const failure = await ops.act(other, "cancel", { txId }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "UNAVAILABLE" });
+  });
+});
