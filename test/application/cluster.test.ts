@@ -101,6 +101,29 @@ describe("creates sent to any node", () => {
     await expect(world.settle(unknown)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
     expect(world.rows().length).toBe(1);
   });
+
+  it.each(["basic", "worker-queue"] as const)(
+    "(%s) for a signer of a node that has just joined are known at once",
+    async (mode) => {
+      world = new World({ node: { mode } });
+      const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });
+      const joined = await world.startNode({ signers: SIGNERS.slice(1, 2) });
+      const answer = await world
+        .settle(first.node.api.create(transfer({ signer: SIGNERS[1] })))
+        .catch((error: FencepostError) => error);
+      const expected =
+        mode === "basic" ? { code: "NOT_LEADER", extras: { ownerUrl: joined.url } } : { outcome: "created" };
+      expect(answer).toMatchObject(expected);
+    },
+  );
+
+  it("for a signer that may be somebody's, while nobody can say, are not called unknown", async () => {
+    world = new World();
+    const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });
+    first.store.cut();
+    const asked = first.node.api.create(transfer({ signer: SIGNERS[1] }));
+    await expect(world.settle(asked)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
 });
 
 describe("hand-over", () => {

@@ -113,7 +113,7 @@ describe("an asynchronous standby", () => {
     const [lane] = await waitUntil(async () => ((await waiting()).length > 0 ? waiting() : null), "compared", PATIENT);
     expect(lane, "mined or pending, the chain counts five").toEqual({ next_nonce: "5", suspended_by: "HISTORY" });
     await expect(node.client.send(pricedTransfer(9))).rejects.toMatchObject({ status: 503, code: "UNAVAILABLE" });
-    expect(node.stdout() + node.stderr()).toContain("LANE_AWAITS_OPERATOR");
+    await waitUntil(() => (node.stdout() + node.stderr()).includes("LANE_AWAITS_OPERATOR"), "somebody is told");
     expect(simulated.chain.witness, "nothing was sent").toHaveLength(5);
 
     node.signal("SIGKILL");

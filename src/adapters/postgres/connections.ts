@@ -160,6 +160,11 @@ export class Session {
     this.prepared = prepared;
   }
 
+  /** It was we who ended it, because it took too long. */
+  get reachedDeadline(): boolean {
+    return this.destroyed;
+  }
+
   /** False where the connection is gone or was left inside a transaction. */
   get reusable(): boolean {
     return !this.destroyed && this.client.getTransactionStatus() === "I";

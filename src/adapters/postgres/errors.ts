@@ -28,6 +28,12 @@ export function asStoreError(error: unknown): Error {
   return new StoreUnavailable(`${message} (${code})`, { cause: error });
 }
 
+/** A connection that ended before COMMIT was sent: nothing is committed, and over another one it may well succeed. */
+export function asLostBeforeCommit(error: unknown): unknown {
+  if (isStoreError(error) || sqlState(error) !== null || !(error instanceof Error)) return error;
+  return new StoreUnavailable(error.message, { cause: error, busy: true });
+}
+
 /** True where the server itself said, on a connection that lives, that the transaction failed: then it is not committed. */
 export function provesAbort(error: unknown): boolean {
   const code = sqlState(error);

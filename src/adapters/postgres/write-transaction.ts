@@ -9,7 +9,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { CommitSlots } from "./commit-slots.ts";
 import type { Connections, Run, Session } from "./connections.ts";
-import { asStoreError, provesAbort } from "./errors.ts";
+import { asLostBeforeCommit, asStoreError, provesAbort } from "./errors.ts";
 import type { Floor, KnownHistory, ObservedHistory } from "./known-history.ts";
 import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
@@ -81,7 +81,9 @@ export async function writeTransaction<Found, Result>(
   const marked = marking(runtime, transaction, mark);
   try {
     return await runtime.connections.use(async (session) => {
-      const { found, opened } = await open(runtime, session, marked).catch((error) => giveUp(session, error));
+      const { found, opened } = await open(runtime, session, marked).catch((error) =>
+        giveUp(session, session.reachedDeadline ? error : asLostBeforeCommit(error)),
+      );
       const decision = await decide(transaction, { found, opened }).catch((error) => giveUp(session, error));
       if (decision.rollback === true) {
         // There is nothing to keep: where the server has ended the transaction before it heard of this, it is the same.

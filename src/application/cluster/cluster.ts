@@ -56,6 +56,7 @@ export class Cluster {
       selfId: () => ports.lease.instanceId(),
       holds: (lane) => ports.lanes().holds(lane),
       canServe: (lane) => this.canServe(lane),
+      lookAgain: () => this.lookAgain(),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
     this.actions = new LaneActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
@@ -102,7 +103,7 @@ export class Cluster {
   async drain(): Promise<void> {
     this.draining = true;
     await this.announce();
-    await this.learn(await this.ports.store.instances());
+    await this.lookAgain();
   }
 
   /** Gives away some of what belongs elsewhere by now. */
@@ -115,8 +116,9 @@ export class Cluster {
     await Promise.all(moving.map((lane) => this.ports.lanes().handOver(lane, "placed on another node")));
   }
 
-  /** What a create is told where this node cannot act for the lane. */
-  refusal(lane: Lane): FencepostError {
+  /** What a create is told where this node cannot act for the lane. "Unknown" is said after one more look alone. */
+  async refusal(lane: Lane): Promise<FencepostError> {
+    if (!this.hasKey(lane) && !this.membership.isKnown(lane)) await this.lookAgain();
     const favourite = this.membership.favourite(lane);
     if (favourite === null || favourite.instanceId === this.ports.lease.instanceId()) {
       return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
@@ -124,6 +126,10 @@ export class Cluster {
     if (!isReachable(favourite)) return outOfReach();
     const detail = `the node at ${favourite.url} acts for this signer`;
     return new FencepostError("NOT_LEADER", detail, { ownerUrl: favourite.url, retryAfterSeconds: 1 });
+  }
+
+  private async lookAgain(): Promise<void> {
+    await this.learn(await this.ports.store.instances());
   }
 
   private canServe(lane: Lane): boolean {

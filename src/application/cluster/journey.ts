@@ -3,6 +3,9 @@ import type { PeerUnreachable } from "../../ports/peers.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
 import type { Errand, Fate } from "./errand.ts";
 
+/** Refusals that say how a node is, and nothing about the request. */
+const ABOUT_THE_NODE: ReadonlySet<string> = new Set(["UNAVAILABLE", "QUEUE_FULL"]);
+
 /** One errand under way: where it goes next, and what is still open. */
 export class Journey<T> {
   readonly errand: Errand<T>;
@@ -79,7 +82,7 @@ export class Journey<T> {
 
   /** A node that accepted nothing speaks for itself: not for the one that was asked before and did not answer. */
   private isInDoubt(fate: unknown): boolean {
-    return this.repeated && fate instanceof FencepostError && fate.code === "UNAVAILABLE";
+    return this.repeated && fate instanceof FencepostError && ABOUT_THE_NODE.has(fate.code);
   }
 
   conclude(nobodyActs: () => FencepostError): readonly Fate<T>[] {

@@ -8,7 +8,7 @@
  * whose answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat
  * finds it.
  */
-import { FencepostError } from "../../domain/errors.ts";
+import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable, type Member } from "../../domain/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -28,6 +28,8 @@ export interface RoutePorts {
   readonly holds: (lane: Lane) => boolean;
   /** True where this node may acquire the lane itself. */
   readonly canServe: (lane: Lane) => boolean;
+  /** Reads who is live now, and not only on the next beat. */
+  readonly lookAgain: () => Promise<void>;
 }
 
 /** Below what a client waits for, every asking and waiting included; a lane changes hands in a fraction of it. */
@@ -48,7 +50,11 @@ export class Router {
     const { clock } = this.ports;
     const { lane } = errand;
     const journey = new Journey(errand, this.firstStop(lane), clock.monotonicMs() + PATIENCE_MS);
-    if (journey.stop === null) return Array.from({ length: errand.items }, () => this.nobody(lane));
+    if (journey.stop === null) {
+      const found = await this.lookOnceMore(lane);
+      if (found instanceof FencepostError) return Array.from({ length: errand.items }, () => found);
+      journey.startOver(found);
+    }
     let pauseMs = START_OVER_MS.first;
     while (journey.goesOn(clock.monotonicMs())) {
       if (journey.stop !== null) {
@@ -73,6 +79,16 @@ export class Router {
     const [favourite] = membership.candidates(lane);
     const guess = favourite === undefined ? null : this.stopAt(favourite);
     return guess ?? (canServe(lane) ? selfUrl : null);
+  }
+
+  /** Somebody may have joined since the last look: nobody is told that a signer is unknown because of that. */
+  private async lookOnceMore(lane: Lane): Promise<string | FencepostError> {
+    try {
+      if (!this.ports.membership.isKnown(lane)) await this.ports.lookAgain();
+    } catch (error) {
+      return unavailable("the database does not answer; nothing was accepted", error);
+    }
+    return this.firstStop(lane) ?? this.nobody(lane);
   }
 
   /** Where a member is asked; null for one that nobody can ask. */

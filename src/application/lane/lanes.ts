@@ -27,7 +27,7 @@ export interface LanesPorts {
     /** Placement gives this lane to us, or to nobody that is known. */
     isOurs(lane: Lane): boolean;
     /** What a create is told where this node cannot act for the lane. */
-    refusal(lane: Lane): FencepostError;
+    refusal(lane: Lane): Promise<FencepostError>;
   };
   /** Starts the lane's work once it is resumed. */
   readonly onResumed: (lane: OwnedLane) => void;
@@ -80,7 +80,7 @@ export class Lanes {
     const owned = this.held.get(key);
     if (owned !== undefined && this.ports.lease.mayAct()) return owned;
     if (this.closedBecause !== null) throw new BetweenOwners(this.closedBecause);
-    if (this.leaving.has(key) || !this.serves(lane)) throw this.ports.placement.refusal(lane);
+    if (this.leaving.has(key) || !this.serves(lane)) throw await this.refusal(lane);
     if (!this.ports.lease.mayAct()) throw new BetweenOwners("this node's lease is not renewed");
     return this.acquire(lane, () => this.ports.store.acquireLane(lane, this.ports.lease.instanceId));
   }
@@ -168,6 +168,14 @@ export class Lanes {
       } catch (error) {
         if (error instanceof FencepostError && error.code !== "UNAVAILABLE") this.wanted.delete(key);
       }
+    }
+  }
+
+  private async refusal(lane: Lane): Promise<FencepostError> {
+    try {
+      return await this.ports.placement.refusal(lane);
+    } catch (error) {
+      return unavailable("the database does not answer; nothing was accepted", error);
     }
   }
 

@@ -49,7 +49,8 @@ async function reconcile(ports: ReconcilePorts, lane: OwnedLane): Promise<void> 
   Object.assign(lane, { cursor, suspendedBy, reconciled: true });
   const { token } = lane.fence;
   ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
-  if (suspendedBy === "HISTORY") alertWaiting(ports.telemetry, lane);
+  // That all wait was told when the epoch began; here, those that somebody may miss.
+  if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports.telemetry, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
 }

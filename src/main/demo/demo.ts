@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { type DevChain, startEmbeddedChain } from "../../adapters/embedded/chain.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../adapters/embedded/postgres.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
+import type { LaneLease } from "../../client/index.ts";
+import { listenForStop } from "../stop-signals.ts";
 import { type Audit, audit } from "./audit.ts";
 import { type Accepted, sendAll } from "./load.ts";
 import { type NodeChild, startNodeChild } from "./node-child.ts";
@@ -34,24 +36,41 @@ const BLOCK_MS = 200;
  * node is killed, another is frozen past its lease and woken again. Then database and chain are compared.
  */
 export async function demo(transactions: number, output: ProgressOutput): Promise<DemoReport> {
+  const stop = listenForStop();
+  const interrupted = stop.received.then(() => Promise.reject(new Error("interrupted; nothing of it is left running")));
   const directory = await mkdtemp(join(tmpdir(), "fencepost-demo-"));
   const undo: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
   const progress = createProgress(transactions, output);
   try {
     progress.say(`starting PostgreSQL, an EVM chain and ${NODES} nodes`);
-    const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
-    undo.unshift(() => postgres.stop());
-    const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS });
-    undo.unshift(() => chain.stop());
-    const nodes: NodeChild[] = [];
-    undo.unshift(() => Promise.all(nodes.filter((node) => node.alive()).map((node) => node.stop())));
-    for (let n = 1; n <= NODES; n++) nodes.push(await startNodeChild(`node-${n}`, variables(n, postgres, chain)));
-    const signers = chain.accounts.slice(0, SIGNERS).map(({ address }) => address);
-    return await perform(transactions, { chain, nodes, signers, progress });
+    const stage = await setUp({ directory, progress, undo, signal: stop.signal });
+    return await Promise.race([perform(transactions, stage), interrupted]);
   } finally {
-    progress.end();
     for (const step of undo) await step().catch(() => undefined);
+    stop.dispose();
   }
+}
+
+interface Site {
+  readonly directory: string;
+  readonly progress: Progress;
+  readonly undo: (() => Promise<unknown>)[];
+  readonly signal: AbortSignal;
+}
+
+/** Whatever is up by the time somebody interrupts is taken down again, last first. */
+async function setUp({ directory, progress, undo, signal }: Site): Promise<Stage> {
+  const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
+  undo.unshift(() => postgres.stop());
+  const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS });
+  undo.unshift(() => chain.stop());
+  const nodes: NodeChild[] = [];
+  undo.unshift(() => Promise.all(nodes.filter((node) => node.alive()).map((node) => node.stop())));
+  for (let n = 1; n <= NODES && !signal.aborted; n++) {
+    nodes.push(await startNodeChild(`node-${n}`, variables(n, postgres, chain)));
+  }
+  const signers = chain.accounts.slice(0, SIGNERS).map(({ address }) => address);
+  return { chain, nodes, signers, progress };
 }
 
 function variables(n: number, postgres: EmbeddedPostgres, chain: DevChain): Readonly<Record<string, string>> {
@@ -88,23 +107,41 @@ async function perform(transactions: number, stage: Stage): Promise<DemoReport> 
     if (disaster === null && accepted.length >= transactions / 2) disaster = strike(stage);
   });
   const struck = await (disaster as Promise<Disaster> | null);
-  while (confirmed.count() < transactions) {
-    await systemClock.sleep(100);
-    progress.update(accepted.length, confirmed.count());
-  }
+  await untilConfirmed(transactions, confirmed, () => progress.update(accepted.length, confirmed.count()));
   confirmed.stop();
   const survivor = nodes.find((node) => node.alive()) as NodeChild;
   const leases = await survivor.client.leases();
   return {
     ...(await audit(survivor.client, chain, accepted)),
-    takeovers: leases.reduce((sum, { fencingToken }) => sum + fencingToken - 1, 0),
+    takeovers: sumOfTokens(leases) - (struck?.tokens ?? sumOfTokens(leases)),
     fencedWrites: await fencedWrites(nodes),
     takeOverSeconds: takeOverSeconds(struck, accepted),
     seconds: (systemClock.monotonicMs() - startedMs) / 1_000,
   };
 }
 
+/** What does not move for so long is lost, and the table says so. */
+const GIVE_UP_MS = 60_000;
+
+async function untilConfirmed(count: number, confirmed: { count(): number }, onLook: () => void): Promise<void> {
+  let best = { count: -1, atMs: 0 };
+  while (confirmed.count() < count) {
+    const nowMs = systemClock.monotonicMs();
+    if (confirmed.count() > best.count) best = { count: confirmed.count(), atMs: nowMs };
+    if (nowMs - best.atMs > GIVE_UP_MS) return;
+    await systemClock.sleep(100);
+    onLook();
+  }
+}
+
+/** Grows by one with every new owner of a lane. */
+function sumOfTokens(leases: readonly LaneLease[]): number {
+  return leases.reduce((sum, { fencingToken }) => sum + fencingToken, 0);
+}
+
 interface Disaster {
+  /** Of all lanes together, before it struck. */
+  readonly tokens: number;
   readonly killedAtMs: number;
   /** Signers that the killed node acted for. */
   readonly orphans: ReadonlySet<string>;
@@ -125,7 +162,7 @@ async function strike({ nodes, progress }: Stage): Promise<Disaster> {
   await systemClock.sleep(LEASE_MS + 2_000);
   frozen.signal("SIGCONT");
   progress.say(`woke ${frozen.name} again: its late writes are refused, it re-joins as a new instance`);
-  return { killedAtMs, orphans };
+  return { tokens: sumOfTokens(leases), killedAtMs, orphans };
 }
 
 function takeOverSeconds(struck: Disaster | null, accepted: readonly Accepted[]): number | null {

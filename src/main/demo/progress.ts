@@ -2,7 +2,6 @@
 export interface Progress {
   update(accepted: number, confirmed: number): void;
   say(line: string): void;
-  end(): void;
 }
 
 export interface ProgressOutput {
@@ -38,7 +37,6 @@ function liveProgress(total: number, { write }: ProgressOutput): Progress {
       write(`  ${line}\n`);
       if (last !== "") draw(last);
     },
-    end: () => undefined,
   };
 }
 
@@ -52,7 +50,6 @@ function plainProgress(total: number, { write }: ProgressOutput): Progress {
       write(`accepted ${accepted}, confirmed ${confirmed} of ${total}\n`);
     },
     say: (line) => write(`${line}\n`),
-    end: () => undefined,
   };
 }
 

@@ -79,6 +79,18 @@ describe("a node that stalls", () => {
     expect(await frozen.acquireLane(fence.lane, claimant.instanceId)).toMatchObject({ result: "notLeader" });
   });
 
+  it("and finds its connection ended before it could say anything is told to try again, and may", async () => {
+    const fence = await holdLane(store);
+    const claimant = anInstance();
+    await frozen.registerInstance(claimant);
+    const held = proxy.holdAt("fencepost:lock-lanes-by-key");
+    const asking = frozen.acquireLane(fence.lane, claimant.instanceId).catch((error: unknown) => error);
+    await held;
+    proxy.cut();
+    expect(await asking).toMatchObject({ name: "StoreUnavailable", busy: true });
+    expect(await frozen.acquireLane(fence.lane, claimant.instanceId)).toMatchObject({ result: "notLeader" });
+  });
+
   it("behind a lock that is not given is told busy, not fenced and not lost", async () => {
     const fence = await holdLane(store);
     const holder = await connectClient(subject.url);

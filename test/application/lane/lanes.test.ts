@@ -53,7 +53,7 @@ beforeEach(async () => {
     chains: new Map([[CHAIN_ID, bench.context]]),
     placement: {
       isOurs: () => true,
-      refusal: () => new FencepostError("UNKNOWN_SIGNER", "no live node holds the key"),
+      refusal: async () => new FencepostError("UNKNOWN_SIGNER", "no live node holds the key"),
     },
     onResumed: (lane) => resumed.push(lane),
   });
