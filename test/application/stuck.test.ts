@@ -46,8 +46,8 @@ describe("what is not mined in time", () => {
     checkInvariants(world);
   });
 
-  it("and is the head of others is reported once as blocking them", async () => {
-    world = patientWorld();
+  it("and is the head of others is reported once as blocking them, however often it is priced anew", async () => {
+    world = patientWorld({ settings: { repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.holdBlocks();
     await create(entry, 3);
