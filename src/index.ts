@@ -1,5 +1,4 @@
 export type { Created, CreateRequest, Include, SignerView, TransactionView } from "./application/api.ts";
-export { type NonceUse, neverSent, type UsesNonce } from "./client/with-nonce.ts";
 export { ERROR_CATALOGUE, type ErrorCode, FencepostError } from "./domain/errors.ts";
 export type { FeeMarket, Fees } from "./domain/fees.ts";
 export { linearRepricing, marketRepricing, type RepricingStrategy, type RepricingView } from "./domain/repricing.ts";
@@ -11,8 +10,11 @@ export {
   type Fencepost,
   type FencepostOptions,
   type FollowOptions,
+  type NonceUse,
+  neverSent,
   type Order,
   type SendOptions,
+  type UsesNonce,
   type WaitOptions,
 } from "./main/library.ts";
 export type { Block } from "./ports/chain.ts";

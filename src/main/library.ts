@@ -27,6 +27,8 @@ import { configFrom } from "./config/load.ts";
 import { type Extensions, openExtensions } from "./extensions.ts";
 import { partsOf } from "./service.ts";
 
+export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
+
 export interface FencepostOptions
   extends Omit<
     FencepostConfig,

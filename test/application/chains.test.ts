@@ -69,6 +69,8 @@ describe("a node without room for future nonces", () => {
     world.releaseBlocks();
     await world.allSettled(6, 120_000);
     checkInvariants(world);
+    const events = world.rows().flatMap(({ history }) => history.map(({ event }) => event));
+    expect(events, "sent again because the node asked for it, not for its age").not.toContain("stale");
   });
 });
 

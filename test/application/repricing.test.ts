@@ -201,11 +201,14 @@ describe("an answer `underpriced`", () => {
   it("to a new offer whose answer was lost before is no reason to sign another: one unanswered offer per nonce", async () => {
     world = busyWorld();
     const entry = await world.startNode();
-    world.chain.setBaseFee(50n * GWEI);
+    world.chain.setBaseFee(25n * GWEI);
     await create(entry, 1);
     await world.until(() => world.rows()[0]?.subState === "BROADCAST");
     world.holdBlocks();
     const heal = entry.faults.inject({ kind: "loseReply" }, { method: "eth_sendRawTransaction" });
+    await world.until(() => world.rows()[0]?.attempts.length === 2);
+    world.chain.setBaseFee(60n * GWEI);
+    world.chain.mine();
     await world.clock.advance(12 * INTERVAL_MS);
     expect(world.rows()[0]?.attempts.length).toBe(2);
     heal();
@@ -228,6 +231,7 @@ describe("a new offer that cannot be had", () => {
     await world.clock.advance(20 * INTERVAL_MS);
     const [row] = world.rows();
     expect(row?.attempts.length).toBe(2);
+    expect(entry.events.filter(({ type }) => type === "lane.stopped")).toEqual([]);
     expect(alerts(entry).filter((code) => code === "INSUFFICIENT_FUNDS").length).toBeGreaterThan(0);
     world.chain.setBaseFee(1n * GWEI);
     await world.allSettled(1);

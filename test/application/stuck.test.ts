@@ -46,8 +46,8 @@ describe("what is not mined in time", () => {
     checkInvariants(world);
   });
 
-  it("and is the head of others is reported once as blocking them", async () => {
-    world = patientWorld();
+  it("and is the head of others is reported once as blocking them, however often it is priced anew", async () => {
+    world = patientWorld({ settings: { repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.holdBlocks();
     await create(entry, 3);
@@ -145,8 +145,11 @@ describe("a head that does not get on", () => {
     expect(stick?.reason).toContain("has reached the ceiling of 21000000000 wei per gas");
   });
 
-  it("is not STUCK but unknown while nobody can say whether it was mined", async () => {
-    world = patientWorld();
+  it.each([
+    ["and what is sent again is called consumed", INTERVAL_MS],
+    ["and nothing is sent again", null],
+  ])("is not STUCK but unknown while nobody can say whether it was mined, %s", async (_, resubmitIntervalMs) => {
+    world = patientWorld({ settings: { resubmitIntervalMs } });
     const entry = await world.startNode();
     await create(entry, 1);
     await world.until(() => states()[0] === "TRACKING/BROADCAST");

@@ -14,7 +14,7 @@ import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
 import { commitPlanned, plan } from "./lane-writer.ts";
 import type { HeadOfLine, OwnedLane } from "./owned-lane.ts";
-import { LONG_AGO, RECEIPT_OWED, type Tracked } from "./tracked.ts";
+import { LONG_AGO, type Tracked } from "./tracked.ts";
 
 export interface TendPorts extends RepricePorts, StuckPorts {}
 
@@ -119,7 +119,7 @@ function reportBlocked({ telemetry }: TendPorts, lane: OwnedLane, { txId, nonce 
 
 async function judgeHead(
   ports: TendPorts,
-  { settings, reachable }: ChainContext,
+  { settings }: ChainContext,
   { lane, head }: { readonly lane: OwnedLane; readonly head: HeadOfLine },
 ): Promise<void> {
   const tx = lane.unmined.get(head.nonce);
@@ -127,8 +127,7 @@ async function judgeHead(
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
   const dueMs = Math.max(head.sinceMs + settings.stuckAfterMs, head.seenMs + lookMs);
   if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return;
-  // I7: while nobody can say whether it was mined, it is not stuck but unknown.
-  if (!reachable || tx.receiptCheckedAtMs === RECEIPT_OWED) return;
-  if (tx.receiptCheckedAtMs < dueMs) tx.receiptCheckedAtMs = LONG_AGO;
+  // I7: while nobody can say whether it was mined, it is not stuck but unknown. A look that is owed stays owed.
+  if (tx.receiptCheckedAtMs < dueMs) tx.receiptCheckedAtMs = Math.min(tx.receiptCheckedAtMs, LONG_AGO);
   else await stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) });
 }

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { createClient, neverSent } from "../../src/client/index.ts";
+
+interface Asked {
+  readonly path: string;
+  readonly body: unknown;
+}
+
+/** A server that reserves nonce 7 and takes whatever follows. */
+function served(): { client: ReturnType<typeof createClient>; asked: Asked[] } {
+  const asked: Asked[] = [];
+  const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const path = new URL(String(url)).pathname;
+    asked.push({ path, body: init?.body === undefined ? null : JSON.parse(String(init.body)) });
+    const reserved = { reservationId: "r-1", nonce: 7, state: "RESERVED" };
+    return Response.json(path === "/api/v1/nonces" ? reserved : { txId: "tx-1", nonce: 7 });
+  };
+  return { client: createClient({ url: "http://node", fetch }), asked };
+}
+
+const lane = { signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", ttl: "30s" };
+
+describe("withNonce", () => {
+  it.each([
+    ["submit", { rawTransaction: "0x02" }],
+    ["used", { txHash: `0x${"a".repeat(64)}` }],
+  ])("reports what was done: %s", async (path, use) => {
+    const { client, asked } = served();
+    const made = await client.withNonce(lane, async ({ nonce }) => {
+      expect(nonce).toBe(7);
+      return use as { rawTransaction: string };
+    });
+    expect(made).toMatchObject({ txId: "tx-1" });
+    expect(asked).toEqual([
+      { path: "/api/v1/nonces", body: lane },
+      { path: `/api/v1/nonces/r-1/${path}`, body: use },
+    ]);
+  });
+
+  it("gives the nonce back where nothing was sent", async () => {
+    const { client, asked } = served();
+    expect(await client.withNonce(lane, async () => neverSent())).toBeNull();
+    expect(asked.at(-1)).toEqual({ path: "/api/v1/nonces/r-1/release", body: {} });
+  });
+
+  it("gives nothing back where the callback throws: it may have signed", async () => {
+    const { client, asked } = served();
+    const failing = client.withNonce(lane, () => Promise.reject(new Error("half-way")));
+    await expect(failing).rejects.toThrow("half-way");
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([undefined, null, {}, "0x02"])("takes no other answer for a release: %j", async (use) => {
+    const { client, asked } = served();
+    await expect(client.withNonce(lane, async () => use as never)).rejects.toThrow();
+    expect(asked).toHaveLength(1);
+  });
+});
