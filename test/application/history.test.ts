@@ -84,7 +84,10 @@ describe("a standby that was promoted with everything on it", () => {
     world.database.changeHistory();
     await world.until(() => of(entry, "instance.registered").length === 2, 10_000);
     await world.clock.advance(65_000);
-    await expect(create(entry)).rejects.toMatchObject({ code: "UNAVAILABLE", message: /compared with the chain/ });
+    await expect(create(entry)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringMatching(/compared with the chain/),
+    });
     expect(world.chain.witness, "although it is due to be sent again").toHaveLength(1);
     expect(rowOf()?.reconciledEpoch).toBe(1);
     heal();
@@ -135,7 +138,10 @@ describe("a backup that was restored", () => {
     );
     expect(rowOf(), "mined and pending are counted").toMatchObject({ cursor: 4, suspendedBy: "HISTORY" });
     await world.clock.advance(120_000);
-    await expect(create(entry)).rejects.toMatchObject({ code: "UNAVAILABLE", message: /operator/ });
+    await expect(create(entry)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringMatching(/operator/),
+    });
     expect(await create(entry, { requestId: "kept" }), "what is known is still known").toMatchObject({
       outcome: "existing",
       nonce: 0,

@@ -93,6 +93,7 @@ describe("nothing is sent", () => {
   it.each<[string, (bench: Wired) => void]>([
     ["on a lane that stopped", ({ lane }) => lane.stop()],
     ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspendedBy: "OPERATOR" })],
+    ["on a lane that is not reconciled", ({ lane }) => void Object.assign(lane, { reconciled: false })],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     [
       "past our own deadline, nor claimed to be",

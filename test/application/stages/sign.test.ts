@@ -68,6 +68,7 @@ describe("nothing is signed", () => {
   it.each<[string, (bench: StageBench) => void]>([
     ["on a lane that stopped", ({ lane }) => lane.stop()],
     ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspendedBy: "OPERATOR" })],
+    ["on a lane that is not reconciled", ({ lane }) => void Object.assign(lane, { reconciled: false })],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     ["where nothing waits", ({ lane }) => lane.signed(lane.waiting())],
   ])("%s", async (_, prepare) => {

@@ -90,15 +90,16 @@ describe("answers", () => {
     expect(labels(made)).toEqual(["notLeader", "notLeader", "unavailable", "rejected"]);
   });
 
-  it("where the lane has no cursor yet, or the database cannot hold it, say so", async () => {
+  it("where the lane has no cursor yet, is held, or the database cannot hold it, say so", async () => {
     const made = bench();
     made.control.answer = () => ({
       status: "allocated",
-      items: [{ fate: "noCursor" }, { fate: "refused", detail: "too long" }],
+      items: [{ fate: "noCursor" }, { fate: "held" }, { fate: "refused", detail: "too long" }],
       cursor: 0,
     });
-    expect(await ask(made, transfer(), transfer())).toMatchObject([
+    expect(await ask(made, transfer(), transfer(), transfer())).toMatchObject([
       { code: "UNAVAILABLE" },
+      { code: "UNAVAILABLE", message: expect.stringMatching(/history changed.*operator.*nothing was accepted/) },
       { code: "INVALID_REQUEST", message: "the database cannot store this request: too long" },
     ]);
   });

@@ -59,6 +59,19 @@ describe("an allocation", () => {
     expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
   });
 
+  it("of a lane that is held asks the chain nothing and brings no count: only the database knows what exists", async () => {
+    const bench = createStageBench({ cursor: 5, reconciled: false }, { settings: { nonceStateTimeoutMs: 0 } });
+    let asked = false;
+    bench.faults.lieAboutNonce((honest) => {
+      asked = true;
+      return honest + 500;
+    });
+    bench.control.answer = () => ({ status: "allocated", items: [{ fate: "held" }, { fate: "held" }], cursor: 5 });
+    expect(await run(bench)).toEqual([{ fate: "held" }, { fate: "held" }]);
+    expect(bench.writes).toMatchObject([{ floor: null }]);
+    expect(asked).toBe(false);
+  });
+
   it("never moves the cursor it remembers back", async () => {
     const bench = createStageBench({ cursor: 500 });
     await run(bench);
