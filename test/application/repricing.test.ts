@@ -233,6 +233,7 @@ describe("a new offer that cannot be had", () => {
     expect(row?.attempts.length).toBe(2);
     expect(entry.events.filter(({ type }) => type === "lane.stopped")).toEqual([]);
     expect(alerts(entry).filter((code) => code === "INSUFFICIENT_FUNDS").length).toBeGreaterThan(0);
+    world.chain.dropAllTransactions();
     world.chain.setBaseFee(1n * GWEI);
     await world.allSettled(1);
     checkInvariants(world);

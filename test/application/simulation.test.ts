@@ -32,6 +32,12 @@ it(
         counts.set("unknown to the caller", (counts.get("unknown to the caller") ?? 0) + callers.unknown);
         for (const { state } of world.database.state.completions) counts.set(state, (counts.get(state) ?? 0) + 1);
         const repriced = world.rows().flatMap(({ attempts }) => attempts.filter(({ kind }) => kind === "reprice"));
+        for (const { attempts } of world.rows()) {
+          const kinds = new Set(attempts.map(({ kind }) => kind));
+          for (const kind of ["cancel", "replace"] as const) {
+            if (kinds.has(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+          }
+        }
         counts.set("reprice", (counts.get("reprice") ?? 0) + repriced.length);
       } catch (error) {
         failures.push(replay(seed, error));
@@ -65,6 +71,8 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "STUCK",
     "base fee moved",
     "reprice",
+    "cancel",
+    "replace",
     "unknown to the caller",
     "history changed",
     "history in doubt",

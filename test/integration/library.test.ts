@@ -6,6 +6,8 @@ import {
   type Fencepost,
   FencepostError,
   type FencepostOptions,
+  type StuckContext,
+  type StuckDecision,
   type TelemetryEvent,
 } from "../../src/index.ts";
 import { audit, storedTransactions, untilSettled } from "../support/audit.ts";
@@ -308,3 +310,31 @@ describe("send inside the caller's own transaction", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 });
+
+describe("acting on it", () => {
+  it("suspends, asks the hook that was given, resumes; the history says who", async ({ simulated, embed }) => {
+    const asked: StuckContext[] = [];
+    const decide = (context: StuckContext): StuckDecision => {
+      asked.push(context);
+      return { action: "CANCEL", reason: "nobody wants it" };
+    };
+    const fencepost = await embed.create(simulated.url, { stuckHook: { decide } });
+    const [lane] = await fencepost.suspend(SIGNER, { reason: "maintenance" });
+    expect(lane).toMatchObject({ suspended: true });
+    const { txId } = await fencepost.send(transfer(0));
+    const { txId: other } = await fencepost.send(transfer(1));
+    await fencepost.resolve(txId, { reason: "please decide" });
+    await fencepost.replace(other, { reason: "another amount", payload: { to: RECIPIENT, value: 77n, gas: 21_000n } });
+    expect(asked).toMatchObject([{ trigger: "operator", txId, state: "ALLOCATED" }]);
+    await fencepost.resume(SIGNER, { reason: "done" });
+    expect(await fencepost.waitFor(txId, WAIT)).toMatchObject({ state: "FAILED_FINAL", subState: "CANCELLED" });
+    expect(await fencepost.waitFor(other, WAIT)).toMatchObject({ state: "CONFIRMED", subState: "REPLACED" });
+    const { history = [] } = await fencepost.get(txId, ["history"]);
+    expect(
+      history.flatMap(({ event, decision }) => (decision === undefined ? [] : [{ event, ...decision }])),
+    ).toMatchObject([{ event: "amend", actor: "hook", audit: { requestedBy: "operator:embedded", action: "CANCEL" } }]);
+    await expect(fencepost.cancel(other, { reason: "too late" })).rejects.toMatchObject({ code: "CONFLICT" });
+  });
+});
+
+const WAIT = { timeoutMs: 60_000 };

@@ -2,6 +2,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { FencepostApiError, type FencepostClient, neverSent } from "../../src/client/index.ts";
+import { createFencepost } from "../../src/index.ts";
 import { audit, untilSettled } from "../support/audit.ts";
 import { it, KEYS, RECIPIENT, SHORT_LEASE, SIGNER } from "../support/integration.ts";
 import { rpcCall } from "../support/rpc-call.ts";
@@ -87,6 +88,38 @@ describe("a reserved nonce", () => {
     });
     await expect(failing).rejects.toThrow("signed, perhaps");
     expect(await client.reservation(kept)).toMatchObject({ state: "RESERVED", nonce: 3 });
+  });
+
+  it("takes a delegation, which only its caller can sign", async ({ edr, nodes }) => {
+    const { client } = await nodes.start(edr.url);
+    const account = privateKeyToAccount(KEYS[0]);
+    const made = await client.withNonce({ signer: SIGNER }, async ({ nonce }) => {
+      const delegated = await account.signAuthorization({ address: RECIPIENT, chainId: 31_337, nonce: nonce + 1 });
+      const fees = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI };
+      const content = { chainId: 31_337, nonce, to: SIGNER, gas: 100_000n, ...fees };
+      return {
+        rawTransaction: await account.signTransaction({ ...content, type: "eip7702", authorizationList: [delegated] }),
+      };
+    });
+    const found = await client.waitFor(made?.txId ?? "");
+    expect(found).toMatchObject({ state: "CONFIRMED", attempts: [{ kind: "initial" }] });
+  });
+
+  it("is wrapped by the library too", async ({ edr, database }) => {
+    const fencepost = await createFencepost({
+      databaseUrl: database.url,
+      chains: [{ rpc: edr.url, confirmations: 0, pollInterval: "50ms" }],
+      signers: [KEYS[0]],
+    });
+    try {
+      const made = await fencepost.withNonce({ signer: SIGNER }, async ({ nonce }) => ({
+        rawTransaction: await sign(nonce),
+      }));
+      expect(await fencepost.waitFor(made?.txId ?? "")).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+      expect(await fencepost.withNonce({ signer: SIGNER }, async () => neverSent())).toBeNull();
+    } finally {
+      await fencepost.close();
+    }
   });
 
   it("survives the node that gave it", async ({ edr, nodes, database }) => {

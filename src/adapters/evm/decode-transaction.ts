@@ -27,13 +27,20 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
         accessList: (parsed.accessList ?? []) as readonly AccessListEntry[],
       },
       signer: signer.toLowerCase() as Address,
-      // The network's name for it: the hash of the bytes themselves, blobs aside.
-      txHash: keccak256(rawTransaction) as Hash,
+      txHash: keccak256(withoutBlobs(parsed) ?? rawTransaction) as Hash,
     };
   } catch (error) {
     const firstLine = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
     throw new BadEncoding("rawTransaction", `is not a signed transaction: ${firstLine}`);
   }
+}
+
+/** The network's name for it is the hash of what is in the block, and blobs are not. Null: there are none. */
+function withoutBlobs(parsed: Parsed): Hex | null {
+  const { r, s, yParity } = parsed as { readonly [K in keyof Signature]?: Signature[K] };
+  if (!("sidecars" in parsed) || parsed.sidecars === undefined) return null;
+  const bare = { ...parsed, r: undefined, s: undefined, v: undefined, yParity: undefined, sidecars: undefined };
+  return serializeTransaction(bare as Parameters<typeof serializeTransaction>[0], { r, s, yParity } as Signature);
 }
 
 /** Blobs travel beside what is signed, not in it. */

@@ -109,10 +109,12 @@ export class ChainLoop {
     const unsure = await this.forEachLane(lanes, (lane) => withdrawOrphaned(ports, context, lane));
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
-    for (const lane of lanes) {
-      await noticeExternalUse(ports, context, lane);
-      await searchGreyZone(ports, context, lane);
-    }
+    await Promise.all(
+      lanes.map(async (lane) => {
+        await noticeExternalUse(ports, context, lane);
+        await searchGreyZone(ports, context, lane);
+      }),
+    );
     await recordConfirmations(ports, context, lanes);
     const view = await openPass(context);
     // Where nobody could say what left the chain, nothing is final, and no watch ends.

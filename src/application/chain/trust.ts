@@ -53,11 +53,22 @@ function owesLook(lane: OwnedLane): boolean {
 async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
   try {
     const identity = await identityEvidence(context, lanes);
-    for (const lane of lanes) {
-      const evidence = identity ?? (await countEvidence(ports, context, lane));
-      judge(ports, context, { lane, evidence });
-    }
+    await Promise.all(lanes.map((lane) => lookAt(ports, context, { lane, identity })));
     if (identity === null) await noteGenesis(ports, context, lanes);
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+  }
+}
+
+/** One lane whose count cannot be had keeps no other waiting. */
+async function lookAt(
+  ports: TrustPorts,
+  context: ChainContext,
+  { lane, identity }: { readonly lane: OwnedLane; readonly identity: string | null },
+): Promise<void> {
+  try {
+    const evidence = identity ?? (await countEvidence(ports, context, lane));
+    judge(ports, context, { lane, evidence });
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
   }

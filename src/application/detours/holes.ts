@@ -36,7 +36,7 @@ const passed = new WeakMap<OwnedLane, Map<number, number>>();
 export async function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   if (lane.stopped || !ports.lease.mayAct()) return;
   if (lane.nonces.isDue(ports.clock.monotonicMs())) await expire(ports, lane);
-  if (lane.stopped || lane.suspended) return;
+  if (lane.stopped || lane.held || (lane.nonces.isWhole && lane.unmined.size === 0)) return;
   try {
     await tendLowest(ports, context, lane);
     if (!lane.stopped) await tendRefused(ports, context, lane);

@@ -29,6 +29,11 @@ export class LaneNonces {
     );
   }
 
+  /** Whether every nonce that was given is held by something. */
+  get isWhole(): boolean {
+    return this.byNonce.size === 0;
+  }
+
   /** Ascending. */
   get holes(): readonly Hole[] {
     return [...this.byNonce.values()].sort((a, b) => a.nonce - b.nonce);
@@ -71,6 +76,7 @@ export class LaneNonces {
 
   /** Whether some reservation may be past by now. The first look at one starts its clock. */
   isDue(nowMs: number): boolean {
+    if (this.open.size === 0) return false;
     let due = false;
     for (const each of this.open.values()) {
       each.dueMs ??= nowMs + Math.max(0, each.leftMs);

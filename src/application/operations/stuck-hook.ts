@@ -84,12 +84,7 @@ export class HookRunner {
       if (record === null || (await this.isLeftToPeople(tx.txId))) return;
       await this.consult({ ...question, record });
     } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
-      this.alert(lane, tx.txId, {
-        severity: "ERROR",
-        code: "STUCK_HOOK_FAILED",
-        message: `nothing was done: ${detail}`,
-      });
+      if (!isNoFailure(error)) this.fail(lane, tx.txId, error);
     }
   }
 
@@ -227,6 +222,11 @@ export class HookRunner {
     };
   }
 
+  private fail(lane: OwnedLane, txId: string, error: unknown): void {
+    const message = `nothing was done: ${error instanceof Error ? error.message : String(error)}`;
+    this.alert(lane, txId, { severity: "ERROR", code: "STUCK_HOOK_FAILED", message });
+  }
+
   private alert(
     { lane }: OwnedLane,
     txId: string,
@@ -237,6 +237,12 @@ export class HookRunner {
 }
 
 const MOST_REMEMBERED = 10_000;
+
+/** Asked too often, or mined while it was being decided: nobody needs to be called for that. */
+function isNoFailure(error: unknown): boolean {
+  if (!(error instanceof FencepostError)) return false;
+  return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);
+}
 
 function describeAttempt(attempt: AttemptRecord): StuckAttempt {
   const { ordinal, kind, txHash, gas, fees, firstSentAt } = attempt;

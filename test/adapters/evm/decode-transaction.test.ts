@@ -1,4 +1,4 @@
-import { serializeTransaction, type TransactionSerializable } from "viem";
+import { keccak256, serializeTransaction, type TransactionSerializable } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, it } from "vitest";
 import { decodeTransaction } from "../../../src/adapters/evm/decode-transaction.ts";
@@ -45,6 +45,30 @@ describe("a signed payload", () => {
       authorizationList: [authorization],
     });
     expect(await decodeTransaction(raw)).toMatchObject({ envelope: "eip7702", signer: SIGNER });
+  });
+
+  it("with blobs beside it has the hash that blocks know: theirs are not in it", async () => {
+    const blob = {
+      blob: `0x${"00".repeat(131_072)}`,
+      commitment: `0x${"c0".repeat(48)}`,
+      proof: `0x${"aa".repeat(48)}`,
+    };
+    const versionedHash = `0x01${"ab".repeat(31)}` as const;
+    const transaction = {
+      ...{ ...common, type: "eip4844", maxFeePerGas: 9n, maxPriorityFeePerGas: 2n, maxFeePerBlobGas: 3n },
+      blobVersionedHashes: [versionedHash],
+    } as const;
+    const inBlock = await account.signTransaction(transaction as never);
+    const travelling = await account.signTransaction({ ...transaction, sidecars: [blob] } as never);
+    expect(travelling.length).toBeGreaterThan(inBlock.length + 2 * 131_072);
+    for (const raw of [inBlock, travelling]) {
+      expect(await decodeTransaction(raw)).toMatchObject({
+        envelope: "eip4844",
+        signer: SIGNER,
+        txHash: keccak256(inBlock),
+        unsigned: { nonce: 7, fees: { maxFeePerGas: 9n } },
+      });
+    }
   });
 
   it.each<[string, Hex]>([

@@ -149,6 +149,23 @@ describe("a head of line that has grown old", () => {
     expect(ops.kinds(again)).toEqual(["initial", "reprice"]);
   });
 
+  it("is mined while the hook thinks: nothing is signed, and nobody is called for it", async () => {
+    const node = await start(async (): Promise<StuckDecision> => {
+      world.chain.mine();
+      await world.clock.sleep(2_000);
+      return { action: "CANCEL", reason: "too old" };
+    });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => results(node).length === 1);
+    expect(results(node)).toEqual(["CANCEL refused"]);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    expect(alerts(node)).not.toContain("STUCK_HOOK_FAILED");
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+  });
+
   it("PLACEHOLDER uses the nonce up", async () => {
     const node = await start({ action: "PLACEHOLDER", reason: "nobody needs it" });
     world.holdBlocks();
@@ -239,6 +256,7 @@ describe("what it is asked about", () => {
     expect(asked.length).toBe(10);
     expect(new Set(asked.map(({ txId }) => txId)).size).toBe(10);
     expect(results(node)).toContain("NOOP limited");
+    expect(alerts(node)).not.toContain("STUCK_HOOK_FAILED");
   });
 });
 

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import fc from "fast-check";
 import { expect, it } from "vitest";
+import { planShiftDown } from "../../../src/domain/holes.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
 import { BatchRefused, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import type { BindWrite, ReserveFate, ReserveWrite } from "../../../src/ports/nonce-writes.ts";
@@ -383,6 +385,65 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await commit({ kind: "closeHoles", fence, nonces: [0, 40] })).toEqual({ status: "done" });
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
   });
+
+  it("holds every nonce below the cursor exactly once, whatever is done in whatever order", async () => {
+    const deed = fc.constantFrom(
+      "allocate",
+      "allocate",
+      "reserve",
+      "forget",
+      "release",
+      "bind",
+      "giveUp",
+      "shift",
+      "fill",
+    );
+    const property = fc.asyncProperty(fc.array(deed, { minLength: 5, maxLength: 25 }), async (deeds) => {
+      const fence = await hold();
+      await commit({ kind: "align", fence, floor: 0 });
+      for (const [index, name] of deeds.entries()) await perform(fence, name, index);
+      await expectWhole(fence);
+    });
+    await fc.assert(property, { numRuns: 12, seed: 20_261_115 });
+  }, 60_000);
+
+  const perform = async (fence: Fence, deed: string, index: number): Promise<void> => {
+    const { holes, reservations } = await snapshot(fence);
+    const waiting = await context.store.loadAllocated(fence.lane, 0, 100);
+    const [reservation] = reservations.slice(index % Math.max(1, reservations.length));
+    const [record] = waiting.slice(index % Math.max(1, waiting.length));
+    const free = holes.filter(({ why }) => why !== "expired").map(({ nonce }) => nonce);
+    if (deed === "allocate") await fill(fence, free);
+    if (deed === "reserve") await reserve(fence, { floor: null, fill: free });
+    if (deed === "forget") {
+      await reserve(fence, { floor: null, fill: free, ttlMs: 0 });
+      await commit({ kind: "expire", fence });
+    }
+    if (deed === "release" && reservation !== undefined) await release(fence, reservation.reservationId);
+    if (deed === "bind" && reservation !== undefined) {
+      const { reservationId, nonce } = reservation;
+      await bind(fence, nonce, { reservation: { reservationId, becomes: "SUBMITTED" } });
+    }
+    if (deed === "giveUp" && record !== undefined) {
+      await apply(context.store, fence, [step(record.txId, AT.allocated, "giveUp", { reason: "test" })]);
+    }
+    if (deed === "shift") {
+      const holders = waiting.map(({ txId, nonce }) => ({ txId, nonce, movable: true }));
+      const items = planShiftDown(free, holders).map(({ txId, to }) =>
+        step(txId, AT.allocated, "shiftDown", { nonce: to }),
+      );
+      expect(await apply(context.store, fence, items)).not.toContain("conflict");
+    }
+    const [hole] = holes.filter(({ why }) => why === "expired");
+    if (deed === "fill" && hole !== undefined) await bind(fence, hole.nonce);
+  };
+
+  const expectWhole = async (fence: Fence): Promise<void> => {
+    const { cursor, holes, reservations, tracking } = await snapshot(fence);
+    const waiting = await context.store.loadAllocated(fence.lane, 0, 100);
+    const held = [...holes, ...reservations, ...tracking, ...waiting].map(({ nonce }) => nonce);
+    expect(held.sort((a, b) => a - b)).toEqual(Array.from({ length: cursor ?? 0 }, (_, nonce) => nonce));
+  };
 
   it("does none of this for a term that is over", async () => {
     const fence = await hold();

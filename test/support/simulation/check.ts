@@ -12,10 +12,12 @@ export function checkSimulation(simulation: Simulation): void {
   expect(crew.violations, "I2: tokens only grow").toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
   expect(consumer.seen, "I8: the consumer saw what was said").toEqual(world.database.state.completions);
-  expect([...callers.absurd, ...simulation.reservers.absurd], "answers that no caller should see").toEqual([]);
+  const absurd = [...callers.absurd, ...simulation.reservers.absurd, ...simulation.operators.absurd];
+  expect(absurd, "answers that no caller should see").toEqual([]);
   checkInvariants(world);
   checkPromises(simulation);
   checkChain(simulation);
+  checkOrders(simulation);
 }
 
 /** I4, I5: what was answered 2xx is there, as it was answered; what was refused for sure is not. */
@@ -38,6 +40,18 @@ function checkPromises({ world, callers, reservers }: Simulation): void {
   }
   const values = new Set(world.rows().map(({ payload }) => payload.value));
   for (const { value } of callers.refused) expect(values.has(BigInt(value)), `${value} was refused`).toBe(false);
+}
+
+/** What an operator was told is done was decided, and is kept; and whoever's payload was mined, that is the outcome. */
+function checkOrders({ world, operators }: Simulation): void {
+  const { state } = world.database;
+  for (const { action, txId, reason } of operators.obeyed) {
+    const steps = historyOf(state, txId).filter((step) => step.decision?.actor === "operator:sim");
+    // The same verdict again is answered, and not kept again.
+    if (action === "resolve") continue;
+    const kept = steps.some((step) => step.reason === reason);
+    expect(kept, `${action} of ${txId} was promised to an operator`).toBe(true);
+  }
 }
 
 /** The one it was promised; or a lower one, or none, where the history tells that it moved down or gave it up. */

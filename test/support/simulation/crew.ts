@@ -29,6 +29,9 @@ const CHAIN_METHODS = [
   "eth_sendRawTransaction",
 ] as const;
 
+/** Not often passed: aimed at more often, and there the first passage is as good as any. */
+const RARE: readonly Failpoint[] = [...NONCE_FAILPOINTS, "another.signed", "another.committed", "withdraw.committed"];
+
 /** The nodes of a simulation, and everything that can happen to one of them. */
 export class Crew {
   readonly counts = new Map<string, number>();
@@ -82,9 +85,8 @@ export class Crew {
 
   crashSoon(): void {
     this.withMember((member) => {
-      const name = this.dice.pick(FAILPOINTS);
-      // Some are not often passed: the first passage is as good as any.
-      member.crashAt ??= { name, passages: NONCE_FAILPOINTS.includes(name) ? 1 : this.dice.int(1, 4) };
+      const name = this.dice.pick([...FAILPOINTS, ...RARE, ...RARE]);
+      member.crashAt ??= { name, passages: RARE.includes(name) ? 1 : this.dice.int(1, 4) };
     });
   }
 

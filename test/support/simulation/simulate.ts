@@ -8,6 +8,7 @@ import { Callers } from "./callers.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
+import { Operators } from "./operators.ts";
 import { Reservers } from "./reservers.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
@@ -19,6 +20,7 @@ export interface Simulation {
   readonly world: World;
   readonly callers: Callers;
   readonly reservers: Reservers;
+  readonly operators: Operators;
   readonly consumer: Consumer;
   readonly crew: Crew;
 }
@@ -31,7 +33,8 @@ export async function simulate(seed: number): Promise<Simulation> {
   const callers = new Callers(world, dice, crew.up);
   const consumer = new Consumer(world, dice, crew.up);
   const reservers = new Reservers(world, dice, crew.up);
-  const simulation = { world, callers, reservers, consumer, crew };
+  const operators = new Operators(world, dice, crew.up);
+  const simulation = { world, callers, reservers, operators, consumer, crew };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -93,11 +96,13 @@ function makeWorld(seed: number, dice: Dice): World {
   return world;
 }
 
-function act({ world, callers, reservers, crew }: Simulation, dice: Dice): void {
+function act({ world, callers, reservers, operators, crew }: Simulation, dice: Dice): void {
   const deed = dice.weighted<() => void>([
     [10, () => callers.call(dice.int(1, 8))],
     [3, () => callers.writeIntake()],
     [5, () => reservers.reserve()],
+    [6, () => operators.order()],
+    [0.5, () => operators.suspend()],
     [4, () => crew.failCommits()],
     [2, () => crew.pauseStore(2 * LEASE.durationMs)],
     [2, () => crew.cutStore(2 * LEASE.durationMs)],
@@ -111,7 +116,7 @@ function act({ world, callers, reservers, crew }: Simulation, dice: Dice): void 
     [1, () => world.holdBlocks()],
     [2, () => world.releaseBlocks()],
     [1, () => crew.crashNow()],
-    [3, () => crew.crashSoon()],
+    [6, () => crew.crashSoon()],
     [1, () => crew.close()],
     [1, () => crew.loseHints()],
     [0.3, () => changeHistory(world, crew, dice.chance(0.3))],
@@ -158,12 +163,13 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
 }
 
 /** What is not at rest yet; empty when everything is. */
-function unrest({ world, callers, reservers, consumer }: Simulation): readonly string[] {
+function unrest({ world, callers, reservers, operators, consumer }: Simulation): readonly string[] {
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
     ...(callers.waiting === 0 ? [] : [`${callers.waiting} callers have no answer`]),
     ...(reservers.waiting === 0 ? [] : [`${reservers.waiting} reservers have no answer`]),
+    ...(operators.waiting === 0 ? [] : [`${operators.waiting} operators have no answer`]),
     ...[...state.reservations.values()].flatMap(openReservation),
     ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),

@@ -143,6 +143,29 @@ describe("funds", () => {
   });
 });
 
+describe("a fee cap that is under the base fee", () => {
+  it("by so much that no node would keep it is refused, and says by how much", async () => {
+    const bench = await ready();
+    bench.simulated.setBaseFee(40_000_000_001n);
+    bench.simulated.mine();
+    await bench.context.follower.advance();
+    for (const fees of [FEES, { gasPrice: "20000000000" }]) {
+      const failure = await prepareWith(bench, { gas: 21_000, ...fees }).catch((error: unknown) => error);
+      expect(failure).toEqual(rejection("INVALID_INPUT"));
+      expect(failure).toHaveProperty("message", expect.stringContaining("20000000000 wei is less than half"));
+    }
+    await expect(prepareWith(bench, { ...FEES })).rejects.toEqual(rejection("INVALID_INPUT"));
+  });
+
+  it("by less is accepted: base fees fall, and it is signed again for more", async () => {
+    const bench = await ready();
+    bench.simulated.setBaseFee(40_000_000_000n);
+    bench.simulated.mine();
+    await bench.context.follower.advance();
+    expect((await prepareWith(bench, { gas: 21_000, ...FEES })).gas).toBe(21_000n);
+  });
+});
+
 describe("a chain that is away", () => {
   it.each([
     ["on a known lane", FIRST],

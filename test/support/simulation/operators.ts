@@ -1,0 +1,94 @@
+import type { TransactionAction } from "../../../src/application/api.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import { isSettled } from "../../../src/domain/transitions.ts";
+import type { TransactionRow } from "../../doubles/memory-store/state.ts";
+import { SIGNERS, TO, type World, type WorldNode } from "../world.ts";
+import type { Dice } from "./dice.ts";
+
+const CLIENT_TIMEOUT_MS = 3_000;
+/** Far from what callers and reservers send, so that a payload tells whose it is. */
+const FIRST_VALUE = 50_000_000;
+/** What an operator may hear without anybody having made a mistake. */
+const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "SUBMISSION_REJECTED", "INVALID_REQUEST"];
+
+/** People who act on what they see, on whichever node they reach, and believe what they are told. */
+export class Operators {
+  /** Orders that were answered: each must be in the history. */
+  readonly obeyed: { readonly action: TransactionAction; readonly txId: string; readonly reason: string }[] = [];
+  readonly absurd: string[] = [];
+  private readonly world: World;
+  private readonly dice: Dice;
+  private readonly nodes: () => readonly WorldNode[];
+  private readonly open = new Set<Promise<void>>();
+  private serial = 0;
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
+    this.world = world;
+    this.dice = dice;
+    this.nodes = nodes;
+  }
+
+  get waiting(): number {
+    return this.open.size;
+  }
+
+  /** One order about one transaction that is not final, as far as the operator can see. */
+  order(): void {
+    const rows = [...this.world.database.state.transactions.values()].filter((row) => !isSettled(row.state));
+    if (rows.length > 0) this.start(this.give(this.dice.pick(rows)));
+  }
+
+  /** A signer is suspended for a while; whoever did it sees to it that it goes on. */
+  suspend(): void {
+    this.start(this.pause(this.dice.pick(SIGNERS)));
+  }
+
+  private start(work: Promise<void>): void {
+    const story: Promise<void> = work.finally(() => this.open.delete(story));
+    this.open.add(story);
+  }
+
+  private async give({ txId }: TransactionRow): Promise<void> {
+    const reason = `order ${++this.serial}`;
+    const { action, fields } = this.deed();
+    const request = { reason, ...fields };
+    const answer = await this.ask(({ node }) => node.api.act({ action, txId, request, actor: "operator:sim" }));
+    if (answer !== null) this.obeyed.push({ action, txId, reason });
+  }
+
+  private deed(): { readonly action: TransactionAction; readonly fields: object } {
+    const payload = { to: TO, value: FIRST_VALUE + this.serial * 10, gas: 21_000 };
+    return this.dice.weighted([
+      [3, { action: "cancel", fields: {} }],
+      [3, { action: "replace", fields: { payload } }],
+      [2, { action: "reprice", fields: {} }],
+      [2, { action: "resubmit", fields: {} }],
+      [1, { action: "resolve", fields: { action: "CANCEL" } }],
+      [1, { action: "resolve", fields: { action: "NOOP" } }],
+      [1, { action: "resolve", fields: { action: "REPLACE", payload } }],
+    ]);
+  }
+
+  private async pause(signer: string): Promise<void> {
+    const order = (action: "suspend" | "resume") =>
+      this.ask(({ node }) => node.api.actOnLane({ action, signer, request: { reason: "r" }, actor: "operator:sim" }));
+    await order("suspend");
+    await this.world.clock.sleep(this.dice.int(100, 5_000));
+    // Whether the first was heard, nobody may know: the second must be.
+    while ((await order("resume")) === null) await this.world.clock.sleep(200);
+  }
+
+  /** Null: not done, or nobody knows. */
+  private async ask<T>(ask: (node: WorldNode) => Promise<T>): Promise<T | null> {
+    const nodes = this.nodes();
+    if (nodes.length === 0) return null;
+    const timeout = this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => null);
+    return Promise.race([ask(this.dice.pick(nodes)).catch((error: unknown) => this.note(error)), timeout]);
+  }
+
+  private note(error: unknown): null {
+    const code = error instanceof FencepostError ? error.code : String(error);
+    if (!EXPECTED.includes(code)) this.absurd.push(`an operator was answered ${String(error)}`);
+    return null;
+  }
+}
