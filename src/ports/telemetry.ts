@@ -1,3 +1,4 @@
+import type { AlertCode } from "../domain/alerts.ts";
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { ReservationState } from "../domain/reservations.ts";
@@ -137,7 +138,7 @@ export type TelemetryEvent =
   | {
       readonly type: "alert";
       readonly severity: AlertSeverity;
-      readonly code: string;
+      readonly code: AlertCode;
       readonly message: string;
       readonly lane?: Lane;
       readonly txId?: string;

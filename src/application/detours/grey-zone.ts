@@ -8,6 +8,7 @@
  * receipt, or PENDING again. Invariant I7: a look that failed decides nothing. A crash leaves UNKNOWN_SUBMIT_RESULT, or
  * PENDING without a hash, which the next owner treats as the same; it looks again, and its patience begins anew.
  */
+import type { AlertCode } from "../../domain/alerts.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore, StoredPayload } from "../../ports/lane-store.ts";
 import type { GrayZoneResult } from "../../ports/telemetry.ts";
@@ -180,7 +181,7 @@ async function sendAnew(ports: GreyZonePorts, lane: OwnedLane, tx: Tracked): Pro
   lane.broadcasting?.kick();
 }
 
-const SAID: Readonly<Record<GrayZoneResult, { readonly code: string; readonly severity: "WARNING" | "ERROR" }>> = {
+const SAID: Readonly<Record<GrayZoneResult, { readonly code: AlertCode; readonly severity: "WARNING" | "ERROR" }>> = {
   entered: { code: "GRAY_ZONE_ENTERED", severity: "WARNING" },
   adopted: { code: "GRAY_ZONE_LEFT", severity: "WARNING" },
   foreign: { code: "GRAY_ZONE_LEFT", severity: "WARNING" },

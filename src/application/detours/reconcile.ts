@@ -6,6 +6,7 @@
  * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; nothing that is
  * pending is touched. A crash leaves nothing: the next owner compares in its turn.
  */
+import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
@@ -117,7 +118,7 @@ async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: 
 }
 
 interface Word {
-  readonly code: string;
+  readonly code: AlertCode;
   readonly message: string;
   readonly txId?: string;
 }

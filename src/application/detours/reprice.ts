@@ -6,6 +6,7 @@
  * (same nonce, same payload), I6; an offer rises over everything a node has taken, and never above the ceiling.
  * A crash leaves what another-attempt.ts leaves; the next owner sends the newest attempt and judges it by its answer.
  */
+import type { AlertCode } from "../../domain/alerts.ts";
 import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
 import type { FeeMarket, Fees } from "../../domain/fees.ts";
 import {
@@ -129,7 +130,7 @@ async function payloadAt(ports: RepricePorts, tx: Tracked, fees: Fees): Promise<
 function hold(
   ports: RepricePorts,
   { lane, tx }: { readonly lane: OwnedLane; readonly tx: Tracked },
-  { code, text }: { readonly code: FactCode; readonly text: string },
+  { code, text }: { readonly code: FactCode & AlertCode; readonly text: string },
 ): void {
   if (!establish(tx, code, { text, since: ports.clock.now() })) return;
   const message = `nonce ${tx.nonce} of ${lane.lane.signer}: ${text}; it is still tracked and sent`;

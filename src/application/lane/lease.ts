@@ -10,6 +10,7 @@
  * An instance that missed its renewal is over for good, and so is one whose database has another history now. The process
  * goes on as a new one and claims its lanes again.
  */
+import type { AlertCode } from "../../domain/alerts.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
@@ -203,7 +204,7 @@ export class Lease {
     this.extendFrom(startedMs);
   }
 
-  private alert(code: string, message: string): void {
+  private alert(code: AlertCode, message: string): void {
     this.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code, message });
   }
 

@@ -2,6 +2,7 @@
  * Looks at every lane for what should not be: a head of line, or anything, that has grown old, too many that are not
  * final, payloads that are refused or were signed too often. Says so once while it lasts, and asks the hook what to do.
  */
+import type { AlertCode } from "../../domain/alerts.ts";
 import type { LaneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
@@ -27,7 +28,7 @@ interface Question {
 /** What is wrong with a lane as a whole. */
 interface Finding {
   readonly trigger: StuckTrigger;
-  readonly code: string;
+  readonly code: AlertCode;
   readonly message: string;
 }
 

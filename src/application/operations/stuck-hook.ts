@@ -1,3 +1,4 @@
+import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { LaneKey } from "../../domain/lane.ts";
@@ -230,7 +231,7 @@ export class HookRunner {
   private alert(
     { lane }: OwnedLane,
     txId: string,
-    what: { readonly severity: AlertSeverity; readonly code: string; readonly message: string },
+    what: { readonly severity: AlertSeverity; readonly code: AlertCode; readonly message: string },
   ): void {
     this.ports.telemetry.emit({ type: "alert", lane, txId, ...what });
   }

@@ -102,9 +102,9 @@ describe("log sink", () => {
     [{ type: "store.historyChanged", detail: "timeline 2" }, "error"],
     [{ type: "rpc.request", chainId: 1, endpoint: 0, method: "eth_call", result: "ok", durationMs: 1 }, "trace"],
     [{ type: "create.answered", result: "created", durationMs: 1 }, "debug"],
-    [{ type: "alert", severity: "WARNING", code: "A", message: "m" }, "warn"],
-    [{ type: "alert", severity: "ERROR", code: "A", message: "m" }, "error"],
-    [{ type: "alert", severity: "CRITICAL", code: "A", message: "m" }, "fatal"],
+    [{ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message: "m" }, "warn"],
+    [{ type: "alert", severity: "ERROR", code: "NONCE_DRIFT", message: "m" }, "error"],
+    [{ type: "alert", severity: "CRITICAL", code: "NONCE_DRIFT", message: "m" }, "fatal"],
   ])("weighs %o", (event, level) => {
     expect(lineFor(event).level).toBe(level);
   });
@@ -125,10 +125,16 @@ describe("log sink", () => {
   });
 
   it("says an alert's message once", () => {
-    const { fields, message } = lineFor({ type: "alert", severity: "ERROR", code: "DRIFT", message: "look", lane });
+    const { fields, message } = lineFor({
+      type: "alert",
+      severity: "ERROR",
+      code: "NONCE_DRIFT",
+      message: "look",
+      lane,
+    });
     expect(message).toBe("look");
     expect(fields).not.toHaveProperty("message");
-    expect(fields).toMatchObject({ code: "DRIFT", chainId: 31337 });
+    expect(fields).toMatchObject({ code: "NONCE_DRIFT", chainId: 31337 });
   });
 
   it("builds nothing for a line nobody would see", () => {

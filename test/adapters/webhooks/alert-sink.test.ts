@@ -134,7 +134,7 @@ describe("what is told", () => {
   it("another code, lane or transaction is another alert", async () => {
     const { alerts, clock, sent } = quietSink();
     alerts.sink(anAlert());
-    alerts.sink(anAlert({ code: "OTHER" }));
+    alerts.sink(anAlert({ code: "TX_STUCK" }));
     alerts.sink(anAlert({ txId: sampleTxId(2) }));
     alerts.sink(anAlert({ lane: { chainId: 2, signer: SIGNER } }));
     await clock.advance(1);
@@ -146,7 +146,7 @@ describe("what is told", () => {
     for (let n = 0; n < 3; n++) alerts.sink(anAlert());
     await alerts.close();
     expect(sent.map(({ count }) => count)).toEqual([1, 2]);
-    alerts.sink(anAlert({ code: "LATE" }));
+    alerts.sink(anAlert({ code: "PENDING_OLD" }));
     expect(sent).toHaveLength(2);
   });
 

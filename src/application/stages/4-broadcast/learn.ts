@@ -4,6 +4,7 @@
  * Reads and writes memory alone, and raises an alert where somebody should know. A crash loses facts that the next
  * owner's first send finds out again.
  */
+import type { AlertCode } from "../../../domain/alerts.ts";
 import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
@@ -71,7 +72,7 @@ function wordsOf({ detail, answer }: SubmitResult): string {
 function alert(
   { telemetry }: LearnPorts,
   { lane, tx, result }: Answered,
-  { severity, code }: { readonly severity: AlertSeverity; readonly code: string },
+  { severity, code }: { readonly severity: AlertSeverity; readonly code: AlertCode },
 ): void {
   const message = `nonce ${tx.nonce} of ${lane.lane.signer} waits: ${wordsOf(result)}`;
   telemetry.emit({ type: "alert", severity, code, message, lane: lane.lane, txId: tx.txId });
