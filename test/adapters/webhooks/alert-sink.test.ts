@@ -134,7 +134,7 @@ describe("what is told", () => {
   it("another code, lane or transaction is another alert", async () => {
     const { alerts, clock, sent } = quietSink();
     alerts.sink(anAlert());
-    alerts.sink(anAlert({ code: "TX_STUCK" }));
+    alerts.sink(anAlert({ code: "LOW_BALANCE" }));
     alerts.sink(anAlert({ txId: sampleTxId(2) }));
     alerts.sink(anAlert({ lane: { chainId: 2, signer: SIGNER } }));
     await clock.advance(1);
