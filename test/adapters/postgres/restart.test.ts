@@ -131,6 +131,9 @@ describe("a server of one's own", () => {
     const taken = await store.acquireLane(fence.lane, heir.instanceId);
     if (taken.result === "notLeader") throw new Error("not taken");
     expect(nonces(await allocate(store, taken.fence, [anIntent(fence.lane)]))).toEqual([2]);
+    expect(await store.loadLane(taken.fence), "what was given out before is told apart").toMatchObject({
+      epochFloor: 2,
+    });
 
     const other = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
     await other.registerInstance(anInstance());
