@@ -87,7 +87,8 @@ function digest(market: FeeMarket): Digest {
   if (known !== undefined) return known;
   const usual = median(market.baseFees);
   const fresh = {
-    tip: market.priorityFees.length === 0 ? FALLBACK_TIP : median(market.priorityFees),
+    // Below nothing is what no chain can have meant, and what no signer could encode.
+    tip: market.priorityFees.length === 0 ? FALLBACK_TIP : larger(median(market.priorityFees), 0n),
     sanityLimit: usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP,
   };
   digests.set(market, fresh);
@@ -100,6 +101,10 @@ function capped(value: bigint, ...limits: readonly (bigint | null)[]): bigint {
 
 function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 /** Below half of the base fee: six empty blocks in a row would have to come before it could be mined. */

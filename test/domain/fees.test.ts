@@ -203,6 +203,13 @@ describe("the first price", () => {
   });
 });
 
+describe("a market that talks nonsense", () => {
+  it("never makes an offer below nothing", () => {
+    const fees = priceFirstAttempt(market({ baseFees: [90n], priorityFees: [-70n, -70n] }), {}, null);
+    expect(fees).toMatchObject({ maxFeePerGas: 180n, maxPriorityFeePerGas: 0n });
+  });
+});
+
 describe("what is known without a market", () => {
   it.each<[FeeWishes, boolean]>([
     [{}, false],

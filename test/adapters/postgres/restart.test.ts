@@ -134,6 +134,9 @@ describe("a server of one's own", () => {
     await commitOne(store, { kind: "reconcile", fence: taken.fence, floor: 2 });
     await commitOne(store, { kind: "suspend", fence: taken.fence, suspended: false });
     expect(nonces(await allocate(store, taken.fence, [anIntent(fence.lane)]))).toEqual([2]);
+    expect(await store.loadLane(taken.fence), "what was given out before is told apart").toMatchObject({
+      epochFloor: 2,
+    });
 
     const other = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
     await other.registerInstance(anInstance());

@@ -81,6 +81,30 @@ describe("a key that the chain node holds", () => {
   });
 });
 
+describe("a second payload for such a key", () => {
+  it("is never made: not for a better price, not by an operator; the first is sent again and confirmed", async () => {
+    const entry = await knownLane({ resubmitIntervalMs: 5_000, holePolicy: "heal" });
+    world.chain.setBaseFee(50_000_000_000n);
+    await create(entry, 1);
+    await world.until(() => world.rows()[1]?.subState === "BROADCAST");
+    world.chain.mine(3);
+    await world.clock.advance(60_000);
+    const [, row] = world.rows();
+    expect(row?.attempts).toHaveLength(1);
+    expect(row?.submitAttempts).toBeGreaterThan(2);
+    for (const action of ["cancel", "reprice"] as const) {
+      const order = { action, txId: row?.txId as string, request: { reason: "why not" }, actor: "operator:ops" };
+      await expect(world.settle(entry.node.api.act(order))).rejects.toMatchObject({ code: "CONFLICT" });
+    }
+    expect(entry.events.filter((event) => event.type === "lane.stopped")).toEqual([]);
+    world.chain.setBaseFee(1_000_000_000n);
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED" });
+    expect(world.rows()[1]?.attempts).toHaveLength(1);
+  });
+});
+
 describe("the grey zone", () => {
   it.each([
     ["in the pool", () => undefined],

@@ -90,6 +90,8 @@ export class ChainView {
     if (tips === undefined) {
       tips = block.transactions
         .map((executed) => tipOf(executed, block.baseFeePerGas))
+        // A base fee that was set over what was mined leaves them nothing to give; a real node reports no less.
+        .map((tip) => (tip < 0n ? 0n : tip))
         .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
       this.#sortedTips.set(block, tips);
     }
