@@ -1,6 +1,6 @@
 import type { Confirmation } from "../../domain/confirmations.ts";
 import { type FeeMarket, type Fees, type FeeWishes, isFullyPriced, priceFirstAttempt } from "../../domain/fees.ts";
-import type { Address, Hash } from "../../domain/lane.ts";
+import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -27,6 +27,8 @@ export class ChainContext {
   /** The first block of the chain as the database knows it, and as an endpoint last showed it. */
   genesisHash: Hash | null = null;
   seenGenesis: Hash | null = null;
+  /** What speaks against the chain that answers, by lane; for those who ask why nothing moves. */
+  readonly doubts = new Map<LaneKey, string>();
   /** Wall-clock time of the first look that failed since the last that did not. */
   unreachableSince: Date | null = null;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */

@@ -31,6 +31,8 @@ export async function trustedLanes(
   lanes: readonly OwnedLane[],
 ): Promise<readonly OwnedLane[]> {
   if (context.follower.takeDiscontinuity()) for (const lane of lanes) lane.lookOwed = true;
+  // Of a lane that is somebody else's now, its owner knows.
+  for (const key of context.doubts.keys()) if (!lanes.some((lane) => lane.key === key)) context.doubts.delete(key);
   const nowMs = ports.clock.monotonicMs();
   const due = lanes.filter((lane) => !lane.stopped && owesLook(lane) && nowMs >= lane.nextLookAtMs);
   if (due.length > 0) await lookAll(ports, context, due);
@@ -116,6 +118,8 @@ function judge(
   lane.doubt = weigh(before, evidence === null ? "nothing" : "evidence");
   lane.lookOwed = false;
   lane.nextLookAtMs = ports.clock.monotonicMs() + context.settings.pollIntervalMs;
+  if (evidence !== null) context.doubts.set(lane.key, evidence);
+  if (lane.doubt === NO_DOUBT) context.doubts.delete(lane.key);
   if (evidence !== null) lane.distrust = { reason: evidence, since: lane.distrust?.since ?? ports.clock.now() };
   if (lane.doubt.stopped && !before.stopped) reportStop(ports, lane);
   if (lane.doubt === NO_DOUBT && before !== NO_DOUBT) goOn(ports, lane, before.stopped);

@@ -165,7 +165,10 @@ export class HookRunner {
     const { action } = ruling.verdict;
     const seen = record.attempts.length;
     // It was decided on what the hook was shown: another payload since then is another question.
-    if (lane.stopped || !this.ports.lease.mayAct() || (tx !== null && tx.attempts.length !== seen)) return "movedOn";
+    if (lane.stopped || !this.ports.lease.mayAct() || (tx !== null && tx.attempts.length !== seen)) {
+      this.report(lane, record.txId, { action, result: "movedOn" });
+      return "movedOn";
+    }
     if (ruling.severity !== undefined) {
       const message = `${action}: ${ruling.reason}`;
       this.alert(lane, record.txId, { severity: ruling.severity, code: "STUCK_HOOK_DECISION", message });

@@ -11,6 +11,7 @@ import type {
   Explanation,
 } from "../../domain/explain/situation.ts";
 import { feeCap } from "../../domain/fees.ts";
+import { laneKey } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Block } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -98,7 +99,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     confirmations: settings.confirmations,
     inFlightWindow: settings.inFlightWindow,
     maxFeeWei: settings.maxFeeWei,
-    doubted: null,
+    doubted: context.doubts.get(laneKey(record.lane)) ?? null,
   };
 }
 

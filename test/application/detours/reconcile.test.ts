@@ -161,6 +161,8 @@ describe("a chain that is not the one we know", () => {
     entry.rpc.serve(impostor);
     await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length > 0);
     await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    const why = await world.settle(entry.node.api.explain(world.rows()[1]?.txId as string));
+    expect(why.causes.map(({ code }) => code)).toContain("CHAIN_DOUBTED");
     impostor.mine(200);
     await world.clock.advance(300_000);
     expect(impostor.witness).toEqual([]);

@@ -4,6 +4,7 @@ import type { Address } from "../../../src/domain/lane.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import { SigningRefused } from "../../../src/ports/signer.ts";
 import { deferred } from "../../support/deferred.ts";
+import { createFakeCodec } from "../../support/fake-codec.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { OperatedWorld } from "../../support/operations.ts";
 import { SIGNER, TO, World, type WorldOptions } from "../../support/world.ts";
@@ -109,6 +110,39 @@ describe("cancel", () => {
     world.releaseBlocks();
     await ops.settled(txId);
     expect(ops.outcome(txId)).toBe("CONFIRMED");
+  });
+
+  it("overtakes a reprice that was being prepared: the caller's payload is never signed behind its cancel", async () => {
+    const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    world.chain.setBaseFee(30n * GWEI);
+    const gate = deferred<void>();
+    const load = node.store.loadRawTransactions.bind(node.store);
+    let isPreparing = false;
+    node.store.loadRawTransactions = async (keys) => {
+      const bytes = await load(keys);
+      isPreparing = true;
+      await gate.promise;
+      return bytes;
+    };
+    await world.until(() => isPreparing);
+    node.store.loadRawTransactions = load;
+    await ops.act(node, "cancel", { txId });
+    gate.resolve();
+    await world.clock.advance(5_000);
+    // The loop may price the cancel again; whatever it signs is that.
+    const later = ops.row(txId).attempts.slice(1);
+    const decoded = await Promise.all(
+      later.map(({ rawTransaction }) => createFakeCodec().decodeTransaction(rawTransaction ?? "0x")),
+    );
+    expect(decoded.map(({ unsigned }) => unsigned.to)).toEqual(later.map(() => SIGNER));
+    expect(new Set(later.map(({ kind }) => kind))).toEqual(new Set(["cancel"]));
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+    expect(received(TO)).toBe(0n);
+    checkInvariants(world);
   });
 
   it("again: another cancel that pays more, and still a cancel", async () => {

@@ -166,6 +166,19 @@ describe("a head of line that has grown old", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
+  it("is cancelled by an operator while the hook thinks: its decision was about what is no more", async () => {
+    const node = await start(async ({ txId }: StuckContext): Promise<StuckDecision> => {
+      await node.node.api.act({ action: "cancel", txId, request: { reason: "mine" }, actor: "operator:ops" });
+      return { action: "REPLACE", reason: "r", payload: { to: TO, value: "5", gas: 21_000 } };
+    });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => results(node).length === 1);
+    expect(results(node)).toEqual(["REPLACE movedOn"]);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    expect(ops.decisions(txId)).toEqual(["cancel by operator:ops: cancel"]);
+  });
+
   it("PLACEHOLDER uses the nonce up", async () => {
     const node = await start({ action: "PLACEHOLDER", reason: "nobody needs it" });
     world.holdBlocks();
