@@ -270,6 +270,16 @@ describe("gauges read at the scrape", () => {
   });
 });
 
+it("counts heads that hold up their lanes, and those that are reported as STUCK", async () => {
+  const metrics = createMetrics({ processMetrics: false });
+  metrics.sink({ type: "lane.blocked", lane, txId: "t", nonce: 1, behind: 2 });
+  const move = { type: "tx.transition", lane, txId: "t", nonce: 1, from: "TRACKING", subState: null, txHash } as const;
+  metrics.sink({ ...move, event: "stick", state: "STUCK", nodeId: "n", token: 1 });
+  metrics.sink({ ...move, event: "decide", state: "STUCK", nodeId: "n", token: 1 });
+  expect(await value(metrics, "head_of_line_blocked_total")).toBe(1);
+  expect(await value(metrics, "stuck_total")).toBe(1);
+});
+
 describe("docs/metrics.md", () => {
   const [metricsPart = "", resultsPart = ""] = readFileSync("docs/metrics.md", "utf8").split("## Values of `result`");
   const rows = (text: string) =>
