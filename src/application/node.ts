@@ -5,19 +5,10 @@
  * in hand, release the lanes. abandon: just stop, which is what a crash looks like to everybody else.
  */
 import { FencepostError, unavailable } from "../domain/errors.ts";
-import type { Block, Chain } from "../ports/chain.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Codec } from "../ports/codec.ts";
-import type { Entropy } from "../ports/entropy.ts";
-import type { Failpoints } from "../ports/failpoints.ts";
-import { type LaneStore, OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
-import type { LeaseStore } from "../ports/lease-store.ts";
-import type { ForwardedCreate, Peers } from "../ports/peers.ts";
-import type { QueryStore } from "../ports/query-store.ts";
-import type { Signer } from "../ports/signer.ts";
-import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
-import type { WakeUp, WakeUps } from "../ports/wake-ups.ts";
+import type { Block } from "../ports/chain.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
+import type { ForwardedCreate } from "../ports/peers.ts";
+import type { WakeUp } from "../ports/wake-ups.ts";
 import type { Created, CreateRequest, FencepostApi } from "./api.ts";
 import { bounded } from "./bounded.ts";
 import { ChainContext } from "./chain/chain-context.ts";
@@ -33,32 +24,18 @@ import type { OwnedLane } from "./lane/owned-lane.ts";
 import { reconcileLanes } from "./lane/reconcile.ts";
 import { StuckWatch } from "./lane/stuck-watch.ts";
 import { tendLane } from "./lane/tend.ts";
+import type { NodePorts } from "./node-ports.ts";
 import { routeOperations } from "./operations/routed.ts";
 import { HookRunner } from "./operations/stuck-hook.ts";
 import { Feed } from "./queries/feed.ts";
 import { readiness } from "./queries/readiness.ts";
 import { createReads } from "./queries/reads.ts";
-import type { ChainSettings, NodeSettings } from "./settings.ts";
+import type { NodeSettings } from "./settings.ts";
 import { type CreatePorts, create, createForwarded } from "./stages/1-create/create.ts";
 import { RequestIds } from "./stages/1-create/request-ids.ts";
 import { sign } from "./stages/3-sign/sign.ts";
 import { broadcast } from "./stages/4-broadcast/broadcast.ts";
 import { Committer } from "./writer/committer.ts";
-
-export interface NodePorts {
-  readonly store: LeaseStore & LaneStore & QueryStore;
-  readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
-  readonly signer: Signer;
-  readonly peers: Peers;
-  readonly wakeUps: WakeUps;
-  readonly codec: Codec;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly telemetry: Telemetry;
-  readonly failpoint: Failpoints;
-  /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
-  readonly stuckHook?: StuckResolutionHook;
-}
 
 const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;

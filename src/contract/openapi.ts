@@ -59,6 +59,7 @@ const PLAIN_MEMBERS: readonly string[] = ["enum", "examples", "default"];
 
 const TAGS = [
   { name: "Transactions", description: "Hand in an intent, read what became of it." },
+  { name: "Nonces", description: "Reserved for callers that sign themselves." },
   { name: "Completions", description: "The ordered feed of final outcomes." },
   { name: "Signers", description: "Lanes: nonce cursor, owner, balance, what waits." },
   { name: "Cluster", description: "Nodes of the same database, and which of them acts for which lane." },

@@ -320,7 +320,7 @@ describe("acting on it", () => {
     };
     const fencepost = await embed.create(simulated.url, { stuckHook: { decide } });
     const [lane] = await fencepost.suspend(SIGNER, { reason: "maintenance" });
-    expect(lane).toMatchObject({ suspended: true });
+    expect(lane).toMatchObject({ suspendedBy: "OPERATOR" });
     const { txId } = await fencepost.send(transfer(0));
     const { txId: other } = await fencepost.send(transfer(1));
     await fencepost.resolve(txId, { reason: "please decide" });

@@ -404,6 +404,8 @@ CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (r
 --  node_id text,
 --  token bigint,
 --  reason text,
+--  actor text,
+--  audit jsonb,
 --  count integer,
 --  first_at timestamp with time zone,
 --  last_at timestamp with time zone

@@ -7,6 +7,7 @@ import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../d
 import type { Receipt } from "../../domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot, SuspendedBy } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
+import type { HeadOfLine } from "./head-of-line.ts";
 import { LaneNonces } from "./lane-nonces.ts";
 import { RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
 
@@ -25,19 +26,6 @@ const BACKLOG_LIMIT = 1_024;
 
 /** When a node that refused a future nonce is offered one again. Most such nodes never take one. */
 const REOPEN: BackoffRule = { firstMs: 2_000, mostMs: 600_000 };
-
-/** The transaction everything behind it waits for, and how long it has been that. */
-export interface HeadOfLine {
-  readonly nonce: number;
-  /** Monotonic; before this term where the database says that it was sent before. */
-  sinceMs: number;
-  /** Monotonic: when this term first saw it at the head. */
-  readonly seenMs: number;
-  /** Reported as holding up others. */
-  blocks: boolean;
-  /** It was STUCK when last seen: once repaired, it has the lane's patience anew. */
-  stuck: boolean;
-}
 
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {

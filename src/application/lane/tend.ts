@@ -12,8 +12,9 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { type HolePorts, tendHoles } from "../detours/holes.ts";
 import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
+import type { HeadOfLine } from "./head-of-line.ts";
 import { commitPlanned, plan } from "./lane-writer.ts";
-import type { HeadOfLine, OwnedLane } from "./owned-lane.ts";
+import type { OwnedLane } from "./owned-lane.ts";
 import { LONG_AGO, type Tracked } from "./tracked.ts";
 
 export interface TendPorts extends RepricePorts, StuckPorts {}

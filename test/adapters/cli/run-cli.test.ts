@@ -267,7 +267,10 @@ describe("asking a running node", () => {
 
   it.each([
     ["UNREACHABLE", "http://x does not answer: start a node, or name another with --url"],
-    ["UNAUTHENTICATED", "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node"],
+    [
+      "UNAUTHENTICATED",
+      "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key",
+    ],
     ["UNAVAILABLE", "UNAVAILABLE: http://x does not answer"],
   ] as const)("says in one line what to do about %s", async (code, line) => {
     const nodes = async () =>

@@ -72,11 +72,11 @@ describe("a lane after the database's history changed", () => {
   ])("goes on where %s", async (_, script, cursor) => {
     const { run, seen, telemetry } = bench(script);
     const lane = aHeldLane();
-    expect([lane.held, lane.suspended]).toEqual([true, true]);
+    expect([lane.heldByHistory, lane.suspended]).toEqual([true, true]);
     await run([lane]);
     expect(seen.writes).toEqual([{ kind: "reconcile", fence: lane.fence, floor: cursor }]);
-    expect(lane).toMatchObject({ cursor, held: false, suspended: false });
-    expect(telemetry.of("lane.reconciled")).toMatchObject([{ from: 5, cursor }]);
+    expect(lane).toMatchObject({ cursor, heldByHistory: false, suspended: false });
+    expect(telemetry.of("lane.recovered")).toMatchObject([{ from: 5, cursor }]);
   });
 
   it.each<[string, Script]>([
@@ -89,7 +89,7 @@ describe("a lane after the database's history changed", () => {
     const lane = aHeldLane();
     await run([lane]);
     expect(seen.writes).toEqual([]);
-    expect(lane.held).toBe(true);
+    expect(lane.heldByHistory).toBe(true);
   });
 
   it("begins where the chain is, where the database knows nothing of it", async () => {
@@ -110,7 +110,7 @@ describe("a lane after the database's history changed", () => {
       return write(one);
     };
     await run([...lanes, aHeldLane(5, 2)]);
-    expect(lanes.filter((lane) => lane.held)).toEqual([failing, stopped]);
+    expect(lanes.filter((lane) => lane.heldByHistory)).toEqual([failing, stopped]);
     expect(seen.most).toBeLessThanOrEqual(64);
   });
 
@@ -119,7 +119,7 @@ describe("a lane after the database's history changed", () => {
     const lane = aHeldLane();
     ports.writer.write = async () => ({ status: "fenced" });
     await run([lane]);
-    expect(lane).toMatchObject({ held: true, cursor: 5 });
+    expect(lane).toMatchObject({ heldByHistory: true, cursor: 5 });
     lane.reconciled = true;
     await run([lane]);
     expect(seen.writes).toEqual([]);
