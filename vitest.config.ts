@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.
+    exclude: process.env.FENCEPOST_CLUSTER_LONG === undefined ? ["test/cluster/long/**"] : [],
     globalSetup: ["test/support/global-setup.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -1,7 +1,7 @@
 /** `fencepost demo` as somebody runs it who has just cloned the repository. */
 import { describe, expect, it } from "vitest";
-import { spawnFencepost } from "../support/node-process.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { spawnFencepost } from "../../support/node-process.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const row = (name: string, value: string) => new RegExp(`^ {2}${name} +${value}$`, "m");
 

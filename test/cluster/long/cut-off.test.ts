@@ -1,10 +1,10 @@
 /** A node that has lost the database, the chain, or never had the key. */
 import { describe, expect } from "vitest";
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import type { CreatedTransaction, FencepostApiError } from "../../src/client/index.ts";
-import type { Address } from "../../src/domain/lane.ts";
-import { auditCluster } from "../support/cluster/auditor.ts";
-import type { Hold } from "../support/cluster/chain-wire.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { CreatedTransaction, FencepostApiError } from "../../../src/client/index.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import { auditCluster } from "../../support/cluster/auditor.ts";
+import type { Hold } from "../../support/cluster/chain-wire.ts";
 import {
   type Cluster,
   type ClusterNode,
@@ -15,11 +15,11 @@ import {
   metric,
   SIGNERS,
   SKEW_MS,
-} from "../support/cluster/cluster.ts";
-import { createOn } from "../support/cluster/creates.ts";
-import { PersistentCaller } from "../support/persistent-caller.ts";
-import { range } from "../support/transfers.ts";
-import { waitUntil } from "../support/wait-until.ts";
+} from "../../support/cluster/cluster.ts";
+import { createOn } from "../../support/cluster/creates.ts";
+import { PersistentCaller } from "../../support/persistent-caller.ts";
+import { range } from "../../support/transfers.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const FEW = SIGNERS.slice(0, 4);
 const VARIABLES = keysOf(FEW);

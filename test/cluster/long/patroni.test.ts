@@ -1,12 +1,12 @@
 /** A failover as operators have it: Patroni and etcd promote a synchronous standby, an address follows the leader. */
 import { expect, vi } from "vitest";
-import { audit, untilSettled } from "../support/audit.ts";
-import { it as base, connect, type Database, SHORT_LEASE } from "../support/integration.ts";
-import { startLoad } from "../support/load.ts";
-import { hasPatroni, NO_PATRONI, type PatroniCluster, startPatroniCluster } from "../support/patroni.ts";
-import { PersistentCaller } from "../support/persistent-caller.ts";
-import { pricedTransfer } from "../support/transfers.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { audit, untilSettled } from "../../support/audit.ts";
+import { it as base, connect, type Database, SHORT_LEASE } from "../../support/integration.ts";
+import { startLoad } from "../../support/load.ts";
+import { hasPatroni, NO_PATRONI, type PatroniCluster, startPatroniCluster } from "../../support/patroni.ts";
+import { PersistentCaller } from "../../support/persistent-caller.ts";
+import { pricedTransfer } from "../../support/transfers.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: 240_000 });
 

@@ -2,14 +2,14 @@
 import { availableParallelism, loadavg } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, expect } from "vitest";
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import { audit, untilSettled } from "../support/audit.ts";
-import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../support/integration.ts";
-import type { NodeProcess, Variables } from "../support/node-process.ts";
-import { PersistentCaller } from "../support/persistent-caller.ts";
-import { parseExposition } from "../support/prometheus-text.ts";
-import { pricedTransfer, range } from "../support/transfers.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { audit, untilSettled } from "../../support/audit.ts";
+import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../../support/integration.ts";
+import type { NodeProcess, Variables } from "../../support/node-process.ts";
+import { PersistentCaller } from "../../support/persistent-caller.ts";
+import { parseExposition } from "../../support/prometheus-text.ts";
+import { pricedTransfer, range } from "../../support/transfers.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 /** Whoever asks the leases learns the addresses; the keys are nobody's. */
 const LANES = 6;
@@ -164,8 +164,13 @@ describe("under load, without a single retry", () => {
     await untilSpread(database, 3);
     await load.stop();
     const moved = (await tokens()).map((token, lane) => token - (before[lane] as number));
-    expect(Math.max(...moved)).toBe(1);
-    expect(moved.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(LANES / 2);
+    // A node that the machine starved past its lease has given all of its lanes away, and comes back for its share.
+    const [row] = await database.query<{ lapses: number }>(
+      "SELECT count(*)::int - 3 AS lapses FROM fencepost.node_instance",
+    );
+    const lapses = row?.lapses ?? 0;
+    expect(Math.max(...moved)).toBeLessThanOrEqual(1 + 2 * lapses);
+    if (lapses === 0) expect(moved.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(LANES / 2);
     await untilSettled(database, balancer.waits.length, { giveUpMs: 60_000 });
     await audit({ database, rpcUrl: simulated.url });
   });

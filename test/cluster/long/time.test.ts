@@ -1,9 +1,9 @@
 /** Time that passes without a heartbeat, and clocks that are wrong. */
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
-import { migrate } from "../../src/adapters/postgres/migrate.ts";
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import { auditCluster } from "../support/cluster/auditor.ts";
+import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { auditCluster } from "../../support/cluster/auditor.ts";
 import {
   it as base,
   type Cluster,
@@ -13,15 +13,15 @@ import {
   LEASE_MS,
   metric,
   SIGNERS,
-} from "../support/cluster/cluster.ts";
-import { createAnywhere, createOn } from "../support/cluster/creates.ts";
-import { terms } from "../support/cluster/tripwires.ts";
-import { connect, type Database } from "../support/integration.ts";
-import { startLoad } from "../support/load.ts";
-import { type OwnPostgres, startOwnPostgres } from "../support/own-postgres.ts";
-import { PersistentCaller } from "../support/persistent-caller.ts";
-import { range } from "../support/transfers.ts";
-import { waitUntil } from "../support/wait-until.ts";
+} from "../../support/cluster/cluster.ts";
+import { createAnywhere, createOn } from "../../support/cluster/creates.ts";
+import { terms } from "../../support/cluster/tripwires.ts";
+import { connect, type Database } from "../../support/integration.ts";
+import { startLoad } from "../../support/load.ts";
+import { type OwnPostgres, startOwnPostgres } from "../../support/own-postgres.ts";
+import { PersistentCaller } from "../../support/persistent-caller.ts";
+import { range } from "../../support/transfers.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const it = base.extend<{ readonly postgres: OwnPostgres; readonly database: Database }>({
   postgres: async ({ task: _ }, use) => {
@@ -79,7 +79,7 @@ async function deadlocks(database: Database): Promise<number> {
 }
 
 const HOUR_MS = 3_600_000;
-const preload = fileURLToPath(new URL("../support/cluster/shifting-clock.mjs", import.meta.url));
+const preload = fileURLToPath(new URL("../../support/cluster/shifting-clock.mjs", import.meta.url));
 /** With a lease that no crowded machine makes run out. */
 const jumping = (ms: number) => ({
   variables: { NODE_OPTIONS: `--import ${preload}`, CLOCK_JUMP_MS: String(ms), FENCEPOST_LEASE_DURATION: "20s" },

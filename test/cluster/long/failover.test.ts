@@ -1,13 +1,13 @@
 /** A standby is promoted under nodes that nobody restarts. */
 import { describe, expect, vi } from "vitest";
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import { audit, untilSettled } from "../support/audit.ts";
-import { it as base, connect, type Database, SHORT_LEASE } from "../support/integration.ts";
-import { startLoad } from "../support/load.ts";
-import { PersistentCaller } from "../support/persistent-caller.ts";
-import { type ReplicatedPostgres, startReplicatedPostgres } from "../support/replicated-postgres.ts";
-import { pricedTransfer, range } from "../support/transfers.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { audit, untilSettled } from "../../support/audit.ts";
+import { it as base, connect, type Database, SHORT_LEASE } from "../../support/integration.ts";
+import { startLoad } from "../../support/load.ts";
+import { PersistentCaller } from "../../support/persistent-caller.ts";
+import { type ReplicatedPostgres, startReplicatedPostgres } from "../../support/replicated-postgres.ts";
+import { pricedTransfer, range } from "../../support/transfers.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 // Four servers are made and two are run, by a machine that does other things too.
 vi.setConfig({ testTimeout: 180_000 });

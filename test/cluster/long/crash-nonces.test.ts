@@ -1,13 +1,13 @@
 /** What reserved and free nonces leave behind where a real process is killed right after each step. */
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
-import { FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
-import { audit } from "../support/audit.ts";
-import { it, KEYS, RECIPIENT, SHORT_LEASE, SIGNER } from "../support/integration.ts";
-import { nodeOnceReady } from "../support/node-process.ts";
-import { NONCE_FAILPOINTS } from "../support/nonce-failpoints.ts";
-import { transfer } from "../support/transfers.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { FencepostApiError, type FencepostClient } from "../../../src/client/index.ts";
+import { audit } from "../../support/audit.ts";
+import { it, KEYS, RECIPIENT, SHORT_LEASE, SIGNER } from "../../support/integration.ts";
+import { nodeOnceReady } from "../../support/node-process.ts";
+import { NONCE_FAILPOINTS } from "../../support/nonce-failpoints.ts";
+import { transfer } from "../../support/transfers.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const GWEI = 1_000_000_000n;
 
