@@ -56,7 +56,7 @@ describe(`${CREATES} creates, randomly routed over 3 nodes and 20 signers: conse
     for (const node of nodes) expect(await metric(node, "fencepost_lease_fenced_total")).toBe(0);
   });
 
-  it("in basic mode, by callers that go where they are told", async ({ cluster }) => {
+  it.for(isLong ? ["basic"] : [])("in %s mode, by callers that go where they are told", async (_, { cluster }) => {
     const nodes = await cluster.startAll(3, { variables: { ...CALM, FENCEPOST_MODE: "basic" } });
     await cluster.untilSpread(nodes);
     const dice = new Dice(2);

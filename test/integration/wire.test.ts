@@ -41,7 +41,7 @@ describe.concurrent("a send whose reply is swallowed", () => {
   }) => {
     const { client } = await nodes.start(simulated.url);
     // So that the repeats find the first ones in the pool, and not mined.
-    simulated.chain.setBaseFee(1_000n * GWEI);
+    simulated.chain.setBaseFee(30n * GWEI);
     simulated.faults.inject({ kind: "loseReply" }, { method: SEND, times: COUNT });
     const results = await client.sendBatch(range(COUNT).map((index) => pricedTransfer(index)));
     expect(results.map(({ status }) => status)).toEqual(range(COUNT).map(() => 202));

@@ -4,17 +4,17 @@ import { availableParallelism, loadavg } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Client } from "pg";
 import { describe, expect } from "vitest";
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import type { FencepostClient } from "../../src/client/index.ts";
-import type { SimulatedServer } from "../doubles/simulated-chain/server.ts";
-import { audit, untilSettled } from "../support/audit.ts";
-import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../support/integration.ts";
-import { startLoad } from "../support/load.ts";
-import type { NodeProcess, Variables } from "../support/node-process.ts";
-import { PersistentCaller } from "../support/persistent-caller.ts";
-import { parseExposition } from "../support/prometheus-text.ts";
-import { pricedTransfer, range, transfer } from "../support/transfers.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { FencepostClient } from "../../../src/client/index.ts";
+import type { SimulatedServer } from "../../doubles/simulated-chain/server.ts";
+import { audit, untilSettled } from "../../support/audit.ts";
+import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../../support/integration.ts";
+import { startLoad } from "../../support/load.ts";
+import type { NodeProcess, Variables } from "../../support/node-process.ts";
+import { PersistentCaller } from "../../support/persistent-caller.ts";
+import { parseExposition } from "../../support/prometheus-text.ts";
+import { pricedTransfer, range, transfer } from "../../support/transfers.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const LEASE_MS = 3_000;
 
