@@ -74,4 +74,5 @@ export type ReserveFate =
   | { readonly fate: "noCursor" };
 
 /** "late": it had expired. "conflict": it was settled before, or the nonce is no hole any more. */
-export type SettleFate = "settled" | "late" | "conflict";
+/** "held": the lane has not been compared with the chain since the database's history changed; nothing was done. */
+export type SettleFate = "settled" | "late" | "conflict" | "held";

@@ -8,7 +8,7 @@ import type { Reservation } from "../../domain/reservations.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
-import type { ReserveFate } from "../../ports/nonce-writes.ts";
+import type { ReserveFate, SettleFate } from "../../ports/nonce-writes.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -114,7 +114,7 @@ async function releaseOn(
   ports: ReservationPorts,
   lane: OwnedLane,
   reservationId: string,
-): Promise<"settled" | "late" | "conflict" | "lost"> {
+): Promise<SettleFate | "lost"> {
   const outcome = await written(ports, lane, { kind: "release", fence: lane.fence, reservationId });
   if (outcome.status !== "released") return "lost";
   if (outcome.fate !== "settled" || outcome.hole === null) return outcome.fate;

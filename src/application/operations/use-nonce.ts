@@ -1,5 +1,5 @@
 /** What a caller does with the nonce it reserved: hands in what it signed, or names the hash of what it sent. */
-import { FencepostError } from "../../domain/errors.ts";
+import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
@@ -63,6 +63,7 @@ async function settle(ports: UseNoncePorts, reservation: Reservation, use: Use):
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
   const fate = await onOwner(ports, lane, (owned) => bindOn(ports, owned, binding));
   if (fate === null) throw lostLane();
+  if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
   ports.telemetry.emit({ type: "nonce.reserved", lane, reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };

@@ -16,7 +16,7 @@ import type {
   SettleFate,
 } from "../../../src/ports/nonce-writes.ts";
 import { insertAllocated } from "./allocate.ts";
-import type { Work } from "./commit.ts";
+import { isHeld, type Work } from "./commit.ts";
 import { refuseNul } from "./refusals.ts";
 import { type DatabaseState, type LaneRow, nonceKey, requestKey, sameLane, type TransactionRow } from "./state.ts";
 import { applyTransition } from "./transition.ts";
@@ -141,7 +141,7 @@ function reserve(work: Work, lane: LaneRow, write: ReserveWrite): ReserveFate {
     const transaction = state.requests.get(requestKey(lane.lane, requestId));
     if (transaction !== undefined) return { fate: "requestTaken", txId: transaction.txId };
   }
-  const given = giveNonce(work, lane, write);
+  const given = isHeld(state, lane) ? null : giveNonce(work, lane, write);
   if (given === null) return { fate: "noCursor" };
   const expiresAt = new Date(now.getTime() + write.ttlMs);
   const { nonce, recycled } = given;
@@ -176,7 +176,7 @@ function bind(work: Work, lane: LaneRow, write: BindWrite): WriteOutcome {
   const { intent, attempt, fence, nonce, reason, decision } = write;
   const taken = intent.requestId !== null && work.state.requests.has(requestKey(lane.lane, intent.requestId));
   const requestId = taken ? null : intent.requestId;
-  const fate = takeNonce(work, lane.lane, write);
+  const fate = isHeld(work.state, lane) ? "held" : takeNonce(work, lane.lane, write);
   const outcome = { status: "bound", fate, createdAt: work.now, requestId } as const;
   if (fate !== "settled") return outcome;
   insertAllocated(work, { item: { intent: { ...intent, requestId } }, nonce, write });

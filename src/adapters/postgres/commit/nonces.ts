@@ -62,7 +62,7 @@ function reserve(plan: Plan, lane: LanePlan, { write, now }: { write: ReserveWri
     const existing = plan.requests.get(keyOf(lane, requestId));
     if (existing !== undefined) return { fate: "requestTaken", txId: existing.txId };
   }
-  const given = giveNonce(plan, lane, write);
+  const given = plan.isHeld(lane) ? null : giveNonce(plan, lane, write);
   if (given === null) return { fate: "noCursor" };
   const expiresAt = new Date(now.getTime() + write.ttlMs);
   const reservation: Reservation = {
@@ -101,7 +101,7 @@ function bind(plan: Plan, lane: LanePlan, { write, now }: { write: BindWrite; no
   const { intent } = write;
   const taken = intent.requestId !== null && plan.requests.has(keyOf(lane, intent.requestId));
   const requestId = taken ? null : intent.requestId;
-  const fate = takeNonce(plan, lane, write);
+  const fate = plan.isHeld(lane) ? "held" : takeNonce(plan, lane, write);
   if (fate === "settled") insertSigned(plan, lane, { write, intent: { ...intent, requestId } });
   return { status: "bound", fate, createdAt: now, requestId };
 }
