@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Fence } from "../../src/domain/lane.ts";
 import { HistoryChanged, type LaneWrite } from "../../src/ports/lane-store.ts";
@@ -124,6 +125,26 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       const receipt = aReceipt(attempt.txHash);
       expect(await apply(store, heir, [step(signed.txId, AT.pending, "mine", { receipt })])).toEqual(["applied"]);
       expect(await store.loadLane(heir)).toMatchObject({ cursor: 2, reconciled: false, suspendedBy: "HISTORY" });
+    });
+
+    it("hold reservations up too: none is given, and nothing is bound to one from before", async () => {
+      const fence = await holdLane(store);
+      await allocate(store, fence, [anIntent(fence.lane)]);
+      const reservationId = randomUUID();
+      const reserving = { kind: "reserve", floor: null, requestId: null, ttlMs: 60_000 } as const;
+      await store.commit([{ ...reserving, fence, reservationId }]);
+      const heir = await heirOf(fence);
+      const intent = anIntent(fence.lane);
+      const reservation = { reservationId, becomes: "SUBMITTED" } as const;
+      const outcomes = await store.commit([
+        { ...reserving, fence: heir, reservationId: randomUUID() },
+        { kind: "bind", fence: heir, nonce: 1, intent, attempt: anAttempt(), reason: "handed in", reservation },
+      ]);
+      expect(outcomes).toMatchObject([
+        { status: "reserved", fate: { fate: "noCursor" } },
+        { status: "bound", fate: "held" },
+      ]);
+      expect(await store.transaction(intent.txId)).toBeNull();
     });
 
     it("let a lane go on once it is reconciled and an operator has resumed it, in whichever order", async () => {
