@@ -17,6 +17,7 @@ import type { Block } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { silent } from "./silent.ts";
 
 export interface ExplainPorts {
   readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes">;
@@ -120,14 +121,6 @@ async function isPooled(context: ChainContext, record: TransactionRecord): Promi
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);
   const hash = answer?.[0];
   return answer === null ? null : record.attempts.some(({ txHash }) => txHash === hash);
-}
-
-async function silent<T>(value: Promise<T>): Promise<T | null> {
-  try {
-    return await value;
-  } catch {
-    return null;
-  }
 }
 
 function unknownChain(chainId: number): ExplainedChain {

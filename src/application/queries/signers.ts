@@ -7,6 +7,7 @@ import type { Signer } from "../../ports/signer.ts";
 import type { SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { parseSigner } from "../stages/1-create/normalise.ts";
+import { silent } from "./silent.ts";
 
 export interface SignerQueryPorts {
   readonly store: Pick<QueryStore, "lanes" | "laneDecisions">;
@@ -63,15 +64,6 @@ async function withChain(ports: SignerQueryPorts, record: LaneRecord): Promise<S
   ]);
   const chainCounts = latest === null || pending === null ? null : { latest, pending };
   return { ...record, address, chainCounts, balance };
-}
-
-/** A status page is still a status page while the chain is away. */
-async function silent<T>(value: Promise<T> | undefined): Promise<T | null> {
-  try {
-    return (await value) ?? null;
-  } catch {
-    return null;
-  }
 }
 
 function unused(lane: LaneRecord["lane"]): LaneRecord {

@@ -4,6 +4,7 @@
  */
 import type { SubmitAnswer } from "../answers.ts";
 import { feeCap } from "../fees.ts";
+import { repricingCeiling } from "../repricing.ts";
 import type { Attempt } from "../transaction.ts";
 import type { Cause, Situation } from "./situation.ts";
 import { agoInWords, ether, gwei, untilInWords } from "./words.ts";
@@ -109,8 +110,9 @@ export const OWN_RULES: readonly Rule[] = [
   },
   ({ transaction, chain }) => {
     const attempt = attempted(transaction);
-    const ceiling = ceilingOf(transaction.attempts, chain.maxFeeWei);
-    if (attempt === null || ceiling === null || chain.baseFee === null) return null;
+    const [first] = transaction.attempts;
+    if (attempt === null || first === undefined || chain.baseFee === null) return null;
+    const ceiling = repricingCeiling(chain.maxFeeWei, first.fees);
     // A tenth more is the least a node takes for a replacement: where that is over the ceiling, repricing has ended.
     const next = (feeCap(attempt.fees) * 11n) / 10n;
     if (next <= ceiling || feeCap(attempt.fees) >= chain.baseFee * 2n) return null;
@@ -178,11 +180,6 @@ function laneOf({ nonce }: Situation["transaction"]): { readonly nonce: number |
 /** The newest payload of ours; null where none is signed, or it is mined already. */
 function attempted({ attempts, receipt }: Situation["transaction"]): Attempt | null {
   return receipt === null ? (attempts.findLast((attempt) => attempt.foreign !== true) ?? null) : null;
-}
-
-function ceilingOf(attempts: readonly Attempt[], maxFeeWei: bigint | null): bigint | null {
-  const first = attempts[0];
-  return maxFeeWei ?? (first === undefined ? null : feeCap(first.fees) * 5n);
 }
 
 function answered(

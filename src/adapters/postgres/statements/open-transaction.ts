@@ -1,3 +1,4 @@
+import { HISTORY, LIMITS } from "../opening.ts";
 import { statement } from "./statement.ts";
 
 /**
@@ -19,27 +20,7 @@ import { statement } from "./statement.ts";
  *
  * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
  */
-export const openTransaction = statement<OpenedRow>(
-  "open-transaction",
-  `SELECT
-     set_config('statement_timeout', $1, true),
-     set_config('lock_timeout', $2, true),
-     set_config('idle_in_transaction_session_timeout', $3, true),
-     set_config($4, $5, true),
-     set_config('plan_cache_mode', 'force_generic_plan', true),
-     set_config('enable_seqscan', 'off', true),
-     set_config('enable_bitmapscan', 'off', true),
-     set_config('enable_nestloop', 'off', true),
-     set_config('jit', 'off', true),
-     set_config('DateStyle', 'ISO', true),
-     (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
-     substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
-     (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS wal_position,
-     (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS epoch,
-     current_setting('synchronous_standby_names') <> ''
-       AND current_setting('synchronous_commit') IN ('on', 'remote_apply') AS synchronous,
-     now() AS now`,
-);
+export const openTransaction = statement<OpenedRow>("open-transaction", `SELECT ${LIMITS}, ${HISTORY}`);
 
 export interface OpenedRow {
   readonly system_identifier: string;

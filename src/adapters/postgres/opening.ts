@@ -1,0 +1,24 @@
+/** What every opening statement says: open-transaction.ts, and open-known.ts for a transaction in one write. */
+
+/** Of the transaction alone; $1 to $5. */
+export const LIMITS = `
+  set_config('statement_timeout', $1, true),
+  set_config('lock_timeout', $2, true),
+  set_config('idle_in_transaction_session_timeout', $3, true),
+  set_config($4, $5, true),
+  set_config('plan_cache_mode', 'force_generic_plan', true),
+  set_config('enable_seqscan', 'off', true),
+  set_config('enable_bitmapscan', 'off', true),
+  set_config('enable_nestloop', 'off', true),
+  set_config('jit', 'off', true),
+  set_config('DateStyle', 'ISO', true)`;
+
+/** Which database this is, as far as it can tell. */
+export const HISTORY = `
+  (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
+  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
+  (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS wal_position,
+  (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS epoch,
+  current_setting('synchronous_standby_names') <> ''
+    AND current_setting('synchronous_commit') IN ('on', 'remote_apply') AS synchronous,
+  now() AS now`;
