@@ -1,7 +1,8 @@
-// Adds up what the steps of .ci/run left behind, and ends with the line that counts: `N passed, N failed`.
+// Adds up what the steps of .ci/run left behind, says what failed and how, and ends with the line that counts: `N passed, N failed`.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 
+const LINES_OF_A_FAULT = 25;
 const folder = process.argv[2];
 const steps = readdirSync(folder)
   .filter((name) => name.endsWith(".status"))
@@ -12,19 +13,36 @@ function judge(step) {
   const status = Number(readFileSync(join(folder, `${step}.status`), "utf8"));
   const path = join(folder, `${step}.json`);
   const report = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : { testResults: [] };
-  const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
-  const passed = tests.filter((test) => test.status === "passed").length;
-  const failing = tests.filter((test) => test.status === "failed").length;
-  const unloaded = report.testResults.filter(
-    (file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed"),
-  ).length;
-  const failed = failing + unloaded;
-  return { passed, failed: status !== 0 && failed === 0 ? 1 : failed };
+  const passed = report.testResults.flatMap(testsOf).filter((test) => test.status === "passed").length;
+  const faults = report.testResults.flatMap(faultsOf);
+  if (status !== 0 && faults.length === 0)
+    faults.push(`ended with exit code ${status}, and no test failed: see its output above`);
+  return { passed, faults: faults.map((fault) => `${step}: ${fault}`) };
+}
+
+function testsOf(file) {
+  return file.assertionResults.map((test) => ({ ...test, file: relative(process.cwd(), file.name) }));
+}
+
+/** Each failed test of a file with the beginning of what it said; the file's own message where it failed without a test. */
+function faultsOf(file) {
+  const failed = testsOf(file).filter((test) => test.status === "failed");
+  if (failed.length > 0)
+    return failed.map((test) => `${test.file} > ${test.fullName}\n${inset(test.failureMessages.join("\n"))}`);
+  return file.status === "failed" ? [`${relative(process.cwd(), file.name)}\n${inset(file.message)}`] : [];
+}
+
+function inset(message) {
+  return message
+    .split("\n", LINES_OF_A_FAULT)
+    .map((line) => `    ${line}`)
+    .join("\n");
 }
 
 const verdicts = steps.map(judge);
-const sum = (pick) => verdicts.map(pick).reduce((total, count) => total + count, 0);
-const passed = sum((verdict) => verdict.passed);
-const failed = sum((verdict) => verdict.failed);
-process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
-process.stdout.write(`\n${passed} passed, ${failed} failed\n`);
+const faults = verdicts.flatMap((verdict) => verdict.faults);
+const passed = verdicts.map((verdict) => verdict.passed).reduce((total, count) => total + count, 0);
+process.exitCode = faults.length === 0 && passed > 0 ? 0 : 1;
+process.stdout.write(
+  `\n${faults.map((fault) => `FAILED ${fault}\n\n`).join("")}${passed} passed, ${faults.length} failed\n`,
+);
