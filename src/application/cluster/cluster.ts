@@ -55,6 +55,7 @@ export class Cluster {
       membership: this.membership,
       selfId: () => ports.lease.instanceId(),
       holds: (lane) => ports.lanes().holds(lane),
+      hasKey: (lane) => this.hasKey(lane),
       canServe: (lane) => this.canServe(lane),
       lookAgain: () => this.lookAgain(),
     });

@@ -26,6 +26,8 @@ export interface RoutePorts {
   readonly selfUrl: string;
   readonly selfId: () => string;
   readonly holds: (lane: Lane) => boolean;
+  /** True where this node has the lane's key, also while it is leaving. */
+  readonly hasKey: (lane: Lane) => boolean;
   /** True where this node may acquire the lane itself. */
   readonly canServe: (lane: Lane) => boolean;
   /** Reads who is live now, and not only on the next beat. */
@@ -110,7 +112,8 @@ export class Router {
 
   private nobody(lane: Lane): FencepostError {
     if (this.isOutOfReach(lane)) return outOfReach();
-    return this.ports.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
+    const isKnown = this.ports.hasKey(lane) || this.ports.membership.isKnown(lane);
+    return isKnown ? betweenOwners() : unknownSigner(lane);
   }
 
   private async visit<T>(journey: Journey<T>, stop: string): Promise<void> {
