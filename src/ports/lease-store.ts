@@ -76,7 +76,7 @@ export interface LeaseStore {
   /**
    * Begins an instance in the history of the database that it finds. Where nobody has noticed yet that this is another
    * one than before, the feed begins a new epoch in the same transaction, and every term of every lane ends with the old
-   * one.
+   * one. Throws SchemaTooNew where the store has moved on by more than one release.
    */
   registerInstance(registration: InstanceRegistration): Promise<Registered>;
   /** False: the row is dead, expired or gone. The instance is over; only a new one may go on. */
@@ -114,5 +114,13 @@ export class InstanceOver extends Error {
   constructor(instanceId: string) {
     super(`instance ${instanceId} is over: register a new one`);
     this.name = "InstanceOver";
+  }
+}
+
+/** The store was brought forward by more than one release: this program may not act on it. One line, for an operator. */
+export class SchemaTooNew extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "SchemaTooNew";
   }
 }

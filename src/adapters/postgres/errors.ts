@@ -1,6 +1,6 @@
 import pg from "pg";
 import { BatchRefused, HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
-import { InstanceOver } from "../../ports/lease-store.ts";
+import { InstanceOver, SchemaTooNew } from "../../ports/lease-store.ts";
 
 /** Waited too long, or lost against another transaction: nothing is committed, and another try may well succeed. */
 const BUSY = new Set(["57014", "55P03", "40P01", "40001", "25P03", "25P04"]);
@@ -41,7 +41,7 @@ export function provesAbort(error: unknown): boolean {
 }
 
 function isStoreError(error: unknown): error is Error {
-  return [StoreUnavailable, BatchRefused, HistoryChanged, OutcomeUnknown, InstanceOver].some(
+  return [StoreUnavailable, BatchRefused, HistoryChanged, OutcomeUnknown, InstanceOver, SchemaTooNew].some(
     (known) => error instanceof known,
   );
 }

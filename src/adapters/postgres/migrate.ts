@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
+import { type Applied, leftBehind, type RunningNode, suits, tooNew, worksWithOf } from "./schema-skew.ts";
 
 export interface Migration {
   readonly name: string;
@@ -14,7 +15,7 @@ export interface Migration {
   readonly checksum: string;
 }
 
-export type SchemaProblem = "changed" | "newer" | "behind";
+export type SchemaProblem = "changed" | "newer" | "behind" | "inUse";
 
 /** One line for an operator; the schema and this program do not belong together. */
 export class SchemaMismatch extends Error {
@@ -45,8 +46,19 @@ const LEDGER = `
   CREATE TABLE IF NOT EXISTS fencepost.migration (
     name text PRIMARY KEY,
     checksum text NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
-  )`;
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    works_with text
+  );
+  ALTER TABLE fencepost.migration ADD COLUMN IF NOT EXISTS works_with text`;
+
+/** Whoever registers waits, and then sees the schema as it is: nobody slips in behind the look at who runs. */
+const LOCK_REGISTRATION = "SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))";
+
+const RUNNING = `
+  SELECT node_id, version, knows FROM (
+    SELECT n.node_id, n.version, to_jsonb(n) ->> 'knows_migration' AS knows FROM fencepost.node_instance AS n
+    WHERE NOT n.dead AND n.expires_at > clock_timestamp()
+  ) AS running WHERE knows IS NOT NULL ORDER BY knows, node_id`;
 
 /** Brings the schema up to this program. Safe to run at every start, by any number of nodes at once. */
 export async function migrate(options: SchemaOptions): Promise<MigrationReport> {
@@ -58,7 +70,7 @@ export async function migrate(options: SchemaOptions): Promise<MigrationReport> 
   });
 }
 
-/** Refuses a schema that this program does not know exactly; changes nothing. */
+/** Refuses a schema that this program cannot work on; changes nothing. */
 export async function checkSchema(options: SchemaOptions): Promise<void> {
   const migrations = options.migrations ?? (await shippedMigrations());
   await withClient(options.databaseUrl, async (client) => {
@@ -70,12 +82,21 @@ export async function checkSchema(options: SchemaOptions): Promise<void> {
   });
 }
 
+const FOLDER = new URL("./migrations/", import.meta.url);
+
+async function shippedNames(): Promise<readonly string[]> {
+  return (await readdir(fileURLToPath(FOLDER))).filter((name) => name.endsWith(".sql")).sort();
+}
+
+/** The newest migration that this program knows. */
+export async function newestMigration(): Promise<string> {
+  return (await shippedNames()).at(-1) as string;
+}
+
 export async function shippedMigrations(): Promise<readonly Migration[]> {
-  const folder = new URL("./migrations/", import.meta.url);
-  const names = (await readdir(fileURLToPath(folder))).filter((name) => name.endsWith(".sql")).sort();
   return Promise.all(
-    names.map(async (name) => {
-      const sql = await readFile(new URL(name, folder), "utf8");
+    (await shippedNames()).map(async (name) => {
+      const sql = await readFile(new URL(name, FOLDER), "utf8");
       return { name, sql, checksum: checksumOf(sql) };
     }),
   );
@@ -90,15 +111,12 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
   await client.query("BEGIN");
   try {
     await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
-    await client.query(LEDGER);
-    const pending = pendingOf(migrations, await readLedger(client));
-    for (const migration of pending) {
-      await client.query(migration.sql);
-      await client.query("INSERT INTO fencepost.migration (name, checksum) VALUES ($1, $2)", [
-        migration.name,
-        migration.checksum,
-      ]);
+    const pending = pendingOf(migrations, await ledgerIfAny(client));
+    if (pending.length > 0) {
+      await refuseWhileInUse(client, pending);
+      await client.query(LEDGER);
     }
+    for (const migration of pending) await apply(client, migration);
     await client.query("COMMIT");
     return pending.map((migration) => migration.name);
   } catch (error) {
@@ -107,40 +125,84 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
   }
 }
 
-function pendingOf(migrations: readonly Migration[], ledger: ReadonlyMap<string, string>): readonly Migration[] {
-  const known = new Set(migrations.map((migration) => migration.name));
-  for (const name of ledger.keys()) {
-    if (!known.has(name)) {
+async function apply(client: pg.Client, { name, sql, checksum }: Migration): Promise<void> {
+  await client.query(sql);
+  await client.query("INSERT INTO fencepost.migration (name, checksum, works_with) VALUES ($1, $2, $3)", [
+    name,
+    checksum,
+    worksWithOf(sql),
+  ]);
+}
+
+/** A node that runs goes on while the schema moves under it: by one release at most. */
+async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]): Promise<void> {
+  if (!(await exists(client, "fencepost.node_instance"))) return;
+  await client.query(LOCK_REGISTRATION);
+  const { rows } = await client.query<{ node_id: string; version: string; knows: string }>(RUNNING);
+  const running = rows.map(({ node_id, version, knows }): RunningNode => ({ nodeId: node_id, version, knows }));
+  const steps = pending.map(({ name, sql }): Applied => ({ name, worksWith: worksWithOf(sql) }));
+  const problem = leftBehind(steps, running);
+  if (problem !== null) throw new SchemaMismatch("inUse", problem);
+}
+
+interface LedgerEntry extends Applied {
+  readonly checksum: string;
+}
+
+type Ledger = ReadonlyMap<string, LedgerEntry>;
+
+function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Migration[] {
+  const pending = migrations.filter(({ name }) => !ledger.has(name));
+  refuseChanged(migrations, ledger);
+  refuseNewer({ migrations, pending, ledger });
+  return pending;
+}
+
+/** What this program does not know it can only work with as a whole release ahead: above everything of its own. */
+function refuseNewer(schema: {
+  migrations: readonly Migration[];
+  pending: readonly Migration[];
+  ledger: Ledger;
+}): void {
+  const { migrations, pending, ledger } = schema;
+  const known = new Set(migrations.map(({ name }) => name));
+  const newest = migrations.at(-1)?.name ?? "";
+  for (const entry of ledger.values()) {
+    if (known.has(entry.name)) continue;
+    if (entry.name < newest || pending.length > 0) {
       throw new SchemaMismatch(
         "newer",
-        `the database has migration ${name}, which this version does not know: upgrade`,
+        `the database has migration ${entry.name}, which this version does not know: upgrade`,
       );
     }
+    if (!suits(entry, newest)) throw new SchemaMismatch("newer", tooNew(entry, newest));
   }
-  for (const migration of migrations) {
-    const recorded = ledger.get(migration.name);
-    if (recorded !== undefined && recorded !== migration.checksum) {
-      throw new SchemaMismatch(
-        "changed",
-        `migration ${migration.name} is not the one that was applied: restore the file`,
-      );
+}
+
+function refuseChanged(migrations: readonly Migration[], ledger: Ledger): void {
+  for (const { name, checksum } of migrations) {
+    const recorded = ledger.get(name)?.checksum;
+    if (recorded !== undefined && recorded !== checksum) {
+      throw new SchemaMismatch("changed", `migration ${name} is not the one that was applied: restore the file`);
     }
   }
-  return migrations.filter((migration) => !ledger.has(migration.name));
 }
 
-async function readLedger(client: pg.Client): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ name: string; checksum: string }>(
-    "SELECT name, checksum FROM fencepost.migration ORDER BY name",
+/** A ledger from before migrations said what they work with has no such column; the row as JSON is read all the same. */
+async function readLedger(client: pg.Client): Promise<Ledger> {
+  const { rows } = await client.query<LedgerEntry>(
+    `SELECT m.name, m.checksum, to_jsonb(m) ->> 'works_with' AS "worksWith" FROM fencepost.migration AS m ORDER BY m.name`,
   );
-  return new Map(rows.map((row) => [row.name, row.checksum]));
+  return new Map(rows.map((row) => [row.name, row]));
 }
 
-async function ledgerIfAny(client: pg.Client): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ found: boolean }>(
-    "SELECT to_regclass('fencepost.migration') IS NOT NULL AS found",
-  );
-  return rows[0]?.found === true ? readLedger(client) : new Map();
+async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
+  return (await exists(client, "fencepost.migration")) ? readLedger(client) : new Map();
+}
+
+async function exists(client: pg.Client, table: string): Promise<boolean> {
+  const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [table]);
+  return rows[0]?.found === true;
 }
 
 /** A table that was never analysed is planned as if it were tiny, and stays so in prepared plans. */

@@ -6,6 +6,7 @@ import { epochStart } from "../../domain/epochs.ts";
 import type { InstanceRegistration, Registered } from "../../ports/lease-store.ts";
 import { type DurableRuntime, durably } from "./durably.ts";
 import { type Judgement, judgeHistory } from "./judge-history.ts";
+import { type Applied, refuseTooNew } from "./schema-skew.ts";
 import { beginEpoch } from "./statements/begin-epoch.ts";
 import { endInstances } from "./statements/end-instances.ts";
 import { endTerms } from "./statements/end-terms.ts";
@@ -17,6 +18,7 @@ import { purgeCommitMarkers } from "./statements/purge-commit-markers.ts";
 import { purgeInstances } from "./statements/purge-instances.ts";
 import { readDatabaseHistory } from "./statements/read-database-history.ts";
 import { type FeedRow, readFeed } from "./statements/read-feed.ts";
+import { type MigrationRow, readNewerMigrations } from "./statements/read-newer-migrations.ts";
 import { readOwnMarkers } from "./statements/read-own-markers.ts";
 import { recordEpochFloors } from "./statements/record-epoch-floors.ts";
 import type { Command } from "./statements/statement.ts";
@@ -29,21 +31,29 @@ export interface SeenOfFeed {
   readonly seq: number;
 }
 
+/** What a process brings with it into a new instance. */
+export interface Luggage {
+  readonly seen: SeenOfFeed;
+  /** The newest migration it knows. */
+  readonly newestMigration: string;
+}
+
 export async function registerInstance(
   runtime: DurableRuntime,
   registration: InstanceRegistration,
-  seen: SeenOfFeed,
+  { seen, newestMigration }: Luggage,
 ): Promise<Registered> {
   const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers } = registration;
   const { history, slots } = runtime;
   // What was known before the database is asked: other transactions of this process may learn more meanwhile.
   const { memory } = history;
+  const began = [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers];
   const slot = slots.takeFresh();
   const expected = slots.expected();
   const { judgement, opened } = await durably(
     runtime,
     {
-      statements: 7,
+      statements: 8,
       waits: 1,
       find: (run) =>
         Promise.all([
@@ -53,10 +63,12 @@ export async function registerInstance(
           run(readOwnMarkers, [slots.storeId]),
           run(purgeInstances, []),
           run(purgeCommitMarkers, []),
-          run(insertInstance, [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers]),
+          run(readNewerMigrations, [newestMigration]),
+          run(insertInstance, [...began, newestMigration]),
         ]),
       verify: () => undefined,
-      decide: ([, [feed], [recorded], markers], opened) => {
+      decide: ([, [feed], [recorded], markers, , , newer], opened) => {
+        refuseTooNew(newer.map(appliedOf), newestMigration);
         const position = feed as FeedRow;
         const judgement = judgeHistory({
           observed: { ...opened.history, walPosition: recorded?.position_now ?? opened.history.walPosition },
@@ -100,4 +112,8 @@ function remember({ ordinal, epoch, mayHaveLost }: Judgement, { history }: Opene
   const { systemIdentifier, timeline, walPosition } = history;
   const values = [ordinal, systemIdentifier, timeline, walPosition.toString(), epoch, mayHaveLost];
   return { statement: writeDatabaseHistory, values };
+}
+
+function appliedOf({ name, works_with }: MigrationRow): Applied {
+  return { name, worksWith: works_with };
 }

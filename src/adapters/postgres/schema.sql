@@ -226,6 +226,7 @@ CREATE TABLE fencepost.migration (
   name text NOT NULL,
   checksum text NOT NULL,
   applied_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  works_with text,
   CONSTRAINT migration_pkey PRIMARY KEY (name)
 );
 
@@ -243,6 +244,7 @@ CREATE TABLE fencepost.node_instance (
   chains bigint[] NOT NULL DEFAULT '{}'::bigint[],
   signers text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
   draining boolean NOT NULL DEFAULT false,
+  knows_migration text COLLATE "C",
   CONSTRAINT node_instance_pkey PRIMARY KEY (instance_id),
   CONSTRAINT node_instance_mode CHECK ((mode = ANY (ARRAY['basic'::text, 'worker-queue'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);

@@ -20,6 +20,7 @@ import { KnownHistory } from "./known-history.ts";
 import { Leases, readInstances, readLeases, readSecret, readSignersOf } from "./leases.ts";
 import { limitsFor } from "./limits.ts";
 import { Loads } from "./loads.ts";
+import { newestMigration } from "./migrate.ts";
 import { Queries } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
 import { inspectServer, type ServerRow } from "./statements/inspect-server.ts";
@@ -74,6 +75,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     reading: pool(poolSize, prepared),
     writing: { ...shared, connections: pool(WRITING, prepared), lanes: new RememberedLanes() },
     leasing: { ...shared, connections: pool(LEASING, prepared) },
+    newestMigration: await newestMigration(),
   });
 }
 
@@ -97,6 +99,7 @@ interface Parts {
   readonly reading: Connections;
   readonly writing: OneTripRuntime;
   readonly leasing: DurableRuntime;
+  readonly newestMigration: string;
 }
 
 export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
@@ -158,7 +161,8 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
 
   // LeaseStore
   registerInstance(registration: InstanceRegistration): Promise<Registered> {
-    return registerInstance(this.parts.leasing, registration, this.seen);
+    const { newestMigration } = this.parts;
+    return registerInstance(this.parts.leasing, registration, { seen: this.seen, newestMigration });
   }
 
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {

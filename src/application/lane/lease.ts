@@ -16,7 +16,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
-import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
+import { type InstanceRecord, type LeaseStore, SchemaTooNew } from "../../ports/lease-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { NodeSettings } from "../settings.ts";
 import { Activity } from "./activity.ts";
@@ -59,6 +59,7 @@ export class Lease {
     () => undefined,
   );
   private hurry = new AbortController();
+  private isLeftBehind = false;
   /** Counters of other instances as last seen change, and when, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
   /** Instances whose end has been noticed. */
@@ -190,8 +191,15 @@ export class Lease {
       return true;
     } catch (error) {
       if (error instanceof HistoryChanged) this.historyChanged(error);
+      if (error instanceof SchemaTooNew) this.leftBehind(error);
       return false;
     }
+  }
+
+  /** Tried again for as long as the process lives, told once: only an upgrade ends it. */
+  private leftBehind({ message }: SchemaTooNew): void {
+    if (!this.isLeftBehind) this.alert("SCHEMA_TOO_NEW", message);
+    this.isLeftBehind = true;
   }
 
   private async replaceInstance(): Promise<void> {

@@ -7,10 +7,21 @@ import {
   type SchemaMismatch,
   shippedMigrations,
 } from "../../../src/adapters/postgres/migrate.ts";
+import { worksWithOf } from "../../../src/adapters/postgres/schema-skew.ts";
+import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { SchemaTooNew } from "../../../src/ports/lease-store.ts";
+import { anInstance } from "../../support/lane-samples.ts";
 import { connectClient } from "./postgres-subject.ts";
 
 const ONE: Migration = migration("0001_one.sql", "CREATE TABLE fencepost.one (id integer)");
 const TWO: Migration = migration("0002_two.sql", "CREATE TABLE fencepost.two (id integer)");
+/** Two of the next release, and one of the release after that. */
+const NEXT: readonly Migration[] = [
+  migration("0003_next.sql", "-- works with: 0002_two.sql\nCREATE TABLE fencepost.three (id integer)"),
+  migration("0004_next.sql", "-- works with: 0002_two.sql\nCREATE TABLE fencepost.four (id integer)"),
+];
+const AFTER_NEXT: Migration = migration("0005_later.sql", "-- works with: 0004_next.sql\nDROP TABLE fencepost.two");
 
 function migration(name: string, sql: string): Migration {
   return { name, sql, checksum: checksumOf(sql) };
@@ -87,6 +98,80 @@ describe("migrate", () => {
     await migrate({ databaseUrl, migrations: [ONE, TWO] });
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
     expect(await problemOf(checkSchema({ databaseUrl, migrations: [ONE] }))).toBe("newer");
+  });
+
+  it("lets a program work, and start, on the schema of the next release, and of no later one", async () => {
+    const databaseUrl = await emptyDatabase();
+    const later = [ONE, TWO, ...NEXT, AFTER_NEXT];
+    await migrate({ databaseUrl, migrations: later.slice(0, 4) });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [] });
+    await checkSchema({ databaseUrl, migrations: [ONE, TWO] });
+    // One release further on, half-way through the next is as far as it went: never released, nobody's to judge.
+    expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
+    await migrate({ databaseUrl, migrations: later });
+    await checkSchema({ databaseUrl, migrations: later.slice(0, 4) });
+    const refused = migrate({ databaseUrl, migrations: [ONE, TWO] });
+    await expect(refused).rejects.toThrow(
+      "the database has migration 0005_later.sql, which is too new for this version (it works with releases that know 0004_next.sql); it knows up to 0002_two.sql: upgrade",
+    );
+    expect(await problemOf(checkSchema({ databaseUrl, migrations: [ONE, TWO] }))).toBe("newer");
+  });
+
+  it("applies nothing of its own below what it does not know", async () => {
+    const databaseUrl = await emptyDatabase();
+    const [three, four] = NEXT as [Migration, Migration];
+    await migrate({ databaseUrl, migrations: [ONE, TWO, four] });
+    expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, TWO, three] }))).toBe("newer");
+    expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, three] }))).toBe("newer");
+  });
+
+  it("reads a ledger from before migrations said what they work with, and writes on in it", async () => {
+    const databaseUrl = await emptyDatabase();
+    await migrate({ databaseUrl, migrations: [ONE] });
+    const client = await connectClient(databaseUrl);
+    await client.query("ALTER TABLE fencepost.migration DROP COLUMN works_with");
+    await client.end();
+    await checkSchema({ databaseUrl, migrations: [ONE] });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [TWO.name] });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO, ...NEXT] })).toEqual({
+      applied: NEXT.map(({ name }) => name),
+    });
+    await checkSchema({ databaseUrl, migrations: [ONE, TWO] });
+  });
+
+  it("does not move the schema from under a node that runs and could not follow", async () => {
+    const databaseUrl = await emptyDatabase();
+    const shipped = await shippedMigrations();
+    await migrate({ databaseUrl });
+    const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 60_000 });
+    const instance = anInstance();
+    await store.registerInstance(instance);
+    const next = migration("9001_next.sql", `-- works with: ${shipped.at(-1)?.name}\nSELECT 1`);
+    const later = migration("9002_later.sql", "-- works with: 9001_next.sql\nSELECT 1");
+    const migrations = [...shipped, next, later];
+    const refused = migrate({ databaseUrl, migrations });
+    expect(await problemOf(refused)).toBe("inUse");
+    await expect(migrate({ databaseUrl, migrations })).rejects.toThrow(
+      `node ${instance.nodeId} (${instance.version}) runs and knows only ${shipped.at(-1)?.name}, but migration 9002_later.sql`,
+    );
+    expect(await migrate({ databaseUrl, migrations: [...shipped, next] })).toEqual({ applied: [next.name] });
+    await store.registerInstance(anInstance());
+    // Paused until nobody believes in it any more, it comes back to a schema that is two releases ahead.
+    const client = await connectClient(databaseUrl);
+    await client.query("UPDATE fencepost.node_instance SET dead = true");
+    expect(await migrate({ databaseUrl, migrations })).toEqual({ applied: [later.name] });
+    await expect(store.registerInstance(anInstance())).rejects.toThrow(SchemaTooNew);
+    expect((await client.query("SELECT 1 FROM fencepost.node_instance WHERE NOT dead")).rows).toEqual([]);
+    await client.end();
+    await store.close();
+  });
+
+  it("ships migrations that say which older ones they work with, since one release of skew is promised", async () => {
+    const shipped = await shippedMigrations();
+    const names = shipped.map(({ name }) => name);
+    for (const [index, { name, sql }] of shipped.entries()) {
+      if (name >= "0009") expect(names.slice(0, index), name).toContain(worksWithOf(sql));
+    }
   });
 
   it("says what an older schema lacks, and changes nothing", async () => {

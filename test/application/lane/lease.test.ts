@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HistoryChanged } from "../../../src/ports/lane-store.ts";
+import { SchemaTooNew } from "../../../src/ports/lease-store.ts";
 import { DURATION, type Holder, LANE, LeaseBench, RENEW, SKEW } from "./lease-bench.ts";
 
 let bench: LeaseBench;
@@ -125,6 +126,16 @@ describe("an instance that missed its renewal", () => {
     store.heal();
     await bench.clock.advance(2_000);
     expect(lease.mayAct()).toBe(false);
+  });
+
+  it("and finds a schema that is too new for it says so once, and never acts again", async () => {
+    const { lease, store, telemetry } = await expire();
+    store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
+    store.heal();
+    await bench.clock.advance(2_000);
+    expect(lease.mayAct()).toBe(false);
+    const alerts = telemetry.of("alert").map(({ code, severity, message }) => [code, severity, message]);
+    expect(alerts).toEqual([["SCHEMA_TOO_NEW", "CRITICAL", "upgrade"]]);
   });
 
   it("by the word of others is over too, although its own deadline has not come", async () => {
