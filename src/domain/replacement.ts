@@ -1,6 +1,6 @@
 /** What a payload pays that somebody decided to put in the place of another: the market's price, and always enough. */
 import { type FeeMarket, type Fees, priceFirstAttempt } from "./fees.ts";
-import { type RepricingStrategy, type RepricingView, reprice } from "./repricing.ts";
+import { covers, type RepricingStrategy, type RepricingView, reprice } from "./repricing.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 const NO_CEILING = 1n << 256n;
@@ -23,6 +23,32 @@ export function replacementFees(standing: Fees, market: FeeMarket, ceiling: bigi
 export function leastReplacement(standing: Fees): Fees {
   const repricing = reprice(least, viewOf(standing, NO_MARKET), NO_CEILING);
   return repricing.verdict === "reprice" ? repricing.fees : standing;
+}
+
+/** What a payload offers for its place in a block. */
+export interface Offer {
+  readonly fees: Fees;
+  /** Blobs alone. */
+  readonly blobFeeCap?: bigint;
+}
+
+/** The least that nodes take in the place of `standing`: a tenth more on both fields, for blobs twice as much on all three. */
+export function leastInPlaceOf({ fees, blobFeeCap }: Offer): Offer {
+  if (blobFeeCap === undefined) return { fees: leastReplacement(fees) };
+  return { fees: doubled(fees), blobFeeCap: blobFeeCap * 2n };
+}
+
+/** Pools of blob payloads are apart from the others: one of a kind takes the place of the other kind in no pool. */
+export function reaches(offered: Offer, least: Offer): boolean {
+  const isBlob = offered.blobFeeCap !== undefined;
+  if (isBlob !== (least.blobFeeCap !== undefined)) return false;
+  return covers(offered.fees, least.fees) && (offered.blobFeeCap ?? 0n) >= (least.blobFeeCap ?? 0n);
+}
+
+function doubled(fees: Fees): Fees {
+  if (fees.type !== "eip1559") return { ...fees, gasPrice: fees.gasPrice * 2n };
+  const { maxFeePerGas, maxPriorityFeePerGas } = fees;
+  return { type: "eip1559", maxFeePerGas: maxFeePerGas * 2n, maxPriorityFeePerGas: maxPriorityFeePerGas * 2n };
 }
 
 function viewOf(standing: Fees, market: FeeMarket): RepricingView {

@@ -24,7 +24,7 @@ export interface RepricingStrategy {
   propose(view: RepricingView): Fees | null;
 }
 
-/** geth's default; others ask for the same or less. A blob transaction would need twice as much: it is never signed here. */
+/** geth's default; others ask for the same or less. A blob transaction needs twice as much: replacement.ts. */
 const REPLACEMENT_PERCENT = 10n;
 /** A node that called the standing offer underpriced may ask for more than the usual tenth (OpenEthereum: an eighth). */
 const REFUSED_PERCENT = 25n;

@@ -22,6 +22,8 @@ export interface DecodedTransaction {
   readonly unsigned: UnsignedTransaction;
   readonly signer: Address;
   readonly txHash: Hash;
+  /** EIP-4844 alone: what a unit of blob gas may cost. */
+  readonly blobFeeCap?: bigint;
 }
 
 /** `path` is relative to the payload: "function", "args.1", "bytecode". */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FeeMarket, Fees } from "../../src/domain/fees.ts";
-import { leastReplacement, replacementFees } from "../../src/domain/replacement.ts";
+import { leastInPlaceOf, leastReplacement, reaches, replacementFees } from "../../src/domain/replacement.ts";
 import { covers } from "../../src/domain/repricing.ts";
 
 const market: FeeMarket = { baseFees: [100n, 100n], priorityFees: [5n], gasPrice: 120n };
@@ -57,5 +57,31 @@ describe("what a decided payload pays", () => {
         expect(covers(fees, leastReplacement(previous))).toBe(true);
       }
     }
+  });
+});
+
+describe("what somebody else signed in the place of a payload", () => {
+  const blob = (cap: bigint, tip: bigint, blobFeeCap: bigint) => ({ fees: dynamic(cap, tip), blobFeeCap });
+  const standing = blob(100n, 10n, 7n);
+
+  it("offers a tenth more on both fields", () => {
+    const least = leastInPlaceOf({ fees: dynamic(100n, 10n) });
+    expect(reaches({ fees: dynamic(110n, 11n) }, least)).toBe(true);
+    expect(reaches({ fees: dynamic(109n, 11n) }, least)).toBe(false);
+    expect(reaches({ fees: dynamic(110n, 10n) }, least)).toBe(false);
+  });
+
+  it.each([
+    [blob(200n, 20n, 14n), true],
+    [blob(199n, 20n, 14n), false],
+    [blob(200n, 19n, 14n), false],
+    [blob(200n, 20n, 13n), false],
+  ])("with blobs offers twice as much on each of three: case %#", (offered, enough) => {
+    expect(reaches(offered, leastInPlaceOf(standing))).toBe(enough);
+  });
+
+  it("is of the same kind: no pool takes a blob for another payload, or another payload for a blob", () => {
+    expect(reaches({ fees: dynamic(900n, 900n) }, leastInPlaceOf(standing))).toBe(false);
+    expect(reaches(blob(900n, 900n, 900n), leastInPlaceOf({ fees: dynamic(100n, 10n) }))).toBe(false);
   });
 });

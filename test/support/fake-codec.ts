@@ -20,6 +20,7 @@ function decodeFake(raw: Hex): DecodedTransaction {
     unsigned: { chainId, nonce, to: lowered(to), data, value, gas, fees: feesOf(parsed), accessList },
     signer: `0x${(r ?? "").slice(-40)}`,
     txHash: keccak256(raw) as Hash,
+    ...(parsed.maxFeePerBlobGas === undefined ? {} : { blobFeeCap: parsed.maxFeePerBlobGas }),
   };
 }
 

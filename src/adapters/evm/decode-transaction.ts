@@ -28,6 +28,7 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
       },
       signer: signer.toLowerCase() as Address,
       txHash: keccak256(withoutBlobs(parsed) ?? rawTransaction) as Hash,
+      ...(parsed.maxFeePerBlobGas === undefined ? {} : { blobFeeCap: parsed.maxFeePerBlobGas }),
     };
   } catch (error) {
     const firstLine = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);

@@ -10,7 +10,7 @@ import { attemptToSend, repricedKind } from "../../domain/attempts.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
-import { leastReplacement, replacementFees } from "../../domain/replacement.ts";
+import { leastInPlaceOf, leastReplacement, type Offer, reaches, replacementFees } from "../../domain/replacement.ts";
 import { covers, highestOffer, repricingCeiling } from "../../domain/repricing.ts";
 import type { Payload, UnsignedTransaction } from "../../domain/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
@@ -166,6 +166,7 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   const { lane, tx, change } = work;
   if (change.signed !== undefined) {
     const { unsigned, rawTransaction, txHash } = change.signed;
+    await refuseTooLittle(ports, tx, change.signed);
     return { kind: change.kind, unsigned, signed: { rawTransaction, txHash } };
   }
   if (attemptToSend(tx.attempts)?.nodeSigned === true) {
@@ -184,6 +185,24 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   }
   const content = await standingContent(ports, tx);
   return finished(context, { ...work, kind: repricedKind(tx.attempts), content });
+}
+
+/** Bytes that no pool takes in the place of what stands would only keep that from being sent again. */
+async function refuseTooLittle(ports: ChangePorts, tx: Tracked, signed: DecodedTransaction): Promise<void> {
+  const least = leastInPlaceOf(await offerThatStands(ports, tx));
+  const { unsigned, blobFeeCap } = signed;
+  if (reaches({ fees: unsigned.fees, ...(blobFeeCap === undefined ? {} : { blobFeeCap }) }, least)) return;
+  const blobs = least.blobFeeCap === undefined ? "" : `, with blobs, and maxFeePerBlobGas ${least.blobFeeCap}`;
+  throw invalid("rawTransaction", `does not replace what stands: nodes take ${inWords(least.fees)}${blobs}, or more`);
+}
+
+async function offerThatStands(ports: ChangePorts, tx: Tracked): Promise<Offer> {
+  const fees = standingOffer(tx);
+  const newest = attemptToSend(tx.attempts);
+  if (newest === null || newest.nodeSigned === true) return { fees };
+  const [raw] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
+  const { blobFeeCap } = await ports.codec.decodeTransaction(raw as `0x${string}`);
+  return blobFeeCap === undefined ? { fees } : { fees, blobFeeCap };
 }
 
 type Content = Pick<UnsignedTransaction, "to" | "data" | "value" | "gas" | "accessList">;

@@ -1,0 +1,109 @@
+import { serializeTransaction } from "viem/utils";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Hex } from "../../../src/domain/lane.ts";
+import { FakeSigner } from "../../doubles/memory-signer.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, TO, World, type WorldNode } from "../../support/world.ts";
+
+const GWEI = 1_000_000_000n;
+const signer = new FakeSigner(SIGNERS);
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+async function start(): Promise<WorldNode> {
+  world = new World();
+  ops = new OperatedWorld(world);
+  const node = await world.startNode();
+  world.holdBlocks();
+  return node;
+}
+
+async function plain(maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Promise<Hex> {
+  const fees = { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas } as const;
+  const unsigned = { chainId: CHAIN_ID, nonce: 0, to: TO, data: "0x", value: 7n, gas: 21_000n, fees, accessList: [] };
+  const [made] = await signer.sign(SIGNER, [{ ...unsigned, data: "0x" }]);
+  return made?.rawTransaction as Hex;
+}
+
+/** As `FakeSigner` would sign it, if it signed blobs. */
+function blob(maxFeePerGas: bigint, maxPriorityFeePerGas: bigint, maxFeePerBlobGas: bigint): Hex {
+  const fees = { maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas };
+  const said = { type: "eip4844", chainId: CHAIN_ID, nonce: 0, to: TO, value: 0n, gas: 21_000n, ...fees } as const;
+  const signature = {
+    r: `0x${SIGNER.slice(2).padStart(64, "0")}`,
+    s: `0x${"1".padStart(64, "0")}`,
+    yParity: 0,
+  } as const;
+  return serializeTransaction({ ...said, blobVersionedHashes: [`0x01${"00".repeat(31)}`] }, signature);
+}
+
+async function handedIn({ node }: WorldNode, rawTransaction: Hex): Promise<string> {
+  const { reservation } = await world.settle(node.api.reserveNonce({ signer: SIGNER }));
+  const { txId } = await world.settle(node.api.submitReserved(reservation.reservationId, { rawTransaction }));
+  return txId;
+}
+
+const replace = (node: WorldNode, txId: string, rawTransaction: Hex) =>
+  ops.act(node, "resolve", { txId, request: { action: "REPLACE", rawTransaction } });
+
+const TOO_LITTLE = { code: "INVALID_REQUEST", extras: { path: "rawTransaction" } };
+
+describe("bytes that somebody else signed in the place of a payload", () => {
+  it("offer at least a tenth more on both fields, and are then sent and mined", async () => {
+    const node = await start();
+    const txId = await ops.sent(node);
+    for (const offer of [
+      [20n * GWEI, GWEI],
+      [22n * GWEI - 1n, 2n * GWEI],
+      [30n * GWEI, (11n * GWEI) / 10n - 1n],
+    ] as const) {
+      await expect(replace(node, txId, await plain(...offer))).rejects.toMatchObject(TOO_LITTLE);
+    }
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    await replace(node, txId, await plain(22n * GWEI, (11n * GWEI) / 10n));
+    expect(ops.kinds(txId)).toEqual(["initial", "replace"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
+    checkInvariants(world);
+  });
+
+  it("are measured against the previous attempt, not the first", async () => {
+    const node = await start();
+    const txId = await ops.sent(node);
+    await ops.act(node, "reprice", {
+      txId,
+      request: { maxFeePerGas: "40000000000", maxPriorityFeePerGas: "4000000000" },
+    });
+    await world.until(() => ops.row(txId).acceptedOrdinal === 2);
+    await expect(replace(node, txId, await plain(30n * GWEI, 3n * GWEI))).rejects.toMatchObject(TOO_LITTLE);
+    await replace(node, txId, await plain(44n * GWEI, (44n * GWEI) / 10n));
+    expect(ops.kinds(txId)).toEqual(["initial", "reprice", "replace"]);
+  });
+
+  it("with blobs offer twice as much on all three fields, and take the place of blobs alone", async () => {
+    const node = await start();
+    const txId = await handedIn(node, blob(20n * GWEI, GWEI, 5n));
+    for (const offer of [
+      [40n * GWEI, 2n * GWEI, 9n],
+      [40n * GWEI - 1n, 2n * GWEI, 10n],
+      [40n * GWEI, 2n * GWEI - 1n, 10n],
+    ] as const) {
+      await expect(replace(node, txId, blob(...offer))).rejects.toMatchObject(TOO_LITTLE);
+    }
+    await expect(replace(node, txId, await plain(900n * GWEI, 900n * GWEI))).rejects.toMatchObject(TOO_LITTLE);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    await replace(node, txId, blob(40n * GWEI, 2n * GWEI, 10n));
+    expect(ops.kinds(txId)).toEqual(["initial", "replace"]);
+  });
+});
+
+it("a payload with blobs is not priced again here: only its caller can sign it, and that is what an operator is told", async () => {
+  const node = await start();
+  const txId = await handedIn(node, blob(20n * GWEI, GWEI, 5n));
+  await expect(ops.act(node, "reprice", { txId })).rejects.toMatchObject({ code: "CONFLICT" });
+  expect(ops.kinds(txId)).toEqual(["initial"]);
+});
