@@ -81,6 +81,7 @@ export class FencepostNode {
     this.writer = new Committer({ store, clock, entropy, telemetry }, settings.writer, {
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.lease.historyChanged(error),
+      onGivenUp: (fence, write) => this.lanes.giveUp(fence, write),
     });
     this.cluster = new Cluster({
       ...ports,

@@ -23,7 +23,14 @@ export type TelemetryEvent =
       readonly token: number | null;
     }
   | { readonly type: "lease.released"; readonly lane: Lane; readonly token: number }
-  | { readonly type: "lease.fenced"; readonly lane: Lane; readonly token: number; readonly write: string }
+  /** A write that came too late: refused by the database, or stopped here by what this node knew before it could ask. */
+  | {
+      readonly type: "lease.fenced";
+      readonly lane: Lane;
+      readonly token: number;
+      readonly write: string;
+      readonly stoppedBy: "database" | "deadline";
+    }
   | {
       readonly type: "lane.resumed";
       readonly lane: Lane;

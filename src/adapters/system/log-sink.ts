@@ -25,7 +25,13 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     message: (event) => `lease ${event.result}`,
   },
   "lease.released": { level: "info", message: "lease released" },
-  "lease.fenced": { level: "warn", message: "FENCED: another term owns the lane; the write was refused" },
+  "lease.fenced": {
+    level: "warn",
+    message: ({ stoppedBy }) =>
+      stoppedBy === "database"
+        ? "FENCED: another term owns the lane; the write was refused"
+        : "FENCED: this node's term is over; the write was not made",
+  },
   "lane.resumed": { level: "info", message: "lane resumed" },
   "lane.stopped": { level: "info", message: "lane stopped" },
   "lane.blocked": { level: "warn", message: "the head of the lane is not mined in time, and others wait behind it" },

@@ -72,7 +72,7 @@ function createInstruments(registry: Registry) {
     new Histogram<L>({ name: `fencepost_${name}`, help, labelNames, buckets, registers: [registry] });
   return {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
-    leaseFenced: counter("lease_fenced_total", "Writes refused because another term owns the lane"),
+    leaseFenced: counter("lease_fenced_total", "Writes that came too late for their term, and were not made"),
     batchSize: histogram("writer_batch_size", { buckets: BATCH_SIZE_BUCKETS, help: "Items per committed batch" }),
     create: counter("tx_create_total", "Create requests answered", "result"),
     forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),

@@ -13,6 +13,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { BetweenOwners } from "./between-owners.ts";
 import { OwnedLane } from "./owned-lane.ts";
+import { noteFenced } from "./too-late.ts";
 
 export interface LanesPorts {
   readonly store: LeaseStore & LaneStore;
@@ -143,13 +144,20 @@ export class Lanes {
   /** A write of ours was refused: somebody else holds the lane. */
   lose(fence: Fence, write: string): void {
     const lane = this.held.get(laneKey(fence.lane));
-    this.ports.telemetry.emit({ type: "lease.fenced", lane: fence.lane, token: fence.token, write });
-    if (lane?.fence.token === fence.token) this.drop(lane, "fenced");
+    noteFenced(this.ports.telemetry, fence, { write, stoppedBy: "database" });
+    if (lane?.fence.token === fence.token) this.lost(lane, "fenced");
+  }
+
+  /** A write was not made. Where its term is over by now, it was too late, and would be refused. */
+  giveUp(fence: Fence, write: string): void {
+    const { lease, telemetry } = this.ports;
+    if (lease.mayAct() && lease.instanceId === fence.instanceId) return;
+    noteFenced(telemetry, fence, { write, stoppedBy: "deadline" });
   }
 
   /** The instance is over, and every term with it. */
   loseAll(reason: string): void {
-    for (const lane of this.all()) this.drop(lane, reason);
+    for (const lane of this.all()) this.lost(lane, reason);
     this.wanted.clear();
   }
 
@@ -254,6 +262,11 @@ export class Lanes {
     });
     this.ports.onResumed(lane);
     return lane;
+  }
+
+  private lost(lane: OwnedLane, reason: string): void {
+    lane.lost = true;
+    this.drop(lane, reason);
   }
 
   private drop(lane: OwnedLane, reason: string): void {

@@ -36,6 +36,8 @@ export interface CommitterEvents {
   /** A write found its fence broken: the lane is somebody else's. */
   onFenced(fence: Fence, write: LaneWrite["kind"]): void;
   onHistoryChanged(error: HistoryChanged): void;
+  /** A write was not made, and will not be tried again: the database did not take it in time. */
+  onGivenUp(fence: Fence, write: LaneWrite["kind"]): void;
 }
 
 /** A write that is durable or fenced, and whose writer has not been told yet. */
@@ -223,6 +225,9 @@ export class Committer {
     this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
     for (const entry of doomed) this.queuedItems -= entry.weight;
     if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
+    if (error instanceof StoreUnavailable && !partlyCommitted) {
+      for (const { write } of mergeAllocations([...batch, ...doomed])) this.events.onGivenUp(write.fence, write.kind);
+    }
     this.ports.telemetry.emit({ type: "writer.failed", items: batch.length + doomed.length, reason: String(error) });
     const fate = partlyCommitted ? new OutcomeUnknown("part of the batch was committed", { cause: error }) : error;
     for (const entry of batch) entry.reject(fate);

@@ -83,7 +83,7 @@ describe("log sink", () => {
   });
 
   it("names lane and token the same way on every event, and never nests the lane", () => {
-    const { fields } = lineFor({ type: "lease.fenced", lane, token: 8, write: "broadcast" });
+    const { fields } = lineFor({ type: "lease.fenced", lane, token: 8, write: "broadcast", stoppedBy: "database" });
     expect(fields).toEqual({
       event: "lease.fenced",
       nodeId: "node-1",
@@ -91,13 +91,14 @@ describe("log sink", () => {
       signer: lane.signer,
       fencingToken: 8,
       write: "broadcast",
+      stoppedBy: "database",
     });
   });
 
   it.each<[TelemetryEvent, LogMethod]>([
     [{ type: "lease.acquire", lane, result: "takenOver", token: 2 }, "info"],
     [{ type: "lease.acquire", lane, result: "kept", token: 2 }, "debug"],
-    [{ type: "lease.fenced", lane, token: 2, write: "sign" }, "warn"],
+    [{ type: "lease.fenced", lane, token: 2, write: "sign", stoppedBy: "deadline" }, "warn"],
     [{ type: "instance.lost", instanceId: "i" }, "error"],
     [{ type: "store.historyChanged", detail: "timeline 2" }, "error"],
     [{ type: "rpc.request", chainId: 1, endpoint: 0, method: "eth_call", result: "ok", durationMs: 1 }, "trace"],

@@ -217,7 +217,7 @@ describe("metrics", () => {
 
   it("keeps instances apart", async () => {
     const [one, two] = [createMetrics({ processMetrics: false }), createMetrics({ processMetrics: false })];
-    one.sink({ type: "lease.fenced", lane, token: 1, write: "sign" });
+    one.sink({ type: "lease.fenced", lane, token: 1, write: "sign", stoppedBy: "database" });
     expect(await value(one, "lease_fenced_total")).toBe(1);
     expect(await value(two, "lease_fenced_total")).toBe(0);
   });

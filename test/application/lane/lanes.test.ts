@@ -314,7 +314,8 @@ describe("losing", () => {
     const owned = await lanes.own(LANE);
     lanes.lose(owned.fence, "allocate");
     expect([owned.stopped, lanes.size]).toEqual([true, 0]);
-    expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ token: 1, write: "allocate" }]);
+    expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ token: 1, write: "allocate", stoppedBy: "database" }]);
+    expect(owned.lost).toBe(true);
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "fenced" }]);
   });
 
@@ -325,6 +326,22 @@ describe("losing", () => {
     expect(bench.telemetry.of("lease.fenced").length).toBe(1);
   });
 
+  it("a write that was given up: too late, and counted, where its term is over by our own knowledge", async () => {
+    const { fence } = await lanes.own(LANE);
+    lanes.giveUp(fence, "allocate");
+    expect(bench.telemetry.of("lease.fenced"), "put off").toEqual([]);
+    mayAct = false;
+    lanes.giveUp(fence, "allocate");
+    mayAct = true;
+    await register("mine again");
+    lanes.giveUp(fence, "transition");
+    const late = { lane: LANE, token: 1, stoppedBy: "deadline" };
+    expect(bench.telemetry.of("lease.fenced")).toMatchObject([
+      { ...late, write: "allocate" },
+      { ...late, write: "transition" },
+    ]);
+  });
+
   it("everything: nothing is wanted back by itself", async () => {
     await lanes.claimAll();
     lanes.reload(lanes.all()[0] as OwnedLane, "away");
@@ -332,6 +349,7 @@ describe("losing", () => {
     await lanes.retryWanted();
     expect(lanes.size).toBe(0);
     expect(resumed.every(({ stopped }) => stopped)).toBe(true);
+    expect(resumed.filter(({ lost }) => lost)).toHaveLength(LANES.length - 1);
   });
 });
 

@@ -234,6 +234,18 @@ describe("an answer", () => {
     await run(bench);
     expect(bench.writes).toEqual([]);
     expect(bench.telemetry.of("submit.answered")).toEqual([]);
+    expect(bench.telemetry.of("lease.fenced"), "it was only put off").toEqual([]);
+  });
+
+  it("for a lane that was lost meanwhile is too late, and counted as that", async () => {
+    const bench = wired(due(1));
+    bench.duringSend = () => {
+      bench.lane.lost = true;
+      bench.lane.stop();
+    };
+    await run(bench);
+    expect(bench.writes).toEqual([]);
+    expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ write: "broadcast", stoppedBy: "deadline" }]);
   });
 
   it("about what was mined meanwhile is reported, and changes nothing", async () => {

@@ -127,12 +127,14 @@ describe("what is final", () => {
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
     Object.assign(bench.chain, {
       blocksByNumber: (numbers: readonly number[]) => {
+        bench.lane.lost = true;
         bench.lane.stop();
         return blocksByNumber(numbers);
       },
     });
     bench.lane.watched.set(hashNumber(5), 5);
     expect(await decide(bench)).toEqual([]);
+    expect(bench.telemetry.of("lease.fenced"), "decided too late").toMatchObject([{ write: "finality" }]);
   });
 
   it("wakes nobody where it was not committed", async () => {

@@ -95,15 +95,16 @@ describe("nothing is signed", () => {
   });
 
   it("twice: what was lost after signing is not written", async () => {
-    for (const lose of [
-      (bench: StageBench) => bench.lane.stop(),
-      (bench: StageBench) => void Object.assign(bench.control, { mayAct: false }),
-    ]) {
+    for (const [late, lose] of [
+      [0, (bench: StageBench) => bench.lane.stop()],
+      [1, (bench: StageBench) => void Object.assign(bench.control, { mayAct: false })],
+    ] as const) {
       const bench = waiting(2);
       bench.control.at = () => lose(bench);
       await run(bench);
       expect(bench.passed).toEqual(["sign.signed"]);
       expect(bench.writes).toEqual([]);
+      expect(bench.telemetry.of("lease.fenced"), "past the deadline it is counted").toHaveLength(late);
     }
   });
 

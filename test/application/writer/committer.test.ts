@@ -15,6 +15,7 @@ interface Bench {
   readonly telemetry: RecordedTelemetry;
   readonly fenced: string[];
   readonly histories: HistoryChanged[];
+  readonly givenUp: string[];
 }
 
 function bench(settings: Partial<WriterSettings> = {}): Bench {
@@ -23,15 +24,17 @@ function bench(settings: Partial<WriterSettings> = {}): Bench {
   const telemetry = recordTelemetry();
   const fenced: string[] = [];
   const histories: HistoryChanged[] = [];
+  const givenUp: string[] = [];
   const committer = new Committer(
     { store, clock, telemetry, entropy: createSeededEntropy(1) },
     { batchSize: 10, batchTimeoutMs: 5, shards: 64, ...settings },
     {
       onFenced: (lost, write) => fenced.push(`${lost.lane.signer.slice(-1)} ${write}`),
       onHistoryChanged: (error) => histories.push(error),
+      onGivenUp: (fence, write) => givenUp.push(`${fence.lane.signer.slice(-1)} ${write}`),
     },
   );
-  return { committer, store, clock, telemetry, fenced, histories };
+  return { committer, store, clock, telemetry, fenced, histories, givenUp };
 }
 
 /** What a promise has come to by now. */
@@ -266,6 +269,21 @@ describe("a batch that fails", () => {
     expect(elsewhere.state).toBe("done");
     expect(store.calls.flatMap(({ writes }) => writes.flatMap(idsOf))).not.toContain("b");
     expect(committer.depth).toBe(0);
+  });
+
+  it("is told of, write for write, where nothing of it was made; where nobody knows, it is not", async () => {
+    const { committer, store, clock, givenUp } = bench();
+    for (const write of [moves(1, "a"), moves(2, "b")]) void committer.write(write).catch(() => undefined);
+    await clock.advance(5);
+    void committer.write(moves(1, "c")).catch(() => undefined);
+    store.call(0).fail(new StoreUnavailable("away"));
+    await clock.advance(0);
+    expect(givenUp).toEqual(["1 transition", "2 transition", "1 transition"]);
+    void committer.write(moves(3, "d")).catch(() => undefined);
+    await clock.advance(5);
+    store.call(1).fail(new OutcomeUnknown("who knows"));
+    await clock.advance(0);
+    expect(givenUp.length).toBe(3);
   });
 
   it("because of another history is reported as that", async () => {

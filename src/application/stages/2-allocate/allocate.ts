@@ -19,6 +19,7 @@ import {
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { stopLate } from "../../lane/too-late.ts";
 import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
 
 export interface AllocatePorts extends NonceFloorPorts {
@@ -38,7 +39,10 @@ export async function allocate(
   const { lane, items } = batch;
   // A held lane gives no nonce; whether a request exists already, its database can still say.
   const floor = lane.heldByHistory ? null : await nonceFloor(ports, context, lane);
-  if (lane.stopped) return "fenced";
+  if (lane.stopped) {
+    stopLate(ports, lane, "allocate");
+    return "fenced";
+  }
   const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
   const outcome = await write(ports, lane, { kind: "allocate", fence: lane.fence, floor, ...filling, items });

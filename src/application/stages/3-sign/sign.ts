@@ -18,6 +18,7 @@ import { type GiveUpPorts, giveUp } from "../../detours/give-up.ts";
 import { shiftDown } from "../../detours/shift-down.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { stopLate } from "../../lane/too-late.ts";
 import { LONG_AGO, signed } from "../../lane/tracked.ts";
 
 export interface SignPorts extends LaneWriterPorts, GiveUpPorts {
@@ -58,7 +59,7 @@ async function signBatch(
   const made = await signAll(ports, lane, { batch, unsigned });
   if (made === null) return !lane.stopped;
   await ports.failpoint("sign.signed");
-  if (lane.stopped || !ports.lease.mayAct()) return false;
+  if (lane.stopped || !ports.lease.mayAct()) return stopLate(ports, lane, "sign");
   const planned = batch.map((record, index) =>
     planSigned(record, unsigned[index] as UnsignedTransaction, made[index] ?? null),
   );

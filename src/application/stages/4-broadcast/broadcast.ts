@@ -11,6 +11,7 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import { claimAgain, type ResubmitPorts } from "../../detours/resubmit.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { stopLate } from "../../lane/too-late.ts";
 import type { Tracked } from "../../lane/tracked.ts";
 import { isNodeSigned, type NodeSignedPorts, sendThroughNode } from "./node-signed.ts";
 import { note } from "./note-answer.ts";
@@ -49,7 +50,7 @@ async function sendAll(
   const sendable = due.filter((tx) => tx.receipt === null && tx.rawTransaction !== null);
   const results = await context.chain.submit(sendable.map((tx) => tx.rawTransaction as Hex));
   await ports.failpoint("broadcast.sent");
-  if (lane.stopped) return false;
+  if (lane.stopped) return stopLate(ports, lane, "broadcast");
   const planned = sendable.flatMap((tx, index) =>
     note(ports, context, { lane, tx, result: results[index] as SubmitResult }),
   );

@@ -16,6 +16,7 @@ import { type GreyZonePorts, isOutOfSight, loseSight } from "../../detours/grey-
 import { claimAgain, type ResubmitPorts } from "../../detours/resubmit.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { stopLate } from "../../lane/too-late.ts";
 import { identify, type Tracked } from "../../lane/tracked.ts";
 import type { LearnPorts } from "./learn.ts";
 import { note } from "./note-answer.ts";
@@ -67,7 +68,7 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx
   if (stored === undefined || tx.receipt !== null) return !lane.stopped;
   const result = await context.chain.sendUnsigned(lane.lane.signer, unsignedOf(lane, tx, stored));
   await ports.failpoint("broadcast.sent");
-  if (lane.stopped) return false;
+  if (lane.stopped) return stopLate(ports, lane, "broadcast");
   return conclude(ports, context, { lane, tx, result });
 }
 

@@ -12,6 +12,7 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "../../detours/reorg.ts";
 import { type RequeuePorts, requeueLost } from "../../detours/requeue.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { stopLate } from "../../lane/too-late.ts";
 import { canonicalHashes } from "../5-receipt/receipt.ts";
 import { type CompletePorts, complete } from "../7-complete/complete.ts";
 
@@ -71,7 +72,8 @@ export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane
   const hashAt = await canonicalHashes(context, candidates.map(blockNumberOf));
   const canonical = candidates.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
   const decided = await agreedElsewhere(context, canonical);
-  if (decided.length > 0 && !lane.stopped) {
+  if (decided.length > 0 && lane.stopped) stopLate(ports, lane, "finality");
+  else if (decided.length > 0) {
     await ports.failpoint("finality.decided");
     const settled = await requeueLost(ports, context, { lane, decided });
     if (settled.length > 0) await complete(ports, lane, settled);

@@ -80,6 +80,17 @@ describe("an allocation", () => {
 });
 
 describe("a lane that stopped", () => {
+  it("because it is lost has come too late with its batch, and says so", async () => {
+    const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
+    bench.faults.lieAboutNonce((honest) => {
+      bench.lane.lost = true;
+      bench.lane.stop();
+      return honest;
+    });
+    expect(await run(bench)).toBe("fenced");
+    expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ write: "allocate", stoppedBy: "deadline" }]);
+  });
+
   it("while the chain was asked gets no write: its next reading may be under way", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     bench.faults.lieAboutNonce((honest) => {
