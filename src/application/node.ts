@@ -9,7 +9,7 @@ import type { Block } from "../ports/chain.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
 import type { ForwardedCreate } from "../ports/peers.ts";
 import type { WakeUp } from "../ports/wake-ups.ts";
-import type { Created, CreateRequest, FencepostApi } from "./api.ts";
+import type { Created, FencepostApi } from "./api.ts";
 import { bounded } from "./bounded.ts";
 import { ChainContext } from "./chain/chain-context.ts";
 import { ChainLoop } from "./chain/chain-loop.ts";
@@ -31,7 +31,8 @@ import { Feed } from "./queries/feed.ts";
 import { readiness } from "./queries/readiness.ts";
 import { createReads } from "./queries/reads.ts";
 import type { NodeSettings } from "./settings.ts";
-import { type CreatePorts, create, createForwarded } from "./stages/1-create/create.ts";
+import { type CreatePorts, create, createForwarded, createOne, createTogether } from "./stages/1-create/create.ts";
+import { Gathering } from "./stages/1-create/gather.ts";
 import { RequestIds } from "./stages/1-create/request-ids.ts";
 import { sign } from "./stages/3-sign/sign.ts";
 import { broadcast } from "./stages/4-broadcast/broadcast.ts";
@@ -125,6 +126,7 @@ export class FencepostNode {
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
       admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
+      gathering: new Gathering(clock, (heard) => createTogether(this.createPorts, heard)),
     };
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
     this.intake = new Activity(() => this.takeIntake(), tolerant);
@@ -344,11 +346,13 @@ export class FencepostNode {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
       ...routeOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }, this.cluster.actions),
       create: async (request) => {
-        const [fate] = await this.createAll([request]);
-        if (fate instanceof FencepostError) throw fate;
-        return fate as Created;
+        if (this.turnsAway()) throw unavailable(DRAINING);
+        return this.counted(createOne(this.createPorts, request));
       },
-      createBatch: (requests) => this.createAll(requests),
+      createBatch: async (requests) => {
+        if (this.turnsAway()) return requests.map(() => unavailable(DRAINING));
+        return this.counted(create(this.createPorts, requests));
+      },
       readiness: () =>
         readiness({
           store: this.ports.store,
@@ -359,12 +363,16 @@ export class FencepostNode {
     };
   }
 
-  private async createAll(requests: readonly CreateRequest[]): Promise<readonly (Created | FencepostError)[]> {
-    const forwards = this.cluster.forwards && this.cluster.peers > 0;
-    if (this.draining && !forwards) return requests.map(() => unavailable(DRAINING));
+  /** It is leaving, and there is nobody to take creates to. */
+  private turnsAway(): boolean {
+    return this.draining && !(this.cluster.forwards && this.cluster.peers > 0);
+  }
+
+  /** Whoever leaves waits for these. */
+  private async counted<T>(creates: Promise<T>): Promise<T> {
     this.underWay++;
     try {
-      return await create(this.createPorts, requests);
+      return await creates;
     } finally {
       this.underWay--;
     }
@@ -376,15 +384,10 @@ export class FencepostNode {
   }
 
   /** What another node heard: done here or refused, but never forwarded again. */
-  async createForwarded(
+  createForwarded(
     creates: readonly ForwardedCreate[],
     repeat: boolean,
   ): Promise<readonly (Created | FencepostError)[]> {
-    this.underWay++;
-    try {
-      return await createForwarded(this.createPorts, creates, repeat);
-    } finally {
-      this.underWay--;
-    }
+    return this.counted(createForwarded(this.createPorts, creates, repeat));
   }
 }

@@ -8,4 +8,6 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls back once after `ms`; the returned function cancels. */
   after(ms: number, callback: () => void): () => void;
+  /** Calls back when everything that has arrived by now was looked at: in this turn of the event loop, not in this call. */
+  soon(callback: () => void): void;
 }

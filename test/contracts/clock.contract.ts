@@ -54,6 +54,20 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(calls).toEqual(["0", "5", "40"]);
     });
 
+    it("calls back soon, but not at once, in the order of asking", async () => {
+      const { clock, drive } = create();
+      const calls: number[] = [];
+      const done = new Promise<void>((resolve) => {
+        clock.soon(() => calls.push(1));
+        clock.soon(() => calls.push(2));
+        clock.soon(resolve);
+      });
+      await Promise.resolve();
+      expect(calls).toEqual([]);
+      await Promise.all([done, drive(0)]);
+      expect(calls).toEqual([1, 2]);
+    });
+
     it("treats a negative delay as none", async () => {
       const { clock, drive } = create();
       const called = new Promise<string>((resolve) => clock.after(-1000, () => resolve("called")));

@@ -48,6 +48,7 @@ export function createManualClock(startedAt: Date = new Date(EPOCH)): ManualCloc
     monotonicMs: () => monotonicMs,
     now: () => new Date(wallOffsetMs + monotonicMs),
     after,
+    soon: (callback) => void after(0, callback),
     sleep: (ms, signal) => sleepOn(after, ms, signal),
     async advance(ms) {
       const targetMs = monotonicMs + ms;

@@ -8,6 +8,7 @@ export const systemClock: Clock = {
   now: () => new Date(),
   sleep,
   after,
+  soon: (callback) => void setImmediate(callback),
 };
 
 /**

@@ -7,6 +7,7 @@
  * request id.
  */
 import { FencepostError, unavailable } from "../../../domain/errors.ts";
+import { isFullyPriced } from "../../../domain/fees.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
 import {
@@ -25,6 +26,7 @@ import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
+import type { Gathering } from "./gather.ts";
 import { type NormalisePorts, normalise } from "./normalise.ts";
 import { asksChain, prepare } from "./prepare.ts";
 import type { RequestIds } from "./request-ids.ts";
@@ -39,6 +41,7 @@ export interface CreatePorts extends AllocatePorts {
   /** Takes creates to the lane's owner; null: what this node cannot do itself is refused with the owner's name. */
   readonly router: Pick<Router, "run"> | null;
   readonly outbox: Pick<Outbox, "send">;
+  readonly gathering: Gathering<Heard, Fate>;
 }
 
 /** Bounded queues: how many creates may be under way on one lane, and on the node. */
@@ -56,7 +59,7 @@ interface Item {
 }
 
 /** Heard from a caller: with the words it was asked in, which another node may have to hear too. */
-interface Heard extends Item {
+export interface Heard extends Item {
   readonly request: CreateRequest;
 }
 
@@ -80,6 +83,37 @@ export async function create(ports: CreatePorts, requests: readonly CreateReques
   await Promise.all([...groups.values()].map((items) => routeOrCreate(ports, items, fates)));
   const durationMs = ports.clock.monotonicMs() - startedMs;
   for (const fate of fates) ports.telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
+  return fates;
+}
+
+/** One create by itself; where the chain need not be asked, in the company of others that arrived with it. */
+export async function createOne(ports: CreatePorts, request: CreateRequest): Promise<Created> {
+  const startedMs = ports.clock.monotonicMs();
+  const fate = await fateOfOne(ports, request);
+  const durationMs = ports.clock.monotonicMs() - startedMs;
+  ports.telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
+  if (fate instanceof FencepostError) throw fate;
+  return fate;
+}
+
+function fateOfOne(ports: CreatePorts, request: CreateRequest): Fate | Promise<Fate> {
+  const intent = attempt(() => normalise(ports.intents, request));
+  if (intent instanceof FencepostError) return intent;
+  const heard = { index: 0, intent, request };
+  const { payload } = intent;
+  // Whoever must ask the chain may wait for it long, and keeps nobody else waiting.
+  if (payload.gas !== undefined && isFullyPriced(payload)) return ports.gathering.add(heard);
+  return createTogether(ports, [heard]).then(([fate]) => fate as Fate);
+}
+
+/** Creates of any lanes. One fate for each, in order. */
+export async function createTogether(ports: CreatePorts, heard: readonly Heard[]): Promise<readonly Fate[]> {
+  const fates = new Array<Fate>(heard.length);
+  const groups = new Map<LaneKey, Heard[]>();
+  heard.forEach(({ intent, request }, index) => {
+    push(groups, laneKey(intent.lane), { index, intent, request });
+  });
+  await Promise.all([...groups.values()].map((items) => routeOrCreate(ports, items, fates)));
   return fates;
 }
 

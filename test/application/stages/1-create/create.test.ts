@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec.ts";
 import type { CreateRequest } from "../../../../src/application/api.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
-import { type CreatePorts, create } from "../../../../src/application/stages/1-create/create.ts";
+import {
+  type CreatePorts,
+  create,
+  createOne,
+  createTogether,
+} from "../../../../src/application/stages/1-create/create.ts";
+import { Gathering } from "../../../../src/application/stages/1-create/gather.ts";
 import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
 import { type ExistingTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
@@ -35,6 +41,7 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     router: null,
     outbox: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
+    gathering: new Gathering(stage.clock, (heard) => createTogether(made.createPorts, heard)),
   };
   return Object.assign(made, { createPorts });
 }
@@ -283,5 +290,55 @@ describe("what stands before a create", () => {
     made.simulated.setBalance(SIGNER, 0n);
     made.lane.creating = 1;
     expect(await ask(made, transfer({ payload: broke }))).toMatchObject([{ outcome: "created" }]);
+  });
+});
+
+describe("single creates that arrive together", () => {
+  const priced = (fields: object = {}) => {
+    const fees = { gas: 21_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
+    return transfer({ payload: { to: SIGNER, value: "1", ...fees, ...fields } });
+  };
+
+  async function askSingly(made: Bench, ...requests: readonly CreateRequest[]) {
+    const answers = Promise.allSettled(requests.map((request) => createOne(made.createPorts, request)));
+    await made.clock.advance(1_000);
+    return answers;
+  }
+
+  it("ask for the lane once, and each has its own fate", async () => {
+    const made = bench({ perLane: 2 });
+    const answers = await askSingly(made, priced(), priced({ value: "-1" }), priced(), priced());
+    expect(answers).toMatchObject([
+      { value: { outcome: "created", nonce: 100 } },
+      { reason: { code: "INVALID_REQUEST" } },
+      { value: { outcome: "created", nonce: 101 } },
+      { reason: { code: "QUEUE_FULL" } },
+    ]);
+    expect(made.owned).toBe(1);
+    expect([...labels(made)].sort()).toEqual(["created", "created", "invalid", "queueFull"]);
+  });
+
+  it("do not wait for one that asks the chain", async () => {
+    const made = bench();
+    const hanging = new Promise<never>(() => undefined);
+    made.context.price = () => hanging;
+    const slow = createOne(made.createPorts, transfer({ payload: { to: SIGNER, value: "1" } }));
+    const [quick] = await askSingly(made, priced());
+    expect(quick).toMatchObject({ status: "fulfilled" });
+    expect(await Promise.race([slow.then(() => "slow"), made.clock.advance(1_000).then(() => "still open")])).toBe(
+      "still open",
+    );
+  });
+
+  it("hear of a mistake of ours each, where one is made for all of them", async () => {
+    const made = bench();
+    const gathering: CreatePorts["gathering"] = new Gathering(made.clock, () => Promise.reject(new RangeError("oh")));
+    const ports = { ...made.createPorts, gathering };
+    const answers = Promise.allSettled([createOne(ports, priced()), createOne(ports, priced())]);
+    await made.clock.advance(10);
+    expect((await answers).map((answer) => (answer as PromiseRejectedResult).reason)).toEqual([
+      new RangeError("oh"),
+      new RangeError("oh"),
+    ]);
   });
 });

@@ -1,0 +1,45 @@
+/**
+ * Stage 1: single creates that arrive together travel together. What was read from all connections in one turn of the
+ * event loop is routed, admitted and committed as one batch, each with its own fate: a single create then costs little
+ * more than one of a batch. Nobody waits for more to come.
+ *
+ * Reads, writes: nothing. A crash here leaves nothing behind.
+ */
+import type { Clock } from "../../../ports/clock.ts";
+
+interface Gathered<Item, Fate> {
+  readonly item: Item;
+  readonly resolve: (fate: Fate) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Gathering<Item, Fate> {
+  private readonly clock: Pick<Clock, "soon">;
+  private readonly together: (items: readonly Item[]) => Promise<readonly Fate[]>;
+  private gathered: Gathered<Item, Fate>[] = [];
+
+  /** `together`: one fate for each item, in order. */
+  constructor(clock: Pick<Clock, "soon">, together: (items: readonly Item[]) => Promise<readonly Fate[]>) {
+    this.clock = clock;
+    this.together = together;
+  }
+
+  add(item: Item): Promise<Fate> {
+    return new Promise((resolve, reject) => {
+      if (this.gathered.push({ item, resolve, reject }) === 1) this.clock.soon(() => void this.leave());
+    });
+  }
+
+  private async leave(): Promise<void> {
+    const leaving = this.gathered;
+    this.gathered = [];
+    try {
+      const fates = await this.together(leaving.map(({ item }) => item));
+      leaving.forEach(({ resolve }, at) => {
+        resolve(fates[at] as Fate);
+      });
+    } catch (error) {
+      for (const { reject } of leaving) reject(error);
+    }
+  }
+}
