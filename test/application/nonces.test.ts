@@ -246,6 +246,27 @@ describe("a released nonce", () => {
     checkInvariants(world);
   });
 
+  it("that somebody else's transaction took goes to nobody: the next one goes on above", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await create(entry);
+    await world.allSettled(1);
+    world.holdBlocks();
+    const { reservationId, nonce } = await reserve(entry);
+    const [above] = await create(entry);
+    await world.until(() => row(above)?.subState === "BROADCAST");
+    await world.settle(entry.node.api.releaseNonce(reservationId));
+    world.chain.mineForeign(SIGNER);
+    await world.until(() => alerts(entry).includes("HOLE_USED_ELSEWHERE"));
+    await world.clock.advance(10_000);
+    expect(row(above)?.state, "nothing below it is missing").toBe("TRACKING");
+    const [next] = await create(entry);
+    expect(row(next)?.nonce).toBe(nonce + 2);
+    world.releaseBlocks();
+    await world.allSettled(3);
+    for (const txId of [above, next]) expect(row(txId)?.state).toBe("CONFIRMED");
+  });
+
   it("below what was signed holds the head up aloud, until the next transaction takes it", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -292,6 +313,23 @@ describe("a reservation that expires", () => {
     expect(behind.some((id) => row(id)?.history.some(({ event }) => event === "stick"))).toBe(false);
     expect(alerts(entry)).toEqual(expect.arrayContaining(["RESERVATION_EXPIRED", "HOLE_FILLED"]));
     checkInvariants(world);
+  });
+
+  it.each(["heal", "move"] as const)("is not acted on under %s while the chain cannot be asked", async (holePolicy) => {
+    world = new World({ settings: { holePolicy } });
+    const entry = await world.startNode();
+    await create(entry);
+    await world.allSettled(1);
+    const { reservationId } = await reserve(entry, { ttl: "2s" });
+    const behind = await create(entry, 1);
+    await world.until(() => row(behind[0])?.subState === "BROADCAST");
+    const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
+    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    await world.clock.advance(60_000);
+    expect(row(behind[0])?.state).toBe("TRACKING");
+    expect(world.rows()).toHaveLength(2);
+    back();
+    await world.until(() => (holePolicy === "heal" ? world.rows().length === 3 : row(behind[0])?.state === "STUCK"));
   });
 
   it("signs nothing of its own by default: the head is STUCK, and says which nonce and why", async () => {
@@ -420,6 +458,37 @@ describe("a payload that no node will take", () => {
     expect(row(txId)).toMatchObject({ state: "FAILED_FINAL", subState: "CANCELLED" });
     expect(row(behind)?.state).toBe("CONFIRMED");
     checkInvariants(world);
+  });
+
+  it("nor its cancel is cancelled once, and said aloud", async () => {
+    world = new World({ settings: { holePolicy: "heal", stuckAfterMs: 600_000 } });
+    const entry = await world.startNode();
+    const refusal = { answer: "rejected", code: -32_000, message: "transaction type not supported" } as const;
+    world.chain.submit = () => ({ accepted: false, refusal });
+    const [txId] = await create(entry);
+    await world.until(() => row(txId)?.state === "STUCK", 1_200_000);
+    expect(row(txId)?.attempts.map(({ kind }) => kind)).toEqual(["initial", "cancel"]);
+    expect(row(txId)?.history.at(-1)?.reason).toMatch(/transaction type not supported/);
+  });
+
+  it("any more is not cancelled where one had taken it: that one may still mine it", async () => {
+    world = new World({ settings: { holePolicy: "heal", resubmitIntervalMs: 2_000 } });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    const { txId } = await world.settle(entry.node.api.create(poison()));
+    await world.until(() => row(txId)?.subState === "BROADCAST");
+    const [attempt] = row(txId)?.attempts ?? [];
+    world.chain.dropAllTransactions();
+    refusing();
+    const answers = () =>
+      entry.events.flatMap((event) => (event.type === "submit.answered" && event.txId === txId ? [event.answer] : []));
+    await world.until(() => answers().filter((answer) => answer === "rejected").length >= 4, 300_000);
+    expect(row(txId)?.attempts).toHaveLength(1);
+    expect(alerts(entry)).not.toContain("TX_REFUSED");
+    world.chain.reorg(1, { include: [attempt?.rawTransaction as Hex] });
+    world.releaseBlocks();
+    await world.allSettled(1);
+    expect(row(txId)).toMatchObject({ state: "CONFIRMED", subState: null });
   });
 
   it("is STUCK by default, with what the node said", async () => {

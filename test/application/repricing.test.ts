@@ -273,4 +273,24 @@ describe("a takeover", () => {
     const caps = offers(world.rows()[0]).map(([cap]) => cap);
     expect(caps).toEqual([...caps].sort((a, b) => (a < b ? -1 : 1)));
   });
+
+  it("finds whichever of the attempts was mined while nobody looked", async () => {
+    world = busyWorld({ settings: { confirmations: 0 } });
+    const first = await world.startNode();
+    world.chain.setBaseFee(50n * GWEI);
+    await create(first, 1);
+    world.chain.setBaseFee(75n * GWEI);
+    await world.until(() => world.rows()[0]?.acceptedOrdinal === 2);
+    const [cheapest] = world.rows()[0]?.attempts ?? [];
+    world.holdBlocks();
+    world.crash(first);
+    world.chain.setBaseFee(1n * GWEI);
+    world.chain.dropAllTransactions();
+    world.chain.reorg(1, { include: [cheapest?.rawTransaction as `0x${string}`] });
+    world.chain.mine(600);
+    await world.startNode();
+    await world.allSettled(1);
+    expect(world.rows()[0]).toMatchObject({ state: "CONFIRMED", receipt: { txHash: cheapest?.txHash } });
+    expect(world.rows()[0]?.attempts).toHaveLength(2);
+  });
 });

@@ -117,6 +117,20 @@ describe("a head that does not get on", () => {
     expect(world.clock.now().getTime() - createdMs).toBeLessThan(70_000);
   });
 
+  it("whose age is past when the next owner comes is looked at for a resubmit interval first", async () => {
+    world = patientWorld({ settings: { resubmitIntervalMs: 15_000 } });
+    const first = await world.startNode();
+    world.holdBlocks();
+    await create(first, 1);
+    await world.until(() => states()[0] === "TRACKING/BROADCAST");
+    world.crash(first);
+    await world.clock.advance(10 * STUCK_AFTER_MS);
+    await world.startNode();
+    await world.clock.advance(14_000);
+    expect(feed()).toEqual([]);
+    await world.until(() => states()[0] === "STUCK/-");
+  });
+
   it("is what came to the head, not what waited behind it: its own patience begins there", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: null } });
     const entry = await world.startNode();

@@ -144,7 +144,9 @@ export const OWN_RULES: readonly Rule[] = [
       words: "the last submission has no clear answer",
     }),
   ({ transaction, chain, now }) => {
-    if (chain.pooled !== false || transaction.lastSubmittedAt === null) return null;
+    // Claimed and not yet answered: that no node has it is how it should be.
+    if (chain.pooled !== false || transaction.lastSubmittedAt === null || transaction.subState === "PENDING")
+      return null;
     const text = `the node no longer holds it; last sent ${agoInWords(transaction.lastSubmittedAt, now)}, and sent again in its turn`;
     return { code: "NOT_IN_POOL", text, since: transaction.lastSubmittedAt };
   },

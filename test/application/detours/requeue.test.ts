@@ -130,6 +130,31 @@ describe("requeue after external use", () => {
     expect(world.rows()[1]?.attempts.map(({ ordinal }) => ordinal)).toEqual([1, 2, 3]);
   });
 
+  it("leaves the transaction where it was put: what was signed once moves down into no hole", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    await losesItsNonce(entry);
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
+    const lane = (action: "suspend" | "resume") => {
+      const order = { action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } } as const;
+      return world.settle(entry.node.api.actOnLane(order));
+    };
+    await lane("suspend");
+    world.chain.mine(10);
+    await world.until(() => world.rows()[1]?.nonce === 3);
+    await world.settle(entry.node.api.releaseNonce(reservation.reservationId));
+    await lane("resume");
+    await world.until(() => world.rows()[1]?.state === "STUCK");
+    expect(world.rows()[1]).toMatchObject({ nonce: 3, attempts: [{}, { foreign: true }, { kind: "initial" }] });
+    await create(entry, 1);
+    world.releaseBlocks();
+    await world.allSettled(3);
+    expect(world.rows().map(({ nonce, state }) => [nonce, state])).toEqual([
+      [0, "CONFIRMED"],
+      [2, "CONFIRMED"],
+      [3, "CONFIRMED"],
+    ]);
+  });
+
   it("never mistakes the foreign transaction of the old nonce for an outcome of the new one", async () => {
     const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
     await losesItsNonce(entry);

@@ -55,6 +55,20 @@ function signAll(lane: OwnedLane, database: readonly AllocatedRecord[], page = P
   }
 }
 
+describe("who may move down into a hole", () => {
+  it("is what waits to be signed and never was: not what was sent, nor what was signed at another nonce before", () => {
+    const lane = createOwnedLane({ cursor: 5, tracking: [tracked(1)] });
+    const [attempt] = tracked(3).attempts;
+    lane.enqueue([record(2), { ...record(3), attempts: attempt === undefined ? [] : [attempt] }, record(4)]);
+    expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
+      [1, false],
+      [2, true],
+      [3, false],
+      [4, true],
+    ]);
+  });
+});
+
 describe("what waits to be signed", () => {
   it("comes in the order it was allocated", () => {
     const lane = createOwnedLane({ cursor: 0 });

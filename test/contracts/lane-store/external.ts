@@ -72,6 +72,24 @@ export function externalContract(context: LaneStoreContext): void {
     expect(history.map(({ event }) => event)).toEqual(["allocate", "sign", "mine", "requeue", "sign"]);
   });
 
+  it("never moves a requeued transaction down or gives it up: its hash has been told", async () => {
+    const fence = await holdLane(context.store);
+    const free = anIntent(fence.lane);
+    const [below] = nonces(await allocate(context.store, fence, [free]));
+    const completion = { state: "FAILED_FINAL", subState: "REJECTED", settled: true, txHash: null } as const;
+    await apply(context.store, fence, [step(free.txId, AT.allocated, "giveUp", { reason: "refused", completion })]);
+    const { intent, nonce } = await lost(fence);
+    await apply(context.store, fence, [step(intent.txId, AT.mined, "requeue", { receipt: null })]);
+    for (const change of [
+      step(intent.txId, AT.allocated, "shiftDown", { nonce: below as number }),
+      step(intent.txId, AT.allocated, "giveUp", { reason: "refused", completion }),
+    ]) {
+      await expect(apply(context.store, fence, [change])).rejects.toThrow(BatchRefused);
+    }
+    expect(await context.store.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: nonce + 1 });
+    expect((await context.store.loadLane(fence))?.holes).toMatchObject([{ nonce: below }]);
+  });
+
   it("keeps what a node signs itself without hash or bytes, until the hash is known", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { payload: { value: 77n } });
