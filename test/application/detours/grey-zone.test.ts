@@ -105,6 +105,18 @@ describe("a second payload for such a key", () => {
   });
 });
 
+describe("a hole at a nonce of such a key", () => {
+  it("is said aloud, also where the policy heals: nothing of our own making can be signed", async () => {
+    const entry = await knownLane({ holePolicy: "heal" });
+    await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "2s" }));
+    await create(entry, 1);
+    await world.until(() => world.rows()[1]?.state === "STUCK");
+    expect(world.rows()[1]?.history.at(-1)?.reason).toMatch(/nonce 1 below it is held by nothing/);
+    expect(world.rows()).toHaveLength(2);
+    expect(alerts(entry, "PASS_FAILED")).toEqual([]);
+  });
+});
+
 describe("the grey zone", () => {
   it.each([
     ["in the pool", () => undefined],

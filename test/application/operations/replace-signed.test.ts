@@ -55,11 +55,12 @@ describe("bytes that somebody else signed in the place of a payload", () => {
   it("offer at least a tenth more on both fields, and are then sent and mined", async () => {
     const node = await start();
     const txId = await ops.sent(node);
-    for (const offer of [
+    const offers: readonly (readonly [bigint, bigint])[] = [
       [20n * GWEI, GWEI],
       [22n * GWEI - 1n, 2n * GWEI],
       [30n * GWEI, (11n * GWEI) / 10n - 1n],
-    ] as const) {
+    ];
+    for (const offer of offers) {
       await expect(replace(node, txId, await plain(...offer))).rejects.toMatchObject(TOO_LITTLE);
     }
     expect(ops.kinds(txId)).toEqual(["initial"]);
@@ -87,11 +88,12 @@ describe("bytes that somebody else signed in the place of a payload", () => {
   it("with blobs offer twice as much on all three fields, and take the place of blobs alone", async () => {
     const node = await start();
     const txId = await handedIn(node, blob(20n * GWEI, GWEI, 5n));
-    for (const offer of [
+    const offers: readonly (readonly [bigint, bigint, bigint])[] = [
       [40n * GWEI, 2n * GWEI, 9n],
       [40n * GWEI - 1n, 2n * GWEI, 10n],
       [40n * GWEI, 2n * GWEI - 1n, 10n],
-    ] as const) {
+    ];
+    for (const offer of offers) {
       await expect(replace(node, txId, blob(...offer))).rejects.toMatchObject(TOO_LITTLE);
     }
     await expect(replace(node, txId, await plain(900n * GWEI, 900n * GWEI))).rejects.toMatchObject(TOO_LITTLE);

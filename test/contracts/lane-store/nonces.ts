@@ -325,7 +325,9 @@ export function nonceContract(context: LaneStoreContext): void {
       state: "FAILED_FINAL",
       subState: "REJECTED",
     });
-    expect(await snapshot(fence)).toMatchObject({ holes: [{ nonce, why: "givenUp" }], allocated: 0, cursor: 7 });
+    const hole = { nonce, why: "givenUp", detail: `${txId} gave it up: the signer refused` };
+    expect(await snapshot(fence)).toMatchObject({ holes: [hole], allocated: 0, cursor: 7 });
+    expect(await context.store.lanes(fence.lane.signer)).toMatchObject([{ holes: [hole] }]);
     const { lastSeq } = await context.store.feed();
     expect(await context.store.completions(lastSeq - 1, 1)).toMatchObject([{ txId, nonce: null, settled: true }]);
     expect(await fill(fence, [nonce])).toMatchObject({ items: [{ nonce, recycled: true }] });

@@ -56,7 +56,11 @@ describe("gas", () => {
 
   it("above the block's limit is refused, once a block has been seen", async () => {
     const bench = await ready();
-    await expect(prepareWith(bench, { gas: 30_000_001, ...FEES })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
+    for (const standing of [FIRST, BEHIND, NEW_LANE]) {
+      await expect(prepareWith(bench, { gas: 30_000_001, ...FEES }, standing)).rejects.toEqual(
+        rejection("GAS_OVER_BLOCK"),
+      );
+    }
     const blind = createChainBench();
     blind.faults.inject({ kind: "unavailable" });
     expect((await prepareWith(blind, { gas: 30_000_001, ...FEES })).gas).toBe(30_000_001n);
