@@ -1,6 +1,10 @@
 /**
  * `fencepost start --workers N`: N nodes on one machine. This process takes no request: it starts the workers, lets them
  * share the configured port, starts another where one dies, and passes the signal to stop on to all of them.
+ *
+ * Node's own round robin hands a worker one connection and the next only when that was taken. So a worker that is stopped
+ * keeps one connection waiting, and no more. That one cannot be had back: killing the worker does not free it, and
+ * letting workers accept for themselves gives most of a burst of connections to one of them.
  */
 import cluster, { type Worker } from "node:cluster";
 import { systemClock } from "../adapters/system/clock.ts";

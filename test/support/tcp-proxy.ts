@@ -3,6 +3,13 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 /** What to do when the client's bytes hold COMMIT: lose them, keep them, or deliver them and lose the answer. */
 export type CommitFault = "cut-before" | "stall-before" | "cut-after" | "hold-answer";
 
+interface Hold {
+  readonly text: string;
+  /** From which byte on. */
+  readonly from: (bytes: Buffer) => number;
+  readonly hit: (release: () => void) => void;
+}
+
 interface Pair {
   readonly client: Socket;
   readonly upstream: Socket;
@@ -20,7 +27,7 @@ export class TcpProxy {
   private readonly pairs = new Set<Pair>();
   private readonly faults: { readonly fault: CommitFault; readonly hit: () => void }[] = [];
   private readonly spoils: { readonly text: string; readonly by: string; readonly hit: () => void }[] = [];
-  private readonly holds: { readonly text: string; readonly hit: (release: () => void) => void }[] = [];
+  private readonly holds: Hold[] = [];
   private refusing = false;
   private frozen = false;
 
@@ -55,7 +62,17 @@ export class TcpProxy {
 
   /** Keeps the next bytes in which a client says this, and all that follow; resolves with how to let them go. */
   holdAt(text: string): Promise<() => void> {
-    return new Promise((hit) => this.holds.push({ text, hit }));
+    return new Promise((hit) => this.holds.push({ text, from: () => 0, hit }));
+  }
+
+  /** Delivers the next bytes in which a client says this, but not the COMMIT behind it: the server waits, and so do its locks. */
+  holdCommitBehind(text: string): Promise<() => void> {
+    // A message begins with its kind, one byte, and its length, four.
+    const from = (bytes: Buffer) => {
+      const commit = bytes.indexOf("COMMIT\0", bytes.indexOf(text));
+      return commit < 0 ? bytes.length : commit - 5;
+    };
+    return new Promise((hit) => this.holds.push({ text, from, hit }));
   }
 
   /** The next time a client says this, the server hears something else of the same length. */
@@ -123,9 +140,11 @@ export class TcpProxy {
     }
     const held = this.holds.findIndex(({ text }) => bytes.includes(text));
     if (held >= 0) {
+      const [{ from, hit }] = this.holds.splice(held, 1) as [Hold];
       pair.client.pause();
-      this.holds.splice(held, 1)[0]?.hit(() => {
-        pair.upstream.write(bytes);
+      pair.upstream.write(bytes.subarray(0, from(bytes)));
+      hit(() => {
+        pair.upstream.write(bytes.subarray(from(bytes)));
         pair.client.resume();
       });
       return;

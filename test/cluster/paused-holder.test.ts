@@ -1,0 +1,76 @@
+/** SIGSTOP of a node while its database session holds what every node needs: the others wait for the server, not for it. */
+import { describe, expect } from "vitest";
+import { auditCluster } from "../support/cluster/auditor.ts";
+import { type Cluster, type ClusterNode, instancesOf, it, keysOf, SIGNERS } from "../support/cluster/cluster.ts";
+import { createOn } from "../support/cluster/creates.ts";
+import { isLong } from "../support/cluster/length.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import type { TcpProxy } from "../support/tcp-proxy.ts";
+import { range } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const FEW = SIGNERS.slice(0, 4);
+/** A lease that does not run out here: what lets the others go on is the server's limit on a stalled transaction, a thirtieth of it. */
+const VARIABLES = { ...keysOf(FEW), FENCEPOST_LEASE_DURATION: "90s" };
+
+interface Moment {
+  /** Resolves, with how to go on, when the session has what the others need and hears nothing more. */
+  readonly stall: (wire: TcpProxy) => Promise<() => void>;
+  /** How the server's list of locks shows it. */
+  readonly lock: string;
+}
+
+const COUNTER = [
+  "the feed's counter",
+  {
+    stall: (wire) => wire.holdCommitBehind("fencepost:append-completions"),
+    lock: "l.relation = 'fencepost.feed'::regclass AND l.mode = 'RowExclusiveLock'",
+  },
+] as const satisfies readonly [string, Moment];
+const BLOCKS = [
+  "the turn to store blocks",
+  { stall: (wire) => wire.holdAt("fencepost:insert-confirmations"), lock: "l.locktype = 'advisory'" },
+] as const satisfies readonly [string, Moment];
+
+/** A session in the middle of a transaction that nobody says anything in has the lock. */
+async function isHeld({ database }: Cluster, lock: string): Promise<boolean> {
+  const rows = await database.query(
+    `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
+     WHERE a.datname = current_database() AND a.state = 'idle in transaction' AND l.granted AND ${lock}`,
+  );
+  return rows.length > 0;
+}
+
+async function isAlive({ database }: Cluster, { nodeId }: ClusterNode): Promise<boolean> {
+  const alive =
+    "SELECT 1 FROM fencepost.node_instance WHERE node_id = $1 AND NOT dead AND expires_at > clock_timestamp()";
+  return (await database.query(alive, [nodeId])).length === 1;
+}
+
+describe("SIGSTOP of a node whose session holds", () => {
+  it.for(isLong ? [COUNTER, BLOCKS] : [COUNTER])(
+    "%s: the completions of the others go on while it still has its lease",
+    async ([, { stall, lock }], { cluster }) => {
+      const [paused, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
+      const owners = await cluster.untilSpread([paused, other], FEW.length);
+      const caller = new PersistentCaller(() => other.client);
+      const stalled = stall(paused.databaseWire);
+      const accepted = [...(await caller.sendBatch(range(20).map(createOn(FEW))))];
+      const release = await stalled;
+      paused.signal("SIGSTOP");
+      await waitUntil(() => isHeld(cluster, lock), "its session has it");
+
+      const mine = FEW.filter((signer) => owners.get(signer) === other.nodeId);
+      const after = await caller.sendBatch(range(20).map(createOn(mine, "after")));
+      accepted.push(...after);
+      const outcomes = await Promise.all(after.map(({ txId }) => other.client.waitFor(txId, { timeoutMs: 60_000 })));
+      expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
+      expect(await isAlive(cluster, paused), "nobody had to wait for the end of its lease").toBe(true);
+
+      paused.signal("SIGCONT");
+      release();
+      await auditCluster(cluster, accepted);
+      expect(await instancesOf(cluster, paused), "it has lost nothing but that one transaction").toBe(1);
+    },
+  );
+});
