@@ -250,7 +250,9 @@ export class World {
 let serial = 0;
 
 /** A transfer that brings gas and fees, so that nothing needs to be asked of the chain. */
-export function transfer(overrides: Partial<Record<"requestId" | "signer" | "payload", unknown>> = {}): CreateRequest {
+export function transfer(
+  overrides: Partial<Record<"requestId" | "signer" | "payload" | "metadata", unknown>> = {},
+): CreateRequest {
   return {
     signer: SIGNER,
     payload: { to: TO, value: "1", gas: 21_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" },

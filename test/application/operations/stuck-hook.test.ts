@@ -53,7 +53,7 @@ describe("a head of line that has grown old", () => {
     const decision = { action: "CANCEL", reason: "too old", severity: "ERROR", audit: { ticket: 7 } };
     const node = await start(decision);
     world.holdBlocks();
-    const txId = await ops.sent(node, { requestId: "order-1" });
+    const txId = await ops.sent(node, { requestId: "order-1", metadata: { customer: "c-17" } });
     await ops.sent(node);
     await world.until(() => ops.kinds(txId).includes("cancel"));
     expect(asked[0]).toMatchObject({
@@ -67,7 +67,7 @@ describe("a head of line that has grown old", () => {
       lastErrorClass: "accepted",
       queueDepth: 2,
       headOfLine: true,
-      metadata: null,
+      metadata: { customer: "c-17" },
     });
     expect(asked[0]?.signer.toLowerCase()).toBe(SIGNER);
     expect(asked[0]?.ageSeconds).toBeGreaterThanOrEqual(5);
@@ -127,6 +127,33 @@ describe("a head of line that has grown old", () => {
     world.releaseBlocks();
     await ops.settled(txId);
     checkInvariants(world);
+  });
+
+  it("a lease that is lost while the hook thinks: its decision is not even signed, and the new owner's hook decides", async () => {
+    let answer: (decision: StuckDecision) => void = () => undefined;
+    const node = await start(
+      () =>
+        new Promise<StuckDecision>((resolve) => {
+          answer = resolve;
+        }),
+    );
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => asked.length === 1);
+    const sign = node.signer.sign.bind(node.signer);
+    let signed = 0;
+    node.signer.sign = (...work) => {
+      signed++;
+      return sign(...work);
+    };
+    node.store.cut();
+    await world.startNode({ stuckHook: hookOf({ action: "NOOP", reason: "patience" }) });
+    await world.clock.advance(12_000);
+    answer({ action: "CANCEL", reason: "too old" });
+    await world.until(() => results(node).length > 0);
+    expect(results(node)).toEqual(["CANCEL movedOn"]);
+    await world.clock.advance(30_000);
+    expect({ signed, kinds: ops.kinds(txId) }).toEqual({ signed: 0, kinds: ["initial"] });
   });
 
   it("REPLACE with another payload, once; REPLACE with nothing is a better price, while there is one to be had", async () => {
@@ -250,14 +277,28 @@ describe("what it is asked about", () => {
   });
 
   it("not on a suspended lane, and each alert once while it lasts", async () => {
-    const node = await start({ action: "CANCEL", reason: "r" });
+    const node = await start({ action: "CANCEL", reason: "r" }, { settings: { alertOldestAgeMs: 5_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
     await ops.lane(node, "suspend");
     await world.clock.advance(60_000);
     expect(asked).toEqual([]);
-    expect(alerts(node).filter((code) => code === "HEAD_OF_LINE_OLD").length).toBeLessThanOrEqual(1);
+    expect(alerts(node).filter((code) => code === "PENDING_OLD")).toHaveLength(1);
     expect(ops.kinds(txId)).toEqual(["initial"]);
+    await ops.lane(node, "resume");
+    await world.until(() => asked.length === 1);
+  });
+
+  it("about one transaction every half minute, whatever it answers", async () => {
+    let n = 0;
+    const node = await start(() => ({ action: "NOOP", reason: `r ${n++}` }));
+    world.holdBlocks();
+    await ops.sent(node);
+    await world.until(() => asked.length === 1);
+    await world.clock.advance(29_000);
+    expect(asked).toHaveLength(1);
+    await world.clock.advance(60_000);
+    expect(asked).toHaveLength(3);
   });
 
   it("at most ten times a minute on one lane, and every half minute about one transaction", async () => {
