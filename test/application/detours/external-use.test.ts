@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { Receipt } from "../../../src/domain/transaction.ts";
 import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
@@ -152,7 +153,55 @@ describe("a nonce that somebody else used", () => {
   });
 });
 
+/** The node's word about receipts is bent until the function returned is called. */
+function bendReceipts({ rpc }: WorldNode, bend: (hash: string, receipt: Receipt | null) => Receipt | null): () => void {
+  const honest = rpc.receipts.bind(rpc);
+  rpc.receipts = async (hashes) =>
+    (await honest(hashes)).map((receipt, index) => bend(hashes[index] as string, receipt));
+  return () => {
+    rpc.receipts = honest;
+  };
+}
+
+const ELSEWHERE = `0x${"ee".repeat(32)}` as const;
+
 describe("what only looks like it", () => {
+  it.each<[string, (receipt: Receipt | null) => Receipt | null]>([
+    ["has no receipt", () => null],
+    ["is in a block of another branch", (receipt) => receipt && { ...receipt, blockHash: ELSEWHERE }],
+  ])("is not decided while the foreign transaction %s: what is shown of it is not all", async (_, bend) => {
+    const entry = await knownLane();
+    const [foreign] = await losesNonces(entry, 1, 1);
+    const straighten = bendReceipts(entry, (hash, receipt) => (hash === foreign ? bend(receipt) : receipt));
+    world.chain.mine(10);
+    await world.clock.advance(120_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    expect(world.rows()[1]?.attempts).toHaveLength(1);
+    expect(alerts(entry, "NONCE_CONSUMED_UNSEEN").length).toBeGreaterThan(0);
+    expect(alerts(entry, "PASS_FAILED")).toEqual([]);
+    straighten();
+    await world.allSettled(2, 300_000);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", receipt: { txHash: foreign } });
+  });
+
+  it("is not decided while the node shows a receipt for one of ours as well: it contradicts itself", async () => {
+    const entry = await knownLane();
+    const [foreign] = await losesNonces(entry, 1, 1);
+    const ours = world.rows()[1]?.attempts[0]?.txHash;
+    const nothing = { gasUsed: 0n, effectiveGasPrice: null, contractAddress: null, transactionIndex: 0 } as const;
+    const phantom = { blockNumber: 4, blockHash: ELSEWHERE, status: "success", ...nothing } as const;
+    const straighten = bendReceipts(entry, (hash, receipt) =>
+      typeof ours === "string" && hash === ours ? { ...phantom, txHash: ours } : receipt,
+    );
+    world.chain.mine(10);
+    await world.clock.advance(120_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    expect(alerts(entry, "EXTERNAL_KEY_USE")).toEqual([]);
+    straighten();
+    await world.allSettled(2, 300_000);
+    expect(world.rows()[1]?.receipt?.txHash).toBe(foreign);
+  });
+
   it("is not decided while receipts cannot be had, though the count has passed", async () => {
     const entry = await knownLane();
     await create(entry, 2);

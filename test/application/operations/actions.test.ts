@@ -360,6 +360,20 @@ describe("resubmit", () => {
 });
 
 describe("an order", () => {
+  it.each(["cancel", "reprice"] as const)(
+    "to %s whose commit was not confirmed is found done, and is not done twice",
+    async (action) => {
+      const node = await start();
+      world.holdBlocks();
+      const txId = await ops.sent(node);
+      node.store.failNextCommit("unknown-committed");
+      await ops.act(node, action, { txId });
+      await world.clock.advance(10_000);
+      expect(ops.kinds(txId)).toEqual(["initial", action]);
+      expect(ops.decisions(txId)).toHaveLength(1);
+    },
+  );
+
   it("needs a reason, known fields, and a transaction that is there", async () => {
     const node = await start();
     world.holdBlocks();
