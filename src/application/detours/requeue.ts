@@ -92,7 +92,10 @@ async function contentsOf({ chain }: ChainContext, { lane, tx }: Lost): Promise<
   }
 }
 
-/** Somebody who sent the very same has done what the transaction was for: once more would be twice. */
+/**
+ * Somebody who sent the very same has done what the transaction was for: once more would be twice. And what its caller
+ * signed with blobs or a delegation says more than could be signed here: without them it would be another transaction.
+ */
 async function differs(
   { store, codec }: RequeuePorts,
   { tx, ours }: { readonly tx: Tracked; readonly ours: readonly Attempt[] },
@@ -100,6 +103,7 @@ async function differs(
 ): Promise<boolean> {
   const bytes = await store.loadRawTransactions(ours.map(({ ordinal }) => ({ txId: tx.txId, ordinal })));
   const said = await Promise.all(bytes.map((raw) => codec.decodeTransaction(raw)));
+  if (said.some(({ envelope }) => envelope === "eip4844" || envelope === "eip7702")) return false;
   return said.every(
     ({ unsigned: { to, value, data } }) => to !== foreign.to || value !== foreign.value || data !== foreign.data,
   );

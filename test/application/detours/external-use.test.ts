@@ -107,7 +107,10 @@ describe("a nonce that somebody else used", () => {
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", receipt: { txHash: foreign } });
   });
 
-  it("beyond the reach of a pruned node decides nothing, says so, and is found once the node can tell", async () => {
+  it.each([
+    ["has its state again", (faults: Faults) => faults.heal()],
+    ["can be asked by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
+  ])("beyond the reach of a pruned node decides nothing, says so, and is found once the node %s", async (_, learn) => {
     const entry = await knownLane({ settings: { grayZoneLookback: 10 } });
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     await create(entry, 1);
@@ -118,9 +121,17 @@ describe("a nonce that somebody else used", () => {
     await world.until(() => alerts(entry, "NONCE_CONSUMED_UNSEEN").length > 0);
     await world.clock.advance(600_000);
     expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
-    entry.faults.heal();
+    learn(entry.faults);
     await world.allSettled(2, 300_000);
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
+  });
+
+  it("is noticed by its count where nobody says a word: nothing is sent again, and no lane is compared", async () => {
+    const entry = await knownLane({ settings: { resubmitIntervalMs: null, reconciliationIntervalMs: null } });
+    const [foreign] = await losesNonces(entry, 1, 1);
+    world.releaseBlocks();
+    await world.allSettled(2, 300_000);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", receipt: { txHash: foreign } });
   });
 
   it("reorganised away gives the nonce back: ours is sent again and mined", async () => {

@@ -1,6 +1,8 @@
+import { serializeTransaction } from "viem/utils";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Address, Hex } from "../../../src/domain/lane.ts";
 import type { SimulatedTransaction } from "../../doubles/simulated-chain/transaction.ts";
-import { SIGNER, TO, transfer, World, type WorldNode } from "../../support/world.ts";
+import { CHAIN_ID, SIGNER, TO, transfer, World, type WorldNode } from "../../support/world.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -28,8 +30,10 @@ async function losesItsNonce(entry: WorldNode, ours = 1): Promise<void> {
   await world.until(() => world.rows()[1]?.subState === "MINED");
 }
 
-/** Somebody else's transaction that says what ours says. */
-function sayTheSame(world: World): void {
+type Said = Partial<Pick<SimulatedTransaction, "to" | "value" | "data">>;
+
+/** Somebody else's transaction that says what ours says, but for this. */
+function sayTheSame(world: World, but: Said = {}): void {
   const mine = world.chain.mineForeign.bind(world.chain);
   world.chain.mineForeign = (address, count) => {
     const block = mine(address, count);
@@ -38,10 +42,20 @@ function sayTheSame(world: World): void {
         to: TO,
         value: 1n,
         data: "0x",
+        ...but,
       });
     }
     return block;
   };
+}
+
+/** As `FakeSigner` would sign it, if it signed blobs. */
+function blobAt(nonce: number): Hex {
+  const fees = { maxFeePerGas: 20n ** 9n, maxPriorityFeePerGas: 1n, maxFeePerBlobGas: 5n };
+  const said = { type: "eip4844", chainId: CHAIN_ID, nonce, to: TO, value: 0n, gas: 21_000n, ...fees } as const;
+  const signature = { r: `0x${SIGNER.slice(2).padStart(64, "0")}`, s: `0x${"1".padStart(64, "0")}` } as const;
+  const blobVersionedHashes = [`0x01${"00".repeat(31)}` as const];
+  return serializeTransaction({ ...said, blobVersionedHashes }, { ...signature, yParity: 0 });
 }
 
 describe("requeue after external use", () => {
@@ -87,6 +101,68 @@ describe("requeue after external use", () => {
     world.chain.mine(10);
     await world.allSettled(2);
     expect(world.rows()[1]).toMatchObject({ state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY", nonce: 1 });
+  });
+
+  it.each<[string, Said]>([
+    ["recipient", { to: SIGNER }],
+    ["value", { value: 2n }],
+    ["data", { data: "0x01" }],
+  ])("is done where the foreign transaction differs from ours in its %s alone", async (_, but) => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    sayTheSame(world, but);
+    await losesItsNonce(entry);
+    world.chain.mine(10);
+    await world.until(() => world.rows()[1]?.nonce === 2);
+  });
+
+  it("is not done where the foreign transaction says what an earlier payload of ours said", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    sayTheSame(world);
+    await create(entry, 1);
+    await world.until(() => world.chain.pool.size === 1);
+    const request = { reason: "another", payload: { to: SIGNER, value: "3", gas: 21_000 } };
+    const order = {
+      action: "replace",
+      txId: world.rows()[1]?.txId as string,
+      request,
+      actor: "operator:test",
+    } as const;
+    await world.settle(entry.node.api.act(order));
+    expect(world.rows()[1]?.attempts.map(({ kind }) => kind)).toEqual(["initial", "replace"]);
+    world.chain.mineForeign(SIGNER);
+    world.chain.mine(10);
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", nonce: 1 });
+  });
+
+  it("is not done for a key that the chain node holds", async () => {
+    const signer: Address = `0x${"5e".repeat(20)}`;
+    world = new World({ ...REQUEUE, signers: [], nodeSigners: [signer], chain: { tagDepths: null } });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    await world.settle(entry.node.api.create(transfer({ signer })));
+    await world.until(() => world.chain.pool.size === 1);
+    world.chain.mineForeign(signer);
+    world.chain.mine(10);
+    await world.allSettled(1);
+    expect(world.rows()[0]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", nonce: 0 });
+  });
+
+  it("is not done for what its caller sent itself, nor for blobs that it handed in: neither can be signed here", async () => {
+    const entry = await knownLane({ ...REQUEUE, chain: { tagDepths: null } });
+    const reserve = async () => (await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }))).reservation;
+    const [sent, handedIn] = [await reserve(), await reserve()];
+    await world.settle(entry.node.api.markUsed(sent.reservationId, { txHash: `0x${"ab".repeat(32)}` }));
+    const rawTransaction = blobAt(handedIn.nonce);
+    await world.settle(entry.node.api.submitReserved(handedIn.reservationId, { rawTransaction }));
+    world.chain.mineForeign(SIGNER, 2);
+    world.chain.mine(10);
+    await world.allSettled(3, 300_000);
+    expect(world.rows().map(({ nonce, subState }) => [nonce, subState])).toEqual([
+      [0, null],
+      [1, "NONCE_CONSUMED_EXTERNALLY"],
+      [2, "NONCE_CONSUMED_EXTERNALLY"],
+    ]);
   });
 
   it("is not done where the database may have lost commits since the nonce was given", async () => {
