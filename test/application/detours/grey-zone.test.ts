@@ -188,6 +188,21 @@ describe("the grey zone", () => {
     expect(world.rows()[1]?.attempts).toHaveLength(1);
   });
 
+  it("never ends by sending anew where the nonce is used up by what cannot be shown", async () => {
+    const entry = await knownLane({ grayZoneLookback: 10, grayZoneTimeoutMs: 60_000, grayZoneIntervalMs: 10_000 });
+    entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
+    await create(entry, 1);
+    await world.until(() => results(entry).includes("entered"));
+    world.chain.mineForeign(SIGNER);
+    world.chain.mine(50);
+    entry.faults.prune(1);
+    await world.clock.advance(200_000);
+    expect(results(entry)).toEqual(["entered"]);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", subState: "UNKNOWN_SUBMIT_RESULT" });
+    entry.faults.heal();
+    await world.until(() => results(entry).includes("foreign"));
+  });
+
   it("decides nothing while the node cannot be asked, however long", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 60_000 });
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
