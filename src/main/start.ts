@@ -39,5 +39,5 @@ export async function runUntilStopped(
   logger.log("info", { nodeId: service.nodeId }, "draining");
   await service.stop();
   logger.log("info", { nodeId: service.nodeId }, "stopped");
-  logger.flush();
+  await logger.flush();
 }

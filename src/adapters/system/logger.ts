@@ -1,3 +1,5 @@
+import { type EventEmitter, once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { type LoggerOptions, pino } from "pino";
 import type { LogLevel } from "./log-level.ts";
 import { readableLine } from "./readable-line.ts";
@@ -15,8 +17,8 @@ export interface Logger {
   logMembers(level: LogMethod, members: string, message: string): void;
   /** Lets a caller skip building fields that nobody would see. */
   enabled(level: LogMethod): boolean;
-  /** Writes what is still buffered, synchronously: the last thing before the process ends. */
-  flush(): void;
+  /** Resolves when everything is written, or when its reader has let us wait: the last thing before the process ends. */
+  flush(): Promise<void>;
 }
 
 export interface LoggerSettings {
@@ -35,6 +37,8 @@ const BUFFER_LIMIT_BYTES = 16 * 1024 * 1024;
 /** A write costs the event loop some 20 µs however much it holds: under load, hundreds of lines share one. */
 const WORTH_A_WRITE_CHARACTERS = 64 * 1024;
 const LONGEST_DELAY_MS = 50;
+/** How long the end of a process waits for whoever reads its log. */
+const LAST_WRITE_MS = 1_000;
 
 export function createLogger(settings: LoggerSettings): Logger {
   const mask = createSecretMask(settings.secrets ?? []);
@@ -77,7 +81,7 @@ function isoTime(): () => string {
 
 interface Destination {
   write(text: string): void;
-  flush(): void;
+  flush(): Promise<void>;
 }
 
 /**
@@ -86,7 +90,7 @@ interface Destination {
  */
 function openDestination(destination: LoggerSettings["destination"]): Destination {
   if (typeof destination !== "number") {
-    return { write: (text) => void destination.write(text), flush: () => undefined };
+    return { write: (text) => void destination.write(text), flush: async () => undefined };
   }
   const stream = pino.destination({
     dest: destination,
@@ -96,13 +100,19 @@ function openDestination(destination: LoggerSettings["destination"]): Destinatio
   });
   let waiting = "";
   let timer: NodeJS.Timeout | null = null;
+  let isWriting = false;
+  stream.on("drain", () => {
+    isWriting = false;
+  });
   const leave = () => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
     // As a buffer: of text the stream measures, with every write, everything that it has not written yet.
     const text = waiting;
     waiting = "";
-    if (text !== "") quietly(() => stream.write(Buffer.from(text) as unknown as string));
+    if (text === "") return;
+    isWriting = true;
+    quietly(() => stream.write(Buffer.from(text) as unknown as string));
   };
   return {
     write: (text) => {
@@ -110,11 +120,17 @@ function openDestination(destination: LoggerSettings["destination"]): Destinatio
       if (waiting.length >= WORTH_A_WRITE_CHARACTERS) leave();
       else timer ??= setTimeout(leave, LONGEST_DELAY_MS).unref();
     },
-    flush: () => {
+    flush: async () => {
       leave();
-      quietly(() => stream.flushSync());
+      // A write that is under way cannot be overtaken without tearing lines apart.
+      if (isWriting) await Promise.race([written(stream), pause(LAST_WRITE_MS, null, { ref: false })]);
     },
   };
+}
+
+/** Resolves too where its reader is gone: then there is nothing to wait for. */
+async function written(stream: EventEmitter): Promise<void> {
+  await once(stream, "drain").catch(() => undefined);
 }
 
 function quietly(write: () => void): void {

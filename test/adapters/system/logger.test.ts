@@ -79,18 +79,18 @@ describe("logger", () => {
     );
   });
 
-  it("has everything on disk after a flush", () => {
+  it("has everything on disk after a flush", async () => {
     const directory = mkdtempSync(join(tmpdir(), "fencepost-log-"));
     const file = join(directory, "log");
     const descriptor = openSync(file, "w");
     const { log } = capture({ destination: descriptor });
-    for (let i = 0; i < 1000; i++) {
+    for (let i = 0; i < 3000; i++) {
       if (i % 2 === 0) log.log("info", { i, word: "Zaun…" }, "line");
       else log.logMembers("info", `"i":${i},"word":"Zaun…"`, "line");
     }
-    log.flush();
+    await log.flush();
     const lines = readFileSync(file, "utf8").trimEnd().split("\n");
-    expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 1000 }, (_, i) => i));
+    expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 3000 }, (_, i) => i));
     expect(new Set(lines.map((line) => JSON.parse(line).word))).toEqual(new Set(["Zaun…"]));
     closeSync(descriptor);
     rmSync(directory, { recursive: true });
