@@ -244,6 +244,29 @@ describe("the grey zone", () => {
     expect(world.chain.nodeSigned.filter(({ submission }) => submission.accepted)).toHaveLength(2);
   });
 
+  it("is left when the timeout has passed since sight was lost, however many owners looked meanwhile", async () => {
+    const entry = await knownLane({ grayZoneTimeoutMs: 120_000, grayZoneIntervalMs: 5_000 });
+    entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
+    await create(entry, 1);
+    await world.until(() => results(entry).includes("entered"));
+    const enteredMs = world.clock.monotonicMs();
+    let owner = entry;
+    for (let term = 0; term < 3; term++) {
+      await world.clock.advance(25_000);
+      world.crash(owner);
+      owner = await world.startNode();
+      await world.until(() => owner.events.some(({ type }) => type === "lane.resumed"));
+    }
+    expect(world.rows()[1]?.subState).toBe("UNKNOWN_SUBMIT_RESULT");
+    await world.until(() => results(owner).includes("sentAnew"));
+    const waitedMs = world.clock.monotonicMs() - enteredMs;
+    expect(waitedMs).toBeGreaterThanOrEqual(119_000);
+    expect(waitedMs).toBeLessThan(130_000);
+    world.releaseBlocks();
+    await world.allSettled(2, 300_000);
+    expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", nonce: 1 });
+  });
+
   it("crashed between commit and send: looked for, then sent, at the same nonce, once", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER], settings: { grayZoneTimeoutMs: 30_000 } });
     let crashed = false;
@@ -257,8 +280,9 @@ describe("the grey zone", () => {
     void entry.node.api.create(transfer({ signer: SIGNER })).catch(() => undefined);
     await world.until(() => crashed);
     expect(world.chain.nodeSigned).toEqual([]);
-    await world.startNode();
+    const next = await world.startNode();
     await world.allSettled(1, 300_000);
+    expect(results(next)).toEqual(["entered", "sentAnew"]);
     expect(signed()).toEqual([[0, true]]);
   });
 });

@@ -77,6 +77,33 @@ describe("a lane that is compared with the chain", () => {
     await world.allSettled(2);
   });
 
+  it("steps over others that wait in the pool where that is asked for, and leaves ours that wait as they are", async () => {
+    const entry = await settledLane({ settings: { nonceChainQuery: "pending" } });
+    world.holdBlocks();
+    await create(entry, 1);
+    await world.until(() => world.rows()[1]?.subState === "BROADCAST");
+    const before = structuredClone(world.rows()[1]);
+    world.chain.injectForeign(SIGNER);
+    const sent = world.chain.witness.length;
+    await world.until(() => cursor() === 3, 600_000);
+    expect(world.rows()).toHaveLength(2);
+    const { nonce, attempts, receipt, nonceMoves } = {
+      ...world.rows()[1],
+      nonceMoves: world.database.state.holes.size,
+    };
+    expect({ nonce, attempts, receipt, nonceMoves }).toEqual({
+      nonce: before?.nonce,
+      attempts: before?.attempts,
+      receipt: null,
+      nonceMoves: 0,
+    });
+    expect(world.chain.witness.slice(sent).every((entry) => entry.nonce === before?.nonce)).toBe(true);
+    world.releaseBlocks();
+    await create(entry, 1);
+    await world.allSettled(3);
+    expect(world.rows().map((row) => row.nonce)).toEqual([0, 1, 3]);
+  });
+
   it("does not follow a count that is not there a moment later", async () => {
     const entry = await settledLane();
     let lies = 0;
@@ -161,6 +188,13 @@ describe("a chain that is not the one we know", () => {
     entry.rpc.serve(impostor);
     await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length > 0);
     await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    const realign = {
+      action: "realign",
+      signer: SIGNER,
+      actor: "operator:test",
+      request: { reason: "why not" },
+    } as const;
+    await expect(world.settle(entry.node.api.actOnLane(realign))).rejects.toMatchObject({ code: "CONFLICT" });
     const why = await world.settle(entry.node.api.explain(world.rows()[1]?.txId as string));
     expect(why.causes.map(({ code }) => code)).toContain("CHAIN_DOUBTED");
     impostor.mine(200);
@@ -179,6 +213,39 @@ describe("a chain that is not the one we know", () => {
     await create(entry, 1);
     await world.allSettled(4);
     checkInvariants(world);
+  });
+
+  it.each(["chainId", "genesisHash"] as const)(
+    "is found out by its %s at every loss of contact, also where its blocks follow on and nothing else looks",
+    async (field) => {
+      const entry = await settledLane({ settings: { reconciliationIntervalMs: null } });
+      const honest = entry.rpc.identity.bind(entry.rpc);
+      const lies = { chainId: 5, genesisHash: `0x${"ee".repeat(32)}` } as const;
+      for (const isAnother of [false, true]) {
+        const back = entry.faults.inject({ kind: "unavailable" });
+        await world.clock.advance(2_000);
+        if (isAnother) entry.rpc.identity = async (known) => ({ ...(await honest(known)), [field]: lies[field] });
+        back();
+        await world.clock.advance(5_000);
+        expect(alerts(entry, "CHAIN_DISTRUSTED")).toHaveLength(isAnother ? 1 : 0);
+      }
+      const sent = world.chain.witness.length;
+      await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      expect(world.chain.witness).toHaveLength(sent);
+    },
+  );
+
+  it("is found out where its blocks do not follow on, though contact was never lost and nothing else looks", async () => {
+    const entry = await settledLane({ settings: { reconciliationIntervalMs: null, resubmitIntervalMs: 1_000 } });
+    world.holdBlocks();
+    await create(entry, 2);
+    await world.until(() => world.chain.pool.size === 2);
+    const impostor = anotherChain();
+    impostor.mine(100);
+    entry.rpc.serve(impostor);
+    await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length > 0);
+    await world.clock.advance(30_000);
+    expect(impostor.witness, "what is due again is not sent there").toEqual([]);
   });
 
   it("is found out by a new owner before its first pass", async () => {
@@ -217,18 +284,29 @@ describe("a chain that is not the one we know", () => {
     expect(world.rows()[1]?.state).toBe("CONFIRMED");
   });
 
-  it("is not believed of one endpoint where another knows better", async () => {
+  it.each<[string, (entry: WorldNode) => void]>([
+    ["count", ({ faults }) => faults.lieAboutNonce(() => 0)],
+    [
+      "chain id",
+      ({ rpc }) => {
+        const honest = rpc.identity.bind(rpc);
+        rpc.identity = async (known) => ({ ...(await honest(known)), chainId: 5 });
+      },
+    ],
+  ])("is not believed of one endpoint by its %s where another knows better", async (_, lie) => {
     world = new World({ ...ONE_SIGNER, settings: OFTEN });
     const second = new Faults();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: second } });
     await create(entry, 1);
     await world.allSettled(1);
+    world.chain.mine(200);
+    await world.until(() => world.rows()[0]?.live === false);
     world.holdBlocks();
     await create(entry, 1);
-    entry.faults.lieAboutNonce(() => 0);
+    lie(entry);
     await world.clock.advance(60_000);
     expect(alerts(entry, "CHAIN_DISTRUSTED")).toEqual([]);
-    entry.faults.heal();
+    expect(results(entry).at(-1)).not.toBe("distrusted");
     world.releaseBlocks();
     await world.allSettled(2);
   });
