@@ -168,6 +168,14 @@ describe("health", () => {
     });
     for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
     expect(server(b, 0).calls("who")).toHaveLength(3);
+    // What was proved before it was put aside is proved again: a probe that asked nothing would take anybody back.
+    server(b, 0).on("eth_chainId", () => "0x1");
+    const asked = server(b, 0).requests.length;
+    await b.clock.advance(1_000);
+    await b.endpoints.read(who);
+    await server(b, 0).arrived(asked + 1);
+    await expect.poll(() => alerts(b.telemetry)).toContain("CRITICAL RPC_WRONG_CHAIN");
+    expect(await b.endpoints.read(who)).toBe(1);
   });
 });
 
