@@ -412,6 +412,15 @@ CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (r
 --  first_at timestamp with time zone,
 --  last_at timestamp with time zone
 
+CREATE OR REPLACE FUNCTION fencepost.lock_lane_table()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  LOCK TABLE fencepost.lane IN EXCLUSIVE MODE;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION fencepost.require_open(mark text)
  RETURNS boolean
  LANGUAGE plpgsql

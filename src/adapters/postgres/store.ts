@@ -25,6 +25,7 @@ import { Queries } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
 import { inspectServer, type ServerRow } from "./statements/inspect-server.ts";
 import { ping } from "./statements/ping.ts";
+import { Takeovers } from "./takeovers.ts";
 
 /** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */
 export type PreparedStatements = "auto" | "on" | "off";
@@ -105,6 +106,7 @@ interface Parts {
 export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   private readonly parts: Parts;
   private readonly held: Leases;
+  private readonly takeovers: Takeovers;
   private readonly loads: Loads;
   private readonly queries: Queries;
   /** The highest of the feed that this process has told anybody: a counter below it has lost commits. */
@@ -113,6 +115,7 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   constructor(parts: Parts) {
     this.parts = parts;
     this.held = new Leases(parts.leasing);
+    this.takeovers = new Takeovers(parts.leasing);
     this.loads = new Loads(parts.reading);
     this.queries = new Queries(parts.reading);
   }
@@ -194,11 +197,11 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   }
 
   acquireLane(lane: Lane, instanceId: string): Promise<Acquisition> {
-    return this.held.acquire(lane, instanceId);
+    return this.takeovers.acquire(lane, instanceId);
   }
 
   claimLanes(lanes: readonly Lane[], instanceId: string, limit: number) {
-    return this.held.claim(lanes, instanceId, limit);
+    return this.takeovers.claim(lanes, instanceId, limit);
   }
 
   releaseLane(fence: Fence): Promise<boolean> {

@@ -43,6 +43,8 @@ export interface WriteTransaction<Found, Result> {
   /** How many statements `find` sends, and how many of the first wait for locks: time is divided among them. */
   readonly statements: number;
   readonly waits: number;
+  /** Less than the usual wait for each of those. */
+  readonly waitAtMostMs?: number;
   /** Sends its statements before its first await. They run after the limits are set, in order. */
   find(run: Run): Promise<Found>;
   /** Throws where the history is not the one to write in. */
@@ -103,9 +105,9 @@ export async function writeTransaction<Found, Result>(
 /** The same transaction, with the marker written before anything else: its row is held as long as the transaction is. */
 function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, mark: Mark): Opening<Found> {
   return {
+    ...transaction,
     statements: transaction.statements + 1,
     waits: transaction.waits + 1,
-    verify: transaction.verify,
     find: async (run) => {
       const marked = run(markCommit, [slots.storeId, mark.slot, mark.marker, null]);
       const [, found] = await Promise.all([marked, transaction.find(run)]);
@@ -114,7 +116,10 @@ function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, ma
   };
 }
 
-type Opening<Found> = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find" | "verify">;
+type Opening<Found> = Pick<
+  WriteTransaction<Found, unknown>,
+  "statements" | "waits" | "waitAtMostMs" | "find" | "verify"
+>;
 
 /** Opens a transaction under the usual limits, for a caller that will end it. */
 export async function open<Found>(
@@ -135,8 +140,12 @@ export async function open<Found>(
   return { found, opened };
 }
 
-function openingValues({ limits, serverVersion }: WriteRuntime, { waits }: { readonly waits: number }) {
-  const { statementMs, lockMs } = limits.waiting(waits);
+function openingValues(
+  { limits, serverVersion }: WriteRuntime,
+  { waits, waitAtMostMs = Number.POSITIVE_INFINITY }: Pick<Opening<unknown>, "waits" | "waitAtMostMs">,
+) {
+  const usual = limits.waiting(waits);
+  const [statementMs, lockMs] = [usual.statementMs, usual.lockMs].map((ms) => Math.min(ms, waitAtMostMs));
   const whole = hasTransactionTimeout(serverVersion) ? "transaction_timeout" : "fencepost.transaction_timeout";
   return [statementMs, lockMs, limits.idleMs, whole, limits.transactionMs].map(String);
 }

@@ -1,0 +1,220 @@
+/**
+ * How lanes are taken: new ones, released ones, those of the dead. Each is judged and taken under the lock that every
+ * write of it holds to COMMIT, so a takeover waits for the last write before it, and only for that.
+ *
+ * Not even that where others than writers lock lanes and share the lock: on a row they are let in past whoever waits for
+ * it alone, and sixteen of them can keep it from him for a minute. A takeover that has been kept waiting therefore waits
+ * in another line, that of the table, where nobody passes anybody. All writes of all lanes stand behind it there: so only
+ * for lanes that nobody owns, for a moment, and seldom.
+ */
+import { compareLanes, type Fence, type Lane, laneKey } from "../../domain/lane.ts";
+import { StoreUnavailable } from "../../ports/lane-store.ts";
+import { type Acquisition, InstanceOver } from "../../ports/lease-store.ts";
+import { laneOf } from "./columns.ts";
+import { chainIds, signers } from "./commit/lookup.ts";
+import type { Run } from "./connections.ts";
+import type { DurableRuntime } from "./durably.ts";
+import { ownerOf, writeLease } from "./leases.ts";
+import { ensureLanes } from "./statements/ensure-lanes.ts";
+import { findFreeLanes } from "./statements/find-free-lanes.ts";
+import { findLanes } from "./statements/find-lanes.ts";
+import type { LeaseRow } from "./statements/list-leases.ts";
+import { lockLaneTable } from "./statements/lock-lane-table.ts";
+import { lockLanesByKey } from "./statements/lock-lanes-by-key.ts";
+import { type PickedRow, pickLanes } from "./statements/pick-lanes.ts";
+import { readInstance } from "./statements/read-instance.ts";
+import { readLease } from "./statements/read-lease.ts";
+import type { Command } from "./statements/statement.ts";
+import { takeLanes } from "./statements/take-lanes.ts";
+
+export type Held = Extract<Acquisition, { fence: Fence }>;
+
+interface Claim {
+  readonly lanes: readonly Lane[];
+  readonly instanceId: string;
+  readonly limit: number;
+}
+
+interface Claimed {
+  readonly held: readonly Held[];
+  /** Free, and locked by somebody at that moment. */
+  readonly passedOver: readonly Lane[];
+}
+
+/** For one lane, and longer where a stalled owner may hold it longer: leaves time for a second try. */
+const WAIT_MS = 350;
+const OUTLAST_MS = 20;
+/** A claim that passes lanes over looks again so often: most who lock a free lane are about to take it. */
+const LOOKS = 3;
+const LOOK_EVERY_MS = 50;
+const INSIST_AT_MOST_MS = 300;
+const INSIST_EVERY_MS = 5_000;
+
+export class Takeovers {
+  private readonly runtime: DurableRuntime;
+  private insistAgainAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(runtime: DurableRuntime) {
+    this.runtime = runtime;
+  }
+
+  async acquire(lane: Lane, instanceId: string): Promise<Acquisition> {
+    try {
+      return await this.acquireOnce(lane, instanceId, null);
+    } catch (error) {
+      if (!isBusy(error) || !(await this.isFree(lane)) || !this.mayInsist()) throw error;
+      return this.acquireOnce(lane, instanceId, INSIST_AT_MOST_MS);
+    }
+  }
+
+  async claim(lanes: readonly Lane[], instanceId: string, limit: number): Promise<readonly Held[]> {
+    if (lanes.length === 0 || limit <= 0) return [];
+    await this.ensure(lanes);
+    const held: Held[] = [];
+    let wanted = lanes;
+    for (let look = 1; wanted.length > 0 && held.length < limit; look++) {
+      if (look > 1) await this.runtime.clock.sleep(LOOK_EVERY_MS);
+      const insists = look > LOOKS;
+      if (insists && !this.mayInsist()) break;
+      const claim = { lanes: wanted, instanceId, limit: limit - held.length };
+      const claimed = await this.claimOnce(claim, insists).catch((error) => nothingMore(error, held));
+      held.push(...claimed.held);
+      wanted = insists ? [] : claimed.passedOver;
+    }
+    return held;
+  }
+
+  /** Whether it is free is read without a lock: who insists holds all lanes up. */
+  private async isFree(lane: Lane): Promise<boolean> {
+    const values = [keysOf([lane]), [lane.chainId], [lane.signer]];
+    return (await this.runtime.connections.read((run) => run(findFreeLanes, values))).length > 0;
+  }
+
+  private mayInsist(): boolean {
+    const nowMs = this.runtime.clock.monotonicMs();
+    if (nowMs < this.insistAgainAtMs) return false;
+    this.insistAgainAtMs = nowMs + INSIST_EVERY_MS;
+    return true;
+  }
+
+  private get waitMs(): number {
+    return Math.max(WAIT_MS, this.runtime.limits.idleMs + OUTLAST_MS);
+  }
+
+  private acquireOnce(lane: Lane, instanceId: string, insistAtMostMs: number | null): Promise<Acquisition> {
+    const keys = keysOf([lane]);
+    const insists = insistAtMostMs !== null;
+    return writeLease(this.runtime, {
+      statements: insists ? 5 : 4,
+      waits: insists ? 3 : 2,
+      waitAtMostMs: insistAtMostMs ?? this.waitMs,
+      // The lane is locked before its owner is read: what is found then stays true until COMMIT.
+      find: async (run) => {
+        const [, , , leases, claimant] = await Promise.all([
+          insists ? run(lockLaneTable, []) : null,
+          run(ensureLanes, [keys]),
+          run(lockLanesByKey, [keys, [lane.chainId], [lane.signer]]),
+          run(readLease, [lane.chainId, lane.signer]),
+          run(readInstance, [instanceId]),
+        ]);
+        return { lease: leases[0] as LeaseRow, alive: claimant[0]?.alive === true };
+      },
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
+      decide: ({ lease, alive }) => {
+        if (!alive) throw new InstanceOver(instanceId);
+        const result = judge(lease, instanceId);
+        const taken = result.result === "acquired" || result.result === "takenOver";
+        return { commands: taken ? [take([lane], instanceId)] : [], result, rollback: !taken };
+      },
+    });
+  }
+
+  private claimOnce(claim: Claim, insists: boolean): Promise<Claimed> {
+    return writeLease(this.runtime, {
+      statements: insists ? 4 : 3,
+      waits: insists ? 2 : 1,
+      ...(insists ? { waitAtMostMs: INSIST_AT_MOST_MS } : {}),
+      find: (run) => look(run, claim, insists),
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
+      decide: ({ picked, free, alive }) => {
+        if (!alive) throw new InstanceOver(claim.instanceId);
+        const taken = picked.filter((row) => !row.kept).map(laneOf);
+        const keys = new Set(taken.map(laneKey));
+        const passedOver = picked.length < claim.limit ? free.filter((lane) => !keys.has(laneKey(lane))) : [];
+        const result = { held: picked.map((row) => heldBy(row, claim.instanceId)), passedOver };
+        return taken.length === 0
+          ? { commands: [], result, rollback: true }
+          : { commands: [take(taken, claim.instanceId)], result };
+      },
+    });
+  }
+
+  /** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
+  private async ensure(lanes: readonly Lane[]): Promise<void> {
+    const known = await this.runtime.connections.read((run) => run(findLanes, [chainIds(lanes), signers(lanes)]));
+    const keys = new Set(known.map((row) => laneKey(laneOf(row))));
+    const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
+    if (missing.length === 0) return;
+    await writeLease(this.runtime, {
+      statements: 1,
+      waits: 1,
+      find: (run) => run(ensureLanes, [keysOf(missing)]),
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
+      decide: () => ({ commands: [], result: undefined }),
+    });
+  }
+}
+
+interface Looked {
+  readonly picked: readonly PickedRow[];
+  readonly free: readonly Lane[];
+  readonly alive: boolean;
+}
+
+async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: boolean): Promise<Looked> {
+  const keys = keysOf(lanes);
+  const [, picked, free, claimant] = await Promise.all([
+    insists ? run(lockLaneTable, []) : null,
+    run(pickLanes, [keys, instanceId, chainIds(lanes), signers(lanes), limit]),
+    run(findFreeLanes, [keys, chainIds(lanes), signers(lanes)]),
+    run(readInstance, [instanceId]),
+  ]);
+  return { picked, free: free.map(laneOf), alive: claimant[0]?.alive === true };
+}
+
+/** What is held by then must be told; the rest is claimed again by whoever still wants it. */
+function nothingMore(error: unknown, held: readonly Held[]): Claimed {
+  if (held.length === 0 || !(error instanceof StoreUnavailable)) throw error;
+  return { held: [], passedOver: [] };
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof StoreUnavailable && error.busy;
+}
+
+function heldBy(row: PickedRow, instanceId: string): Held {
+  const token = row.kept ? row.token : row.token + 1;
+  const fence = { lane: laneOf(row), instanceId, token };
+  return { result: row.kept ? "kept" : token === 1 ? "acquired" : "takenOver", fence };
+}
+
+function judge(lease: LeaseRow, instanceId: string): Acquisition {
+  const lane = laneOf(lease);
+  const owner = ownerOf(lease);
+  if (owner === null) {
+    const fence = { lane, instanceId, token: lease.token + 1 };
+    return { result: lease.token === 0 ? "acquired" : "takenOver", fence };
+  }
+  if (owner.instanceId === instanceId) return { result: "kept", fence: { lane, instanceId, token: lease.token } };
+  return { result: "notLeader", owner };
+}
+
+function take(lanes: readonly Lane[], instanceId: string): Command {
+  return { statement: takeLanes, values: [keysOf(lanes), instanceId, chainIds(lanes), signers(lanes), lanes.length] };
+}
+
+/** Ascending, the one lock order. */
+function keysOf(lanes: readonly Lane[]): string {
+  const sorted = [...lanes].sort(compareLanes);
+  return JSON.stringify(sorted.map(({ chainId, signer }) => ({ chain_id: chainId, signer })));
+}

@@ -1,0 +1,106 @@
+/**
+ * Sessions that share the lock on a lane's row: each is let in past whoever waits for the row alone, so that together they
+ * never let it go. None of ours does that. Whoever else might, an operator's tool or the host's own code, must not keep a
+ * dead owner's lane from its heir.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import type { Fence } from "../../../src/domain/lane.ts";
+import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { aLane, allocate, anInstance, anIntent, holdLane, nonces } from "../../support/lane-samples.ts";
+import { shareLock } from "../../support/share-lock.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+let subject: PostgresSubject;
+/** Another for each test: one that has insisted does not for a while. */
+let store: Awaited<ReturnType<PostgresSubject["connect"]>>;
+
+beforeAll(async () => {
+  subject = await createPostgresSubject();
+});
+beforeEach(async () => {
+  store = await subject.connect();
+});
+afterEach(() => store.close());
+afterAll(() => subject.close());
+
+async function starve({ lane }: Fence): Promise<() => Promise<void>> {
+  const stop = await shareLock(subject.url, lane.signer);
+  onTestFinished(stop);
+  return stop;
+}
+
+/** A lane whose owner is dead, and somebody who may have it. */
+async function leftBehind(): Promise<{ readonly fence: Fence; readonly heir: string }> {
+  const fence = await holdLane(store);
+  const heir = anInstance();
+  await store.registerInstance(heir);
+  await store.declareDead(fence.instanceId, 1, "stood-still");
+  return { fence, heir: heir.instanceId };
+}
+
+/** On a machine so crowded that the sharers cannot let go in time, it insists again. */
+const PATIENCE = { giveUpMs: 60_000 };
+
+function unlessBusy(error: unknown): null {
+  if (error instanceof StoreUnavailable && error.busy) return null;
+  throw error;
+}
+
+describe("a lane whose lock sixteen sessions share without a pause", () => {
+  it("is claimed all the same when its owner is dead, and works under the new term", async () => {
+    const { fence, heir } = await leftBehind();
+    const free = aLane();
+    const stop = await starve(fence);
+    const lanes = [fence.lane, free];
+    const claim = async () => {
+      const held = await store.claimLanes(lanes, heir, 2).catch(unlessBusy);
+      return held?.length === 2 ? held : null;
+    };
+    const held = await waitUntil(claim, "both lanes are claimed", PATIENCE);
+    const taken = held.find(({ fence: { lane } }) => lane.signer === fence.lane.signer);
+    expect(taken).toMatchObject({ fence: { token: fence.token + 1, instanceId: heir } });
+    await stop();
+    expect(nonces(await allocate(store, taken?.fence as Fence, [anIntent(fence.lane)]))).toEqual([0]);
+  });
+
+  it("is acquired all the same when its owner is dead", async () => {
+    const { fence, heir } = await leftBehind();
+    await starve(fence);
+    const acquire = () => store.acquireLane(fence.lane, heir).catch(unlessBusy);
+    const acquired = await waitUntil(acquire, "the lane is acquired", PATIENCE);
+    expect(acquired).toMatchObject({ result: "takenOver", fence: { token: fence.token + 1, instanceId: heir } });
+  });
+
+  it("is not insisted on while its owner lives: nobody else's lanes are held up for it", async () => {
+    const fence = await holdLane(store);
+    const rival = anInstance();
+    await store.registerInstance(rival);
+    await starve(fence);
+    const acquire = async () => {
+      const said = await store.acquireLane(fence.lane, rival.instanceId).catch((error: unknown) => error);
+      return said instanceof StoreUnavailable ? said : null;
+    };
+    expect(await waitUntil(acquire, "it was kept waiting", PATIENCE)).toMatchObject({ busy: true });
+    const { rows } = await subject.client.query("SELECT token::int AS token FROM fencepost.lane WHERE signer = $1", [
+      fence.lane.signer,
+    ]);
+    expect(rows).toEqual([{ token: fence.token }]);
+  });
+});
+
+describe("a lane that somebody keeps locked for good", () => {
+  it("holds the others up for a moment and no longer: they are told busy, and then nobody insists for a while", async () => {
+    const { fence, heir } = await leftBehind();
+    const other = await holdLane(store);
+    const keeper = await connectClient(subject.url);
+    onTestFinished(() => keeper.end());
+    await keeper.query("BEGIN");
+    await keeper.query("SELECT 1 FROM fencepost.lane WHERE signer = $1 FOR SHARE", [fence.lane.signer]);
+    await expect(store.claimLanes([fence.lane], heir, 1)).rejects.toMatchObject({ busy: true });
+    expect(nonces(await allocate(store, other, [anIntent(other.lane)]))).toEqual([0]);
+    expect(await store.claimLanes([fence.lane], heir, 1)).toEqual([]);
+    await keeper.query("ROLLBACK");
+    expect(await store.claimLanes([fence.lane], heir, 1)).toMatchObject([{ fence: { token: fence.token + 1 } }]);
+  });
+});
