@@ -1,11 +1,32 @@
 import { defineConfig } from "vitest/config";
 
+/** Nothing in these outlives its test: they share processes, and so the work of loading what they test. */
+const IN_MEMORY = [
+  "test/application/{chain,cluster,detours,lane,operations,queries,stages,writer}/**/*.test.ts",
+  "test/{client,contract,domain}/**/*.test.ts",
+  "test/adapters/{http,system}/**/*.test.ts",
+];
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.
-    exclude: process.env.FENCEPOST_CLUSTER_LONG === undefined ? ["test/cluster/long/**"] : [],
-    globalSetup: ["test/support/global-setup.ts"],
+    projects: [
+      { extends: true, test: { name: "in memory", include: IN_MEMORY, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: "real",
+          include: ["test/**/*.test.ts"],
+          exclude: IN_MEMORY,
+          globalSetup: ["test/support/global-setup.ts"],
+        },
+      },
+    ],
+    exclude: [
+      // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.
+      ...(process.env.FENCEPOST_CLUSTER_LONG === undefined ? ["test/cluster/long/**"] : []),
+      // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
+      ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
+    ],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
