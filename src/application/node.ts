@@ -6,7 +6,7 @@
  */
 import { FencepostError, unavailable } from "../domain/errors.ts";
 import type { Block } from "../ports/chain.ts";
-import { OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
+import { HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
 import type { ForwardedCreate } from "../ports/peers.ts";
 import type { WakeUp } from "../ports/wake-ups.ts";
 import type { Created, FencepostApi } from "./api.ts";
@@ -42,8 +42,6 @@ const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
 const INTAKE_HINT_MS = 10;
-/** The database is away; the next beat tries again. */
-const tolerant = (): void => undefined;
 const DRAINING = "this node is shutting down";
 
 export class FencepostNode {
@@ -129,6 +127,10 @@ export class FencepostNode {
       gathering: new Gathering(clock, (heard) => createTogether(this.createPorts, heard)),
     };
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
+    // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
+    const tolerant = (error: unknown): void => {
+      if (error instanceof HistoryChanged) this.lease.historyChanged(error);
+    };
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
     const reconcilePorts = { ...this.stagePorts(), chains: this.chains };

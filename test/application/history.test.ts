@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
 import { normalise } from "../../src/application/stages/1-create/normalise.ts";
 import type { Address } from "../../src/domain/lane.ts";
+import { HistoryChanged } from "../../src/ports/lane-store.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { checkInvariants } from "../support/invariants.ts";
@@ -37,6 +38,17 @@ describe("a standby that was promoted with everything on it", () => {
     expect((await create(entry)).nonce).toBe(1);
     await world.allSettled(2);
     checkInvariants(world);
+  });
+
+  it("is noticed by a node that holds no lane when it looks for one, without waiting for its next renewal", async () => {
+    world = new World();
+    const entry = world.addNode();
+    entry.store.claimLanes = async () => [];
+    await world.settle(entry.node.start());
+    await world.clock.advance(100);
+    entry.store.claimLanes = () => Promise.reject(new HistoryChanged("another timeline"));
+    await world.until(() => of(entry, "instance.registered").length === 2, 2_000);
+    expect(of(entry, "store.historyChanged")).toMatchObject([{ detail: "another timeline" }]);
   });
 
   it("tells those who follow the feed where to go on: 409 with the epoch, nothing missed", async () => {

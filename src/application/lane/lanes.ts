@@ -6,7 +6,7 @@ import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
+import { HistoryChanged, type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -21,7 +21,7 @@ export interface LanesPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
-  readonly lease: { readonly instanceId: string; mayAct(): boolean };
+  readonly lease: { readonly instanceId: string; mayAct(): boolean; historyChanged(error: HistoryChanged): void };
   readonly writer: { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly placement: {
@@ -224,6 +224,7 @@ export class Lanes {
     } catch (error) {
       if (error instanceof FencepostError) throw error;
       if (error instanceof InstanceOver) throw new BetweenOwners(STARTING_OVER);
+      if (error instanceof HistoryChanged) this.ports.lease.historyChanged(error);
       throw unavailable("the database does not answer; nothing was accepted", error);
     }
   }

@@ -3,6 +3,7 @@ import { Lanes } from "../../../src/application/lane/lanes.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { type Lane, laneKey } from "../../../src/domain/lane.ts";
+import { HistoryChanged } from "../../../src/ports/lane-store.ts";
 import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
 import { createChainBench } from "../../support/chain-bench.ts";
 import { type Deferred, deferred } from "../../support/deferred.ts";
@@ -26,6 +27,7 @@ let store: MemoryStore;
 let lanes: Lanes;
 let resumed: OwnedLane[];
 let mayAct: boolean;
+let histories: HistoryChanged[];
 let instanceId: string;
 let writing: Deferred<void> | null;
 
@@ -35,6 +37,7 @@ beforeEach(async () => {
   store = database.connect();
   resumed = [];
   mayAct = true;
+  histories = [];
   writing = null;
   await register("mine");
   lanes = new Lanes({
@@ -48,6 +51,7 @@ beforeEach(async () => {
         return instanceId;
       },
       mayAct: () => mayAct,
+      historyChanged: (error) => histories.push(error),
     },
     writer: { idle: async () => writing?.promise },
     chains: new Map([[CHAIN_ID, bench.context]]),
@@ -100,6 +104,13 @@ describe("owning a lane", () => {
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: "http://rival" } });
     expect(bench.telemetry.of("lease.acquire")).toMatchObject([{ result: "notLeader", token: null }]);
     expect(lanes.size).toBe(0);
+  });
+
+  it("is refused where the database is another one now, and the node hears of that at once", async () => {
+    const error = new HistoryChanged("another timeline");
+    store.acquireLane = () => Promise.reject(error);
+    await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(histories).toEqual([error]);
   });
 
   it("is refused for a signer that nobody here holds", async () => {
