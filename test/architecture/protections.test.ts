@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ALERT_CODES } from "../../src/domain/alerts.ts";
 import { listFiles, readText } from "./tree.ts";
 
 const files = new Set(["src", "test"].flatMap((folder) => listFiles(folder)));
@@ -33,4 +34,9 @@ describe("the page of protections", () => {
     const all = rows.flatMap(([, , tests = ""]) => named(tests));
     expect(all.filter(([file, title]) => !files.has(file) || !readText(file).includes(title))).toEqual([]);
   });
+});
+
+it("every alert is asked for by a test", () => {
+  const tests = [...files].filter((path) => /^test\/.*\.ts$/.test(path)).map(readText);
+  expect(ALERT_CODES.filter((code) => !tests.some((text) => text.includes(code)))).toEqual([]);
 });

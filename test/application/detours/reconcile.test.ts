@@ -155,6 +155,7 @@ describe("a lane that is compared with the chain", () => {
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
     world.chain.mineForeign(SIGNER, 3);
     await world.until(() => results(entry).includes("unavailable"));
+    expect(alerts(entry, "RECONCILIATION_FAILED")).toHaveLength(1);
     expect(cursor()).toBe(1);
     entry.faults.heal();
     await world.until(() => cursor() === 4);

@@ -80,6 +80,8 @@ describe("requeue after external use", () => {
     expect(row?.receipt?.txHash).toBe(row?.attempts[2]?.txHash);
     const step = row?.history.find(({ event }) => event === "requeue");
     expect(step).toMatchObject({ decision: { actor: "policy", audit: { policy: "requeue", nonce: 1 } } });
+    const alerts = entry.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
+    expect(alerts).toEqual(["EXTERNAL_KEY_USE", "EXTERNAL_USE_REQUEUED"]);
     const told = world.database.state.completions.filter(({ txId }) => txId === lost);
     expect(told.map(({ state, nonce }) => [state, nonce])).toEqual([["CONFIRMED", 3]]);
   });
