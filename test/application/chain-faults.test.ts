@@ -171,6 +171,32 @@ describe("reorgs", () => {
     expect(world.database.state.completions.every(({ state }) => state === "CONFIRMED")).toBe(true);
   });
 
+  it.each([1, 10])(
+    "of depth %i that take a reverted receipt away: nothing was said of it, and the same bytes succeed",
+    async (depth) => {
+      world = new World({ settings: { confirmations: 12 } });
+      const entry = await world.startNode();
+      let reverts = true;
+      world.chain.revertMined(() => reverts);
+      await create(entry, 1);
+      await world.until(() => world.rows()[0]?.receipt?.status === "reverted");
+      world.holdBlocks();
+      const height = world.rows()[0]?.receipt?.blockNumber ?? 0;
+      world.chain.mine(height + depth - 1 - world.chain.head.number);
+      await world.clock.advance(2_000);
+      reverts = false;
+      world.chain.reorg(depth, { drop: "all", keepInPool: false });
+      await world.until(() => world.rows()[0]?.receipt === null);
+      expect(world.database.state.completions).toEqual([]);
+      world.releaseBlocks();
+      await world.allSettled(1);
+      expect(world.rows()[0]).toMatchObject({ state: "CONFIRMED", subState: null, receipt: { status: "success" } });
+      expect(world.rows()[0]?.attempts).toHaveLength(1);
+      expect(world.database.state.completions.map(({ state }) => state)).toEqual(["CONFIRMED"]);
+      checkInvariants(world);
+    },
+  );
+
   it("that move a transaction to another block withdraw it and find it again without sending it", async () => {
     world = new World({ settings: { confirmations: 6 } });
     const entry = await world.startNode();
