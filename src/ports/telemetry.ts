@@ -22,6 +22,8 @@ export type TelemetryEvent =
       readonly result: "acquired" | "kept" | "takenOver" | "notLeader";
       readonly token: number | null;
     }
+  /** Some of those at once: new ones, and ones that somebody had before. */
+  | { readonly type: "lanes.taken"; readonly acquired: number; readonly takenOver: number }
   | { readonly type: "lease.released"; readonly lane: Lane; readonly token: number }
   /** A write that came too late: refused by the database, or stopped here by what this node knew before it could ask. */
   | {

@@ -54,6 +54,7 @@ describe("fencepost dev", () => {
   }) => {
     const dev = fencepost.run(DEV);
     const { url } = await dev.ready;
+    expect(dev.stderr(), "no line for each account").not.toMatch(/0x[0-9a-f]{40}/i);
     const client = createClient({ url });
     const [lane] = await client.signers();
     const sent = await client.send({ signer: lane?.signer as string, payload: { to: RECIPIENT, value: "1" } });

@@ -20,10 +20,9 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "instance.registered": { level: "info", message: "instance registered" },
   "instance.lost": { level: "error", message: "this instance is over: its heartbeat came too late; all lanes stop" },
   "instance.declaredDead": { level: "warn", message: "declared an instance dead" },
-  "lease.acquire": {
-    level: (event) => (event.result === "acquired" || event.result === "takenOver" ? "info" : "debug"),
-    message: (event) => `lease ${event.result}`,
-  },
+  // A node may take thousands at once, and a newcomer's first lines should not be ten of them: `lanes.taken` tells.
+  "lease.acquire": { level: "debug", message: (event) => `lease ${event.result}` },
+  "lanes.taken": { level: "info", message: ({ acquired, takenOver }) => `took ${lanes(acquired + takenOver)}` },
   "lease.released": { level: "info", message: "lease released" },
   "lease.fenced": {
     level: "warn",
@@ -32,7 +31,10 @@ const LINES: { readonly [T in Type]: Line<T> } = {
         ? "FENCED: another term owns the lane; the write was refused"
         : "FENCED: this node's term is over; the write was not made",
   },
-  "lane.resumed": { level: "info", message: "lane resumed" },
+  "lane.resumed": {
+    level: ({ tracking, allocated }) => (tracking + allocated > 0 ? "info" : "debug"),
+    message: "lane resumed",
+  },
   "lane.stopped": { level: "info", message: "lane stopped" },
   "lane.blocked": { level: "warn", message: "the head of the lane is not mined in time, and others wait behind it" },
   "writer.flushed": { level: "debug", message: "writer flushed" },
@@ -84,6 +86,10 @@ const LINES: { readonly [T in Type]: Line<T> } = {
 };
 
 const ALERT_LEVELS: Readonly<Record<AlertSeverity, LogMethod>> = { WARNING: "warn", ERROR: "error", CRITICAL: "fatal" };
+
+function lanes(count: number): string {
+  return count === 1 ? "1 lane" : `${count} lanes`;
+}
 
 export interface LogSinkSettings {
   readonly log: Pick<Logger, "log" | "logMembers" | "enabled">;

@@ -83,7 +83,11 @@ export class Lanes {
     if (this.closedBecause !== null) throw new BetweenOwners(this.closedBecause);
     if (this.leaving.has(key) || !this.serves(lane)) throw await this.refusal(lane);
     if (!this.ports.lease.mayAct()) throw new BetweenOwners("this node's lease is not renewed");
-    return this.acquire(lane, () => this.ports.store.acquireLane(lane, this.ports.lease.instanceId));
+    return this.acquire(lane, async () => {
+      const acquisition = await this.ports.store.acquireLane(lane, this.ports.lease.instanceId);
+      this.summarise([acquisition.result]);
+      return acquisition;
+    });
   }
 
   /** Claims what is free among all lanes this node can serve, and resumes it. */
@@ -108,7 +112,9 @@ export class Lanes {
         await this.acquire(lane, async () => acquisition).catch(() => undefined);
       }
     };
+    const results = claimed.map(({ result }) => result);
     await Promise.all(Array.from({ length: RESUME_AT_ONCE }, worker));
+    this.summarise(results);
   }
 
   /** Reads the lane again from the database: now, or as soon as that answers. */
@@ -274,6 +280,13 @@ export class Lanes {
     lane.stop();
     if (this.held.get(lane.key) === lane) this.held.delete(lane.key);
     this.ports.telemetry.emit({ type: "lane.stopped", lane: lane.lane, reason });
+  }
+
+  /** One line for people, however many lanes it were. */
+  private summarise(results: readonly Acquisition["result"][]): void {
+    const acquired = results.filter((result) => result === "acquired").length;
+    const takenOver = results.filter((result) => result === "takenOver").length;
+    if (acquired + takenOver > 0) this.ports.telemetry.emit({ type: "lanes.taken", acquired, takenOver });
   }
 
   private report(lane: Lane, acquisition: Acquisition): void {

@@ -96,7 +96,10 @@ describe("log sink", () => {
   });
 
   it.each<[TelemetryEvent, LogMethod]>([
-    [{ type: "lease.acquire", lane, result: "takenOver", token: 2 }, "info"],
+    [{ type: "lease.acquire", lane, result: "takenOver", token: 2 }, "debug"],
+    [{ type: "lanes.taken", acquired: 9_999, takenOver: 1 }, "info"],
+    [{ type: "lane.resumed", lane, token: 1, tracking: 0, allocated: 0 }, "debug"],
+    [{ type: "lane.resumed", lane, token: 1, tracking: 0, allocated: 1 }, "info"],
     [{ type: "lease.acquire", lane, result: "kept", token: 2 }, "debug"],
     [{ type: "lease.fenced", lane, token: 2, write: "sign", stoppedBy: "deadline" }, "warn"],
     [{ type: "instance.lost", instanceId: "i" }, "error"],
@@ -123,6 +126,11 @@ describe("log sink", () => {
     } as const;
     expect(lineFor({ ...submission, answer: "alreadyKnown" }).level).toBe("debug");
     expect(lineFor({ ...submission, answer: "underpriced" }).level).toBe("warn");
+  });
+
+  it("has one line for lanes that are taken together", () => {
+    expect(lineFor({ type: "lanes.taken", acquired: 9_999, takenOver: 1 }).message).toBe("took 10000 lanes");
+    expect(lineFor({ type: "lanes.taken", acquired: 0, takenOver: 1 }).message).toBe("took 1 lane");
   });
 
   it("says an alert's message once", () => {

@@ -355,6 +355,7 @@ describe("losing", () => {
 
   it("everything: nothing is wanted back by itself", async () => {
     await lanes.claimAll();
+    expect(bench.telemetry.of("lanes.taken")).toEqual([{ type: "lanes.taken", acquired: LANES.length, takenOver: 0 }]);
     lanes.reload(lanes.all()[0] as OwnedLane, "away");
     lanes.loseAll("the instance is over");
     await lanes.retryWanted();
