@@ -6,7 +6,7 @@ import { type Member, rank } from "../../src/domain/placement.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import { type Cluster, type ClusterNode, it, keysOf, LEASE_MS, SIGNERS } from "../support/cluster/cluster.ts";
 import { createOn } from "../support/cluster/creates.ts";
-import { crowdedMs } from "../support/cluster/crowding.ts";
+import { crowding } from "../support/cluster/crowding.ts";
 import { isLong } from "../support/cluster/length.ts";
 import { type Term, terms } from "../support/cluster/tripwires.ts";
 import type { Database } from "../support/integration.ts";
@@ -156,7 +156,7 @@ describe("a lane whose lock is never free", () => {
     const writer = await startLight("writer", cluster.database);
     await cluster.start({ variables: ONE_KEY });
     writer.signal("SIGUSR2");
-    expect(await takeoverMs(cluster, 1)).toBeLessThan(LEASE_MS + crowdedMs(1_000));
+    expect(await takeoverMs(cluster, 1)).toBeLessThan(LEASE_MS + 1_000 * crowding());
     await waitUntil(() => deedsOf(writer).length > 0, "every late write was refused");
     expect(deedsOf(writer)).toEqual([{ result: "fenced", token: 1 }]);
   });
@@ -171,7 +171,7 @@ describe("a lane whose lock is never free", () => {
       const stop = await shareLock(cluster.database.url, SIGNER);
       nodes.find(({ nodeId }) => nodeId === preferred)?.signal("SIGKILL");
       const tookMs = await takeoverMs(cluster, token).finally(stop);
-      expect(tookMs).toBeLessThan(LEASE_MS + crowdedMs(1_000));
+      expect(tookMs).toBeLessThan(LEASE_MS + 1_000 * crowding());
     },
   );
 });

@@ -1,5 +1,4 @@
 /** Any request may reach any node. */
-import { availableParallelism, loadavg } from "node:os";
 import { describe, expect, vi } from "vitest";
 import { type CreatedTransaction, createClient, FencepostApiError } from "../../src/client/index.ts";
 import type { Audit } from "../support/audit.ts";
@@ -14,6 +13,7 @@ import {
   SIGNERS,
 } from "../support/cluster/cluster.ts";
 import { createAnywhere } from "../support/cluster/creates.ts";
+import { crowding } from "../support/cluster/crowding.ts";
 import { isLong } from "../support/cluster/length.ts";
 import { startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
@@ -116,9 +116,4 @@ async function untilAccepting({ database }: Cluster, signers: readonly string[],
   };
   const rows = await waitUntil(look, "every lane accepts again", { everyMs: 100 });
   return Math.max(...rows.map(({ ms }) => ms));
-}
-
-/** A share of a processor that others use as well is not the nodes' fault. Alone, the bar is what it says. */
-function crowding(): number {
-  return Math.max(1, (loadavg()[0] as number) / availableParallelism());
 }

@@ -1,9 +1,9 @@
 /** Nodes that leave and join under load: whoever sends requests notices nothing. */
-import { availableParallelism, loadavg } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
+import { crowding } from "../../support/cluster/crowding.ts";
 import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../../support/integration.ts";
 import type { NodeProcess, Variables } from "../../support/node-process.ts";
 import { PersistentCaller } from "../../support/persistent-caller.ts";
@@ -23,9 +23,6 @@ const MANY_KEYS: Variables = {
 };
 const CALLERS = 4;
 const BAR_MS = 250;
-
-/** A processor that others use as well is not the node's delay. */
-const crowding = (): number => Math.max(1, (loadavg()[0] as number) / availableParallelism());
 
 /** A balancer as they are: it sends to every node that says it is ready, and looks every 50 ms. */
 class Balancer {

@@ -1,9 +1,9 @@
 import { availableParallelism, loadavg } from "node:os";
 
 /**
- * What a bar of so many milliseconds is on this machine now. A node's share of a processor that others use as well is not
- * the node's; where time is ours, the bar itself is kept to the millisecond: test/application/takeover.test.ts.
+ * How many want each processor. A node's share of one that others use as well is not the node's delay: bars of time are
+ * this much longer then. Where time is ours, they are kept to the millisecond: test/application/takeover.test.ts.
  */
-export function crowdedMs(ms: number): number {
-  return ms * Math.max(1, (loadavg()[0] as number) / availableParallelism());
+export function crowding(): number {
+  return Math.max(1, (loadavg()[0] as number) / availableParallelism());
 }
