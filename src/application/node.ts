@@ -21,7 +21,7 @@ import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
 import { Lease } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
-import { reconcileLanes } from "./lane/reconcile.ts";
+import { recoverLanes } from "./lane/recover.ts";
 import { StuckWatch } from "./lane/stuck-watch.ts";
 import { tendLane } from "./lane/tend.ts";
 import type { NodePorts } from "./node-ports.ts";
@@ -134,7 +134,7 @@ export class FencepostNode {
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
     const reconcilePorts = { ...this.stagePorts(), chains: this.chains };
-    this.reconciling = new Activity(() => reconcileLanes(reconcilePorts, this.lanes.all()), tolerant);
+    this.reconciling = new Activity(() => recoverLanes(reconcilePorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     this.api = this.makeApi();
   }

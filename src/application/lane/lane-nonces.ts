@@ -58,6 +58,13 @@ export class LaneNonces {
     return lowest;
   }
 
+  /** Whether it is kept for a caller, or known to be a hole. */
+  holds(nonce: number): boolean {
+    if (this.byNonce.has(nonce)) return true;
+    for (const each of this.open.values()) if (each.nonce === nonce) return true;
+    return false;
+  }
+
   take(nonce: number): void {
     this.byNonce.delete(nonce);
   }

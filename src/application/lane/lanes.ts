@@ -11,9 +11,11 @@ import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lea
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { resubmitEveryMs } from "../detours/resubmit.ts";
 import { BetweenOwners } from "./between-owners.ts";
 import { OwnedLane } from "./owned-lane.ts";
 import { noteFenced } from "./too-late.ts";
+import { keepPace } from "./tracked.ts";
 
 export interface LanesPorts {
   readonly store: LeaseStore & LaneStore;
@@ -258,6 +260,7 @@ export class Lanes {
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ChainContext;
     const lane = new OwnedLane(fence, snapshot, context.hashes);
+    this.keepPace(lane, context);
     this.held.set(lane.key, lane);
     this.wanted.delete(lane.key);
     this.ports.telemetry.emit({
@@ -274,6 +277,14 @@ export class Lanes {
   private lost(lane: OwnedLane, reason: string): void {
     lane.lost = true;
     this.drop(lane, reason);
+  }
+
+  private keepPace(lane: OwnedLane, { settings }: ChainContext): void {
+    const { clock } = this.ports;
+    const moment = { nowMs: clock.monotonicMs(), now: clock.now() };
+    for (const tx of lane.unmined.values()) {
+      keepPace(tx, moment, resubmitEveryMs(settings.resubmitIntervalMs, tx.status.state));
+    }
   }
 
   private drop(lane: OwnedLane, reason: string): void {

@@ -13,6 +13,9 @@ export interface Tracked {
   readonly createdAt: Date;
   /** When sending it was first claimed; null: not known to have been. */
   firstSentAt: Date | null;
+  /** Before this term: when a node took what is to be sent next, and when sight of it was lost. Null: neither is known. */
+  readonly takenAt: Date | null;
+  readonly lostSightAt: Date | null;
   status: Status;
   readonly attempts: Attempt[];
   receipt: Receipt | null;
@@ -99,6 +102,8 @@ export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked
     requestId: record.requestId,
     createdAt: record.createdAt,
     firstSentAt: null,
+    takenAt: null,
+    lostSightAt: null,
     status: { state: "ALLOCATED", subState: null },
     attempts: [...(record.attempts ?? []), attempt],
     receipt: null,
@@ -116,27 +121,48 @@ export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked
 }
 
 /**
- * A row as a new owner finds it: whether it was sent, nobody knows, so its receipt is looked for first, and then its
- * newest bytes are sent, which a node that has them calls known.
+ * A row as a new owner finds it: its receipt is looked for first. Where no node is known to have taken its newest bytes,
+ * they are sent then; a node that has them calls them known.
  */
 export function resumed(record: TrackedRecord): Tracked {
+  const sendOrdinal = attemptToSend(record.attempts)?.ordinal ?? null;
   return {
     txId: record.txId,
     nonce: record.nonce,
     requestId: record.requestId,
     createdAt: record.createdAt,
     firstSentAt: record.firstSentAt,
+    takenAt: isTakenAsItIs(record, sendOrdinal) ? record.lastSubmittedAt : null,
+    lostSightAt: record.lostSightAt ?? null,
     status: { state: record.state, subState: record.subState },
     attempts: [...record.attempts],
     receipt: record.receipt,
     submitAttempts: record.submitAttempts,
     acceptedOrdinal: record.acceptedOrdinal,
     lastError: record.lastError,
-    sendOrdinal: attemptToSend(record.attempts)?.ordinal ?? null,
+    sendOrdinal,
     rawTransaction: null,
     ...UNTRIED,
     nextSendAtMs: record.receipt === null ? 0 : null,
     receiptCheckedAtMs: RECEIPT_OWED,
     facts: new Map(),
   };
+}
+
+/** A node took the newest bytes, nothing was heard against them since, and they wait for a block: not for being sent. */
+function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null): boolean {
+  const { state, subState, acceptedOrdinal, lastError } = record;
+  const waits = state === "STUCK" || subState === "BROADCAST" || subState === "STALE";
+  return waits && sendOrdinal !== null && lastError === null && (acceptedOrdinal ?? 0) >= sendOrdinal;
+}
+
+/**
+ * What the owner before had a node take is due when it would have been there: an interval after it was last sent. A lane
+ * that changes hands does not send everything again.
+ */
+export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date }, everyMs: number | null): void {
+  if (tx.takenAt === null || tx.receipt !== null) return;
+  const ageMs = Math.max(0, now.getTime() - tx.takenAt.getTime());
+  tx.answer = "alreadyKnown";
+  tx.nextSendAtMs = everyMs === null ? null : nowMs + Math.max(0, everyMs - ageMs);
 }

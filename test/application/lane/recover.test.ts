@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChainContext } from "../../../src/application/chain/chain-context.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
-import { reconcileLanes } from "../../../src/application/lane/reconcile.ts";
+import { recoverLanes } from "../../../src/application/lane/recover.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
@@ -43,7 +43,7 @@ function bench(script: Script = {}) {
   };
   const ports = { chains: new Map([[1, context]]), writer: { write }, clock, telemetry };
   const run = async (lanes: readonly OwnedLane[]) => {
-    const running = reconcileLanes(ports, lanes);
+    const running = recoverLanes(ports, lanes);
     for (let i = 0; i < 10; i++) await clock.advance(100);
     await running;
   };

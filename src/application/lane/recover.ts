@@ -11,7 +11,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "./owned-lane.ts";
 
-export interface ReconcilePorts {
+export interface RecoverPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly clock: Clock;
@@ -27,7 +27,7 @@ interface Counts {
 const AT_ONCE = 32;
 
 /** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
-export async function reconcileLanes(ports: ReconcilePorts, lanes: readonly OwnedLane[]): Promise<void> {
+export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
   const owing = lanes.filter((lane) => !lane.reconciled);
   const worker = async (): Promise<void> => {
     for (let lane = owing.shift(); lane !== undefined; lane = owing.shift()) {
@@ -37,7 +37,7 @@ export async function reconcileLanes(ports: ReconcilePorts, lanes: readonly Owne
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, owing.length) }, worker));
 }
 
-async function reconcile(ports: ReconcilePorts, lane: OwnedLane): Promise<void> {
+async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
   const context = ports.chains.get(lane.lane.chainId);
   if (context === undefined || lane.stopped) return;
   const floor = await provenFloor(ports.clock, context, lane);
