@@ -18,6 +18,15 @@ export interface Hole {
 }
 
 /**
+ * The lane gave it up to somebody who was said to have used it, and has not: a lie, or a foreign transaction that a reorg
+ * took away. Nothing of ours was ever signed for it.
+ */
+export function skippedHole(nonce: number, since: Date): Hole {
+  const detail = "the chain was said to have passed it, and has not";
+  return { nonce, why: "givenUp", detail, since, reservationId: null };
+}
+
+/**
  * Free for the next transaction. Not so an expired reservation's nonce: nobody said that nothing was signed for it, so it
  * is closed by policy, and whichever transaction wins is reported.
  */

@@ -5,7 +5,7 @@ import type { PreparedIntent, SignedAttempt } from "../domain/transaction.ts";
 import type { Decision } from "./lane-store.ts";
 
 /** Writes about nonces that no ordinary create brought: reservations and holes. Fenced like every other. */
-export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite;
+export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;
 
 /** Keeps a nonce for a caller: a free one first, else from max(cursor, floor). A repeat of the request id gets its own again. */
 export interface ReserveWrite {
@@ -55,10 +55,22 @@ export interface CloseHolesWrite {
   readonly nonces: readonly number[];
 }
 
+/**
+ * The cursor went over these nonces because the chain was said to have passed them, and it has not: from `from` on, below
+ * `below` and the cursor, whatever neither a transaction nor a reservation nor a hole has is a hole from now on.
+ */
+export interface FindSkippedWrite {
+  readonly kind: "findSkipped";
+  readonly fence: Fence;
+  readonly from: number;
+  readonly below: number;
+}
+
 export type NonceOutcome =
   | { readonly status: "reserved"; readonly fate: ReserveFate; readonly cursor: number }
   | { readonly status: "released"; readonly fate: SettleFate; readonly hole: Hole | null }
   | { readonly status: "expired"; readonly holes: readonly Hole[] }
+  | { readonly status: "skipped"; readonly holes: readonly Hole[] }
   | {
       readonly status: "bound";
       readonly fate: SettleFate;

@@ -16,6 +16,7 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
 import { type ChangePorts, changeTracked } from "./change-payload.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
+import { findSkipped } from "./skipped.ts";
 import { type StuckPorts, stick } from "./stuck.ts";
 
 export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {
@@ -38,6 +39,8 @@ export async function tendHoles(ports: HolePorts, context: ChainContext, lane: O
   if (lane.nonces.isDue(ports.clock.monotonicMs())) await expire(ports, lane);
   if (lane.stopped || lane.held || (lane.nonces.isWhole && lane.unmined.size === 0)) return;
   try {
+    await findSkipped(ports, context, lane);
+    if (lane.stopped) return;
     await tendLowest(ports, context, lane);
     if (!lane.stopped) await tendRefused(ports, context, lane);
   } catch (error) {

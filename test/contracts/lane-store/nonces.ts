@@ -388,6 +388,43 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
   });
 
+  it("finds what it stepped over and nothing has, once, below the cursor and in the range alone", async () => {
+    const fence = await hold();
+    await allocate(context.store, fence, [anIntent(fence.lane)]);
+    const { nonce: kept } = await reserved(fence);
+    expect(kept).toBe(1);
+    await allocate(context.store, fence, [anIntent(fence.lane)], 4);
+    await allocate(context.store, fence, [anIntent(fence.lane)], 7);
+    const find = (from: number, below: number) => commit({ kind: "findSkipped", fence, from, below });
+    expect(await find(0, 4)).toMatchObject({ status: "skipped", holes: [{ nonce: 2 }, { nonce: 3 }] });
+    expect(await find(0, 4)).toEqual({ status: "skipped", holes: [] });
+    expect(await find(6, 40)).toMatchObject({ holes: [{ nonce: 6, why: "givenUp", reservationId: null }] });
+    const { holes, cursor } = await snapshot(fence);
+    expect(holes.map(({ nonce }) => nonce)).toEqual([2, 3, 6]);
+    expect(cursor).toBe(8);
+    expect(await fill(fence, [2])).toMatchObject({ items: [{ fate: "created", nonce: 2, recycled: true }] });
+    expect(await bind(fence, 3)).toMatchObject({ status: "bound", fate: "settled" });
+  });
+
+  it("finds it once where one commit asks twice, and never on another lane", async () => {
+    const fence = await hold();
+    const other = await hold();
+    for (const each of [fence, other]) await allocate(context.store, each, [anIntent(each.lane)], 2);
+    const find = { kind: "findSkipped", fence, from: 0, below: 2 } as const;
+    const outcomes = await context.store.commit([find, find]);
+    expect(outcomes).toMatchObject([{ holes: [{ nonce: 0 }, { nonce: 1 }] }, { holes: [] }]);
+    expect((await snapshot(other)).holes).toEqual([]);
+    const take = {
+      kind: "allocate",
+      fence,
+      floor: null,
+      fill: [0],
+      items: [{ intent: anIntent(fence.lane) }],
+    } as const;
+    expect(await context.store.commit([take, find])).toMatchObject([{ items: [{ nonce: 0 }] }, { holes: [] }]);
+    expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
+  });
+
   it("holds every nonce below the cursor exactly once, whatever is done in whatever order", async () => {
     const deed = fc.constantFrom(
       "allocate",
@@ -459,6 +496,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await bind(fence, nonce, { reservation })).toEqual(fenced);
     expect(await release(fence, reservationId)).toEqual(fenced);
     expect(await commit({ kind: "expire", fence })).toEqual(fenced);
+    expect(await commit({ kind: "findSkipped", fence, from: 0, below: 9 })).toEqual(fenced);
     expect(await commit({ kind: "closeHoles", fence, nonces: [nonce] })).toEqual(fenced);
     if (taken.result === "notLeader") throw new Error("the lane was not free");
     expect(await snapshot(taken.fence)).toMatchObject({ reservations: [{ reservationId, nonce }] });

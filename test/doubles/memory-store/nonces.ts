@@ -1,4 +1,4 @@
-import { type Hole, isFree } from "../../../src/domain/holes.ts";
+import { type Hole, isFree, skippedHole } from "../../../src/domain/holes.ts";
 import { type Lane, laneKey } from "../../../src/domain/lane.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import {
@@ -9,6 +9,7 @@ import {
 } from "../../../src/ports/lane-store.ts";
 import type {
   BindWrite,
+  FindSkippedWrite,
   NonceWrite,
   ReleaseWrite,
   ReserveFate,
@@ -52,7 +53,21 @@ export function applyNonceWrite(work: Work, lane: LaneRow, write: NonceWrite): W
     case "closeHoles":
       for (const nonce of write.nonces) work.log.delete(work.state.holes, nonceKey(lane.lane, nonce));
       return { status: "done" };
+    case "findSkipped":
+      return { status: "skipped", holes: findSkipped(work, lane, write) };
   }
+}
+
+function findSkipped(work: Work, lane: LaneRow, { from, below }: FindSkippedWrite): readonly Hole[] {
+  const { state, now } = work;
+  const reserved = new Set(openOn(state, lane.lane).map(({ nonce }) => nonce));
+  const holes: Hole[] = [];
+  for (let nonce = from; nonce < Math.min(below, lane.cursor ?? 0); nonce++) {
+    const key = nonceKey(lane.lane, nonce);
+    if (!state.nonces.has(key) && !state.holes.has(key) && !reserved.has(nonce)) holes.push(skippedHole(nonce, now));
+  }
+  for (const hole of holes) leave(work, lane.lane, hole);
+  return holes;
 }
 
 /** Lowered, but never to a nonce that may have left. */

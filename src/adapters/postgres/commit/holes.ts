@@ -40,6 +40,12 @@ export class HoleBook {
     return lowest === undefined ? null : this.take(lane, lowest.nonce);
   }
 
+  /** A hole now, or when this commit began: whoever took it has it. */
+  knew(lane: LanePlan, nonce: number): boolean {
+    const { before, after } = this.of(lane);
+    return before.has(nonce) || after.has(nonce);
+  }
+
   /** Free or not; null where it is no hole. */
   take(lane: LanePlan, nonce: number): Hole | null {
     const { after } = this.of(lane);

@@ -2,6 +2,7 @@
 import { compareLanes, type Lane, laneKey } from "../../../domain/lane.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
 import type { Run } from "../connections.ts";
+import { findHeldNonces, type HeldNonceRow } from "../statements/find-held-nonces.ts";
 import { findOpenReservations, type OpenReservationRow } from "../statements/find-open-reservations.ts";
 import { type ExistingRow, findRequests } from "../statements/find-requests.ts";
 import { findReservations, type ReservationRow } from "../statements/find-reservations.ts";
@@ -29,6 +30,7 @@ export interface Found {
   readonly reservations: readonly ReservationRow[];
   readonly openReservations: readonly OpenReservationRow[];
   readonly bound: readonly BoundNonceRow[];
+  readonly heldNonces: readonly HeldNonceRow[];
 }
 
 export interface Lookup {
@@ -56,7 +58,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const nonces = nonceKeysOf(writes);
   const named = [...nonces.reservations, ...nonces.requests];
   const plain = [requests, transactions, intake, unwatched, reconciled, chains];
-  const keysOf = [...plain, nonces.holes, named, nonces.open, nonces.bound];
+  const keysOf = [...plain, nonces.holes, named, nonces.open, nonces.bound, nonces.skipped];
   const lookups = keysOf.filter((keys) => keys.length > 0).length;
   const term = <T>(column: (fence: LaneWrite["fence"]) => T) => terms.map(column);
   const fences = [
@@ -97,13 +99,20 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
 
 async function findNonces(run: Run, keys: NonceKeys) {
   const named = [...keys.reservations, ...keys.requests];
-  const [holes, reservations, openReservations, bound] = await Promise.all([
+  const [holes, reservations, openReservations, bound, heldNonces] = await Promise.all([
     when(keys.holes, () => run(readHoles, [signers(keys.holes), chainIds(keys.holes)])),
     when(named, () => run(findReservations, [keys.reservations, keys.requests])),
     when(keys.open, () => run(findOpenReservations, [signers(keys.open), chainIds(keys.open)])),
     when(keys.bound, () => run(readBoundNonces, [signers(keys.bound), chainIds(keys.bound)])),
+    when(keys.skipped, () => run(findHeldNonces, heldIn(keys.skipped))),
   ]);
-  return { holes, reservations, openReservations, bound };
+  return { holes, reservations, openReservations, bound, heldNonces };
+}
+
+function heldIn(skipped: NonceKeys["skipped"]): readonly unknown[] {
+  const lanes = skipped.map(({ fence }) => fence.lane);
+  const nonces = skipped.flatMap(({ from, below }) => Array.from({ length: below - from }, (_, index) => from + index));
+  return [signers(lanes), chainIds(lanes), [...new Set(nonces)]];
 }
 
 function when<Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {

@@ -1,6 +1,7 @@
 /** What must be read behind the locks for reservations and holes; most commits are about neither, and read nothing. */
 import type { Lane } from "../../../domain/lane.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
+import type { FindSkippedWrite } from "../../../ports/nonce-writes.ts";
 
 export interface NonceKeys {
   /** Lanes whose holes matter. */
@@ -12,6 +13,8 @@ export interface NonceKeys {
   readonly open: readonly Lane[];
   /** Lanes of which it matters what may have left. */
   readonly bound: readonly Lane[];
+  /** Ranges of nonces of which it matters whether a transaction has them. */
+  readonly skipped: readonly FindSkippedWrite[];
 }
 
 export function nonceKeysOf(writes: readonly LaneWrite[]): NonceKeys {
@@ -19,8 +22,9 @@ export function nonceKeysOf(writes: readonly LaneWrite[]): NonceKeys {
     holes: writes.filter(aboutHoles).map(({ fence }) => fence.lane),
     reservations: [...new Set(writes.flatMap(reservationIdOf))].sort(),
     requests: [...new Set(writes.flatMap((write) => (write.kind === "reserve" ? (write.requestId ?? []) : [])))],
-    open: writes.filter(({ kind }) => kind === "expire").map(({ fence }) => fence.lane),
+    open: writes.filter(({ kind }) => kind === "expire" || kind === "findSkipped").map(({ fence }) => fence.lane),
     bound: writes.filter(({ kind }) => kind === "realign").map(({ fence }) => fence.lane),
+    skipped: writes.filter((write) => write.kind === "findSkipped"),
   };
 }
 
@@ -32,7 +36,7 @@ function aboutHoles(write: LaneWrite): boolean {
     case "transition":
       return write.items.some(({ nonce }) => nonce !== undefined);
     default:
-      return write.kind === "bind" || write.kind === "closeHoles" || write.kind === "realign";
+      return ["bind", "closeHoles", "realign", "findSkipped"].includes(write.kind);
   }
 }
 

@@ -2,12 +2,14 @@
  * Plans the writes about reserved nonces and holes. Everything here was read behind the lane's lock, so a nonce is given
  * to one of: a transaction, an open reservation, the holes, or nobody yet.
  */
-import type { Hole } from "../../../domain/holes.ts";
+import { type Hole, skippedHole } from "../../../domain/holes.ts";
+import { laneKey } from "../../../domain/lane.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { TransitionItem, WriteOutcome } from "../../../ports/lane-store.ts";
 import type {
   BindWrite,
+  FindSkippedWrite,
   NonceWrite,
   ReleaseWrite,
   ReserveFate,
@@ -51,7 +53,25 @@ export function planNonces(plan: Plan, lane: LanePlan, { write, now }: { write: 
     case "closeHoles":
       for (const nonce of write.nonces) plan.holes.take(lane, nonce);
       return { status: "done" };
+    case "findSkipped":
+      return { status: "skipped", holes: findSkipped(plan, lane, { write, now }) };
   }
+}
+
+/** Behind the lane's lock nobody can take one of them meanwhile. */
+function findSkipped(
+  plan: Plan,
+  lane: LanePlan,
+  { write, now }: { write: FindSkippedWrite; now: Date },
+): readonly Hole[] {
+  const held = plan.heldNonces.get(laneKey(laneOf(lane.row)));
+  const holes: Hole[] = [];
+  for (let nonce = write.from; nonce < Math.min(write.below, lane.cursor ?? 0); nonce++) {
+    const isHeld = held?.has(nonce) === true || plan.reservations.knew(lane, nonce) || plan.holes.knew(lane, nonce);
+    if (!isHeld) holes.push(skippedHole(nonce, now));
+  }
+  for (const hole of holes) plan.holes.leave(lane, hole);
+  return holes;
 }
 
 function reserve(plan: Plan, lane: LanePlan, { write, now }: { write: ReserveWrite; now: Date }): ReserveFate {

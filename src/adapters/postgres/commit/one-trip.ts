@@ -41,7 +41,7 @@ export async function commitInOneTrip(
   return (await commitPlan(runtime, plan, { known, now })) ? outcomes : null;
 }
 
-const NO_NONCES = { holes: [], reservations: [], openReservations: [], bound: [] };
+const NO_NONCES = { holes: [], reservations: [], openReservations: [], bound: [], heldNonces: [] };
 const NO_ROWS = { requests: [], transactions: [], intake: [], unwatchable: [], history: [], ...NO_NONCES };
 const NOTHING_FOUND = { ...NO_ROWS, blocks: new Map() };
 

@@ -125,6 +125,8 @@ export class Plan {
   readonly mayHaveLost: boolean;
   /** Of each lane that is to be realigned: the highest nonce that may have left. */
   readonly bound: ReadonlyMap<LaneKey, number | null>;
+  /** Of lanes that may have stepped over nonces: those that a transaction has. */
+  readonly heldNonces: ReadonlyMap<LaneKey, ReadonlySet<number>>;
   /** How chains begin, as somebody saw it. */
   readonly geneses = new Map<number, Hash>();
   readonly laneDecisions: (LaneDecision & { readonly lane: LanePlan })[] = [];
@@ -138,6 +140,7 @@ export class Plan {
     this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
     this.unwatchable = idsByLane(found.unwatchable);
     this.bound = new Map(found.bound.map((row) => [laneKey(laneOf(row)), row.nonce]));
+    this.heldNonces = noncesByLane(found.heldNonces);
     this.holes = new HoleBook(found.holes);
     this.reservations = new ReservationBook(found.reservations, found.openReservations);
     this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
@@ -169,6 +172,15 @@ export function existingOf(row: ExistingRow): ExistingTransaction {
     state: row.state as State,
     fingerprint: prefixed(row.fingerprint),
   };
+}
+
+function noncesByLane(rows: Found["heldNonces"]): ReadonlyMap<LaneKey, ReadonlySet<number>> {
+  const nonces = new Map<LaneKey, Set<number>>();
+  for (const row of rows) {
+    const key = laneKey(laneOf(row));
+    nonces.set(key, (nonces.get(key) ?? new Set()).add(row.nonce));
+  }
+  return nonces;
 }
 
 function idsByLane(rows: Found["unwatchable"]): ReadonlyMap<LaneKey, readonly string[]> {

@@ -50,6 +50,13 @@ export class ReservationBook {
     return null;
   }
 
+  /** Kept for a caller now, or when this commit began. */
+  knew(lane: LanePlan, nonce: number): boolean {
+    return [...this.standing.values()].some(
+      ({ reservation }) => reservation.nonce === nonce && isOn(reservation, lane),
+    );
+  }
+
   /** Open in the database, and past. */
   past(lane: LanePlan): readonly Reservation[] {
     const due = [...this.standing.values()].filter(({ stored, past }) => stored === "RESERVED" && past);

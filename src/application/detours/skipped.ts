@@ -1,0 +1,69 @@
+/**
+ * Detour: nonces that the lane stepped over for nothing. A mined count above the cursor was believed (stage 2 proves it as
+ * well as it can), and what lay below was left to whoever was said to have used it. Where that was a lie, or a reorg took
+ * the foreign transactions away, the chain waits for a nonce that nobody holds, and everything above waits with it.
+ *
+ * Reads: the chain's count, of a second endpoint too where there is one. Writes: the holes, which detours/holes.ts closes
+ * by policy. Invariants: I9 (never silent), I7 (two looks agree, and the database has nothing at those nonces). A crash
+ * leaves nothing, or holes that every owner knows.
+ */
+import type { Hole } from "../../domain/holes.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { LaneWriterPorts } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+
+/** The head of a line that does not move, and what the chain counted when it was last looked at. Monotonic. */
+interface Look {
+  readonly head: number;
+  readonly count: number | null;
+  readonly dueMs: number;
+}
+
+const looks = new WeakMap<OwnedLane, Look>();
+
+/** How many nonces one look goes over; the lowest are closed first, and the rest found when those are mined. */
+const AT_ONCE = 64;
+
+/** Looks at the pace of stale receipts, and twice a poll interval apart where something is missing. */
+export async function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  const head = lane.headOfLine();
+  const nowMs = ports.clock.monotonicMs();
+  const last = looks.get(lane);
+  if (head === null || last?.head !== head) {
+    const dueMs = nowMs + context.settings.staleReceiptTimeoutMs;
+    if (head === null) looks.delete(lane);
+    else looks.set(lane, { head, count: null, dueMs });
+    return;
+  }
+  if (nowMs < last.dueMs || lane.cursor === null) return;
+  const count = await countOf(context, lane);
+  const missing = count < head && !isHeld(lane, count);
+  const again = missing && last.count !== count;
+  const paceMs = again ? context.settings.pollIntervalMs : context.settings.staleReceiptTimeoutMs;
+  looks.set(lane, { head, count: missing ? count : null, dueMs: nowMs + paceMs });
+  if (!missing || again) return;
+  const below = Math.min(head, count + AT_ONCE);
+  const outcome = await ports.writer.write({ kind: "findSkipped", fence: lane.fence, from: count, below });
+  if (outcome.status === "skipped") noteAll(ports, lane, outcome.holes);
+}
+
+/** The higher of two endpoints: whoever has seen more blocks knows better what is used up. */
+async function countOf({ chain, follower }: ChainContext, { lane }: OwnedLane): Promise<number> {
+  const count = await chain.transactionCount(lane.signer, "latest");
+  const elsewhere = await chain.transactionCountElsewhere(lane.signer, follower.head?.number ?? 0);
+  return Math.max(count, elsewhere ?? 0);
+}
+
+/** Whether the nonce that the chain waits for is known to be somebody's here: then it is waited for, or tended, as such. */
+function isHeld(lane: OwnedLane, nonce: number): boolean {
+  const waits = lane.waiting().some((record) => record.nonce === nonce);
+  return waits || lane.mined.has(nonce) || lane.nonces.holds(nonce);
+}
+
+function noteAll({ telemetry }: LaneWriterPorts, lane: OwnedLane, holes: readonly Hole[]): void {
+  for (const hole of holes) lane.nonces.leave(hole);
+  const [first] = holes;
+  if (first === undefined) return;
+  const message = `${holes.length} nonces of ${lane.lane.signer} from ${first.nonce} on are held by nothing: ${first.detail}`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane: lane.lane });
+}
