@@ -28,7 +28,14 @@ import { BadAnswer, readBigInt, readNumber } from "./rpc/quantities.ts";
 import { createTransport, type TransportOptions } from "./rpc/transport.ts";
 import { sendThroughNode } from "./send-unsigned.ts";
 import { simulateCall } from "./simulate-call.ts";
-import { lostSubmission, type Submission, submitThrough, weightiest } from "./submit-transactions.ts";
+import {
+  concluded,
+  isOpen,
+  lostSubmission,
+  type Submission,
+  submitThrough,
+  weightiest,
+} from "./submit-transactions.ts";
 
 export interface EvmChainOptions {
   /** In order of preference; user and password in a URL are sent as basic authentication. */
@@ -219,7 +226,7 @@ class EvmChain implements Chain {
     const endpoints = this.#endpoints.usable();
     if (this.#options.broadcastToAll === true) {
       const all = await Promise.all(endpoints.map((endpoint) => this.#submitTo(endpoint, rawTransactions)));
-      return rawTransactions.map((_, index) => weightiest(all.flatMap((each) => each[index]?.result ?? [])));
+      return rawTransactions.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
     }
     return this.#submitToFirst(endpoints, rawTransactions);
   }
@@ -239,9 +246,12 @@ class EvmChain implements Chain {
     return this.#endpoints.close();
   }
 
-  /** What one endpoint lost goes to the next: the bytes are claimed already, so a repetition changes nothing. */
+  /**
+   * What one endpoint lost, or refused for good, goes to the next: the bytes are claimed already, so a repetition changes
+   * nothing, and one node's mood decides nothing.
+   */
   async #submitToFirst(endpoints: readonly Endpoint[], raws: readonly Hex[]): Promise<readonly SubmitResult[]> {
-    const results: (SubmitResult | undefined)[] = raws.map(() => undefined);
+    const said: Submission[][] = raws.map(() => []);
     let open = raws.map((raw, index) => ({ raw, index }));
     for (const endpoint of endpoints) {
       if (open.length === 0) break;
@@ -250,10 +260,10 @@ class EvmChain implements Chain {
         endpoint,
         asked.map((each) => each.raw),
       );
-      for (const [at, { index }] of asked.entries()) results[index] = submissions[at]?.result;
-      open = asked.filter((_, at) => submissions[at]?.lost !== null);
+      for (const [at, { index }] of asked.entries()) said[index]?.push(submissions[at] as Submission);
+      open = asked.filter(({ index }) => isOpen(said[index] as Submission[]));
     }
-    return results.map((result) => result ?? weightiest([]));
+    return said.map(concluded);
   }
 
   async #submitTo(endpoint: Endpoint, raws: readonly Hex[]): Promise<readonly Submission[]> {

@@ -60,6 +60,27 @@ const WEIGHT: Readonly<Record<SubmitAnswer, number>> = {
   unknown: 7,
 };
 
+/** Whether another endpoint should be asked: nobody has answered yet, or somebody alone has refused it for good. */
+export function isOpen(said: readonly Submission[]): boolean {
+  const words = said.filter(({ lost }) => lost === null);
+  return words.length === 0 || (words.length === 1 && words[0]?.result.answer === "rejected");
+}
+
+/**
+ * What several endpoints said to one item, in the order asked. A refusal for good that an endpoint which should be up has
+ * not confirmed is nobody's last word: it is asked again until that one answers, or is known to be down.
+ */
+export function concluded(said: readonly Submission[]): SubmitResult {
+  const refusal = said.find(({ result }) => result.answer === "rejected")?.result;
+  // A second one was not given what comes before, and so cannot judge whether it is too early.
+  const relevant = said.filter(({ result }) => refusal === undefined || result.answer !== "nonceTooHigh");
+  const result = weightiest(relevant.map((each) => each.result));
+  const silent = said.find(({ lost }) => lost !== null)?.lost;
+  if (result.answer !== "rejected" || silent === undefined || silent === null) return result;
+  const detail = shorten(`refused (${result.detail ?? "without words"}), and not confirmed: ${silent.message}`);
+  return { answer: "unknown", detail };
+}
+
 /** The most telling of what several endpoints said to one item. */
 export function weightiest(answers: readonly SubmitResult[]): SubmitResult {
   const [first, ...others] = answers;

@@ -160,6 +160,40 @@ describe("submitting to several endpoints", () => {
     expect(sent(b.other)).toEqual([]);
   });
 
+  it("has a refusal for good confirmed by the second, and by nobody else", async () => {
+    const b = await bench({ endpoints: 2 });
+    const [first, second, third] = raws(3);
+    const refuse = refusing("transaction type not supported");
+    b.server.on("eth_sendRawTransaction", (params) => (params[0] === second ? refuse() : hashOf(9)));
+    expect(await answers(b, [first, second, third] as Hex[])).toEqual(["accepted", "accepted", "accepted"]);
+    expect(sent(b.other)).toEqual([second]);
+    b.other.on("eth_sendRawTransaction", refuse);
+    expect(await answers(b, [second] as Hex[])).toEqual(["rejected"]);
+  });
+
+  it.each([
+    ["used up", "nonce too low", "nonceConsumed"],
+    ["short of money", "insufficient funds for gas * price + value", "insufficientFunds"],
+    // It was not given what comes before: what it says of that is about us, not about the lane.
+    ["too early", "nonce too high", "rejected"],
+    ["beyond words", "hmm", "rejected"],
+  ])("weighs a refusal for good against a second one that finds it %s", async (_, words, answer) => {
+    const b = await bench({ endpoints: 2 });
+    b.server.on("eth_sendRawTransaction", refusing("oversized data"));
+    b.other.on("eth_sendRawTransaction", refusing(words));
+    expect(await answers(b, raws(1))).toEqual([answer]);
+  });
+
+  it("leaves a refusal for good open while the second one is silent, and takes it once that is known to be down", async () => {
+    const b = await bench({ endpoints: 2 });
+    await b.chain.head("latest");
+    b.server.on("eth_sendRawTransaction", refusing("oversized data"));
+    b.other.failAlways(DOWN);
+    for (let times = 0; times < 3; times++) expect(await answers(b, raws(1))).toEqual(["unknown"]);
+    const [result] = await b.chain.submit(raws(1));
+    expect(result).toMatchObject({ answer: "rejected", detail: expect.stringContaining("oversized data") });
+  });
+
   it("is unknown where all are down", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.failAlways(DOWN);
@@ -175,7 +209,8 @@ describe("broadcasting to all", () => {
     ["one takes it, one is down", undefined, "down", "accepted"],
     ["one takes it, one says it is too late", undefined, "nonce too low", "accepted"],
     ["one knows it, one rejects it", "already known", "exceeds block gas limit", "alreadyKnown"],
-    ["one rejects it, one is down", "exceeds block gas limit", "down", "rejected"],
+    ["one rejects it, one has just gone down", "exceeds block gas limit", "down", "unknown"],
+    ["both reject it", "exceeds block gas limit", "oversized data", "rejected"],
     ["one wants more money, one rejects it", "transaction underpriced", "oversized data", "underpriced"],
     ["one has no words, one has", "hmm", "insufficient funds for transfer", "insufficientFunds"],
     ["both are lost for words", "hmm", "ahem", "unknown"],
