@@ -273,6 +273,8 @@ export interface TrackedRecord extends LaneTransaction {
   /** When sending its first payload was claimed; null: never. */
   readonly firstSentAt: Date | null;
   readonly lastSubmittedAt: Date | null;
+  /** When sight of it was lost, where it is still not known what a node made of it. */
+  readonly lostSightAt?: Date;
   /** The highest attempt that a node took; null: none that we know of. */
   readonly acceptedOrdinal: number | null;
   readonly lastError: string | null;

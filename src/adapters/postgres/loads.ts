@@ -208,6 +208,7 @@ function trackedRecords(
     acceptedOrdinal: row.accepted_ordinal,
     lastError: row.last_error,
     requestId: row.request_id,
+    ...(row.lost_sight_at === null ? {} : { lostSightAt: row.lost_sight_at }),
   }));
 }
 

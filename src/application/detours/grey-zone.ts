@@ -6,7 +6,7 @@
  *
  * Reads: the chain by sender and nonce, payloads. Writes: UNKNOWN_SUBMIT_RESULT, then the hash, a foreign attempt with its
  * receipt, or PENDING again. Invariant I7: a look that failed decides nothing. A crash leaves UNKNOWN_SUBMIT_RESULT, or
- * PENDING without a hash, which the next owner treats as the same; it looks again, and its patience begins anew.
+ * PENDING without a hash, which the next owner treats as the same; it looks again, and its patience goes on from when sight was lost.
  */
 import type { AlertCode } from "../../domain/alerts.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../ports/chain.ts";
@@ -59,7 +59,7 @@ export async function loseSight(
 export async function searchGreyZone(ports: GreyZonePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const nowMs = ports.clock.monotonicMs();
   const lost = [...lane.unmined.values()].filter((tx) => tx.receipt === null && isOutOfSight(tx) && !tx.sending);
-  const due = lost.filter((tx) => searchOf(tx, nowMs).nextMs <= nowMs).sort((a, b) => a.nonce - b.nonce);
+  const due = lost.filter((tx) => searchOf(ports, tx).nextMs <= nowMs).sort((a, b) => a.nonce - b.nonce);
   if (due.length === 0) return;
   try {
     const payloads = await ports.store.loadPayloads(due.map(({ txId }) => txId));
@@ -74,10 +74,13 @@ export async function searchGreyZone(ports: GreyZonePorts, context: ChainContext
   }
 }
 
-function searchOf(tx: Tracked, nowMs: number): Search {
+/** Begun by this owner, or by one before it: the database says when. */
+function searchOf({ clock }: GreyZonePorts, tx: Tracked): Search {
   const known = searches.get(tx);
   if (known !== undefined) return known;
-  const begun = { sinceMs: nowMs, nextMs: nowMs };
+  const nowMs = clock.monotonicMs();
+  const ageMs = tx.lostSightAt === null ? 0 : Math.max(0, clock.now().getTime() - tx.lostSightAt.getTime());
+  const begun = { sinceMs: nowMs - ageMs, nextMs: nowMs };
   searches.set(tx, begun);
   return begun;
 }
@@ -130,7 +133,7 @@ interface Conclusion {
 async function conclude(ports: GreyZonePorts, context: ChainContext, work: Conclusion): Promise<void> {
   const { lane, tx, found, payload } = work;
   const nowMs = ports.clock.monotonicMs();
-  const search = searchOf(tx, nowMs);
+  const search = searchOf(ports, tx);
   search.nextMs = nowMs + (context.settings.grayZoneIntervalMs ?? context.settings.grayZoneTimeoutMs);
   if (lane.stopped || tx.receipt !== null || !isOutOfSight(tx)) return;
   if ((found.kind === "mined" || found.kind === "pooled") && saysTheSame(payload, found.transaction)) {

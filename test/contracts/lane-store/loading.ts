@@ -43,6 +43,26 @@ export function loadingContract(context: LaneStoreContext): void {
     ]);
   });
 
+  it("loads when sight of a payload was lost, for as long as it is", async () => {
+    const fence = await holdLane(context.store);
+    const intent = anIntent(fence.lane);
+    await allocate(context.store, fence, [intent]);
+    const unnamed = { ...anAttempt(1), txHash: null, rawTransaction: null, nodeSigned: true as const };
+    const lost = { state: "TRACKING", subState: "UNKNOWN_SUBMIT_RESULT" } as const;
+    const tracked = async () => (await context.store.loadLane(fence))?.tracking[0];
+    await apply(context.store, fence, [
+      step(intent.txId, AT.allocated, "sign", { attempt: unnamed, claim: { ordinal: 1 } }),
+    ]);
+    expect(await tracked()).not.toHaveProperty("lostSightAt");
+    await apply(context.store, fence, [step(intent.txId, AT.pending, "loseSight", { reason: "no answer" })]);
+    const [entry] = (await context.store.history(intent.txId)).filter(({ event }) => event === "loseSight");
+    expect((await tracked())?.lostSightAt).toEqual(entry?.lastAt);
+    await apply(context.store, fence, [step(intent.txId, lost, "submitFailed", { lastError: "no answer" })]);
+    expect((await tracked())?.lostSightAt).toEqual(entry?.lastAt);
+    await apply(context.store, fence, [step(intent.txId, lost, "sendAnew", { reason: "free still" })]);
+    expect(await tracked()).not.toHaveProperty("lostSightAt");
+  });
+
   it("loads an empty lane", async () => {
     const fence = await holdLane(context.store);
     expect(await context.store.loadLane(fence)).toEqual({

@@ -195,8 +195,14 @@ function trackedRecord(row: TransactionRow): TrackedRecord {
   const { lastSubmittedAt, acceptedOrdinal, lastError } = row;
   const attempts = row.attempts.map(bareAttempt);
   const firstSentAt = row.attempts[0]?.firstSentAt ?? null;
-  const sent = { submitAttempts, firstSentAt, lastSubmittedAt, acceptedOrdinal, lastError };
+  const sent = { submitAttempts, firstSentAt, lastSubmittedAt, acceptedOrdinal, lastError, ...lostSight(row) };
   return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, createdAt, requestId, ...sent };
+}
+
+function lostSight({ state, subState, history }: TransactionRow): Pick<TrackedRecord, "lostSightAt"> {
+  const lost = history.findLast(({ event }) => event === "loseSight");
+  const isLost = state === "STUCK" || subState === "UNKNOWN_SUBMIT_RESULT";
+  return lost === undefined || !isLost ? {} : { lostSightAt: lost.lastAt };
 }
 
 function transactionRecord(row: TransactionRow): TransactionRecord {

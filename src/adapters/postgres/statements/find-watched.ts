@@ -5,7 +5,7 @@ import { statement } from "./statement.ts";
 export const findWatched = statement<TrackedRow>(
   "find-watched",
   `SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
-     t.last_submitted_at, t.accepted_ordinal, t.last_error
+     t.last_submitted_at, t.accepted_ordinal, t.last_error, NULL::timestamptz AS lost_sight_at
    FROM fencepost.transaction AS t
    WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('CONFIRMED', 'FAILED_FINAL')
      AND (SELECT r.block_hash FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) = ANY ($3::text[])

@@ -1,0 +1,122 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { keepPace, resumed } from "../../../src/application/lane/tracked.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { trackedRecord } from "../../support/stage-bench.ts";
+import { transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World | null = null;
+afterEach(() => world?.close());
+
+const INTERVAL_MS = 60_000;
+const RESUBMIT = { resubmitIntervalMs: INTERVAL_MS, repricing: null };
+
+/** One that a node took and no block does, and the time when it was sent. */
+async function sentOnce(started: World): Promise<{ readonly entry: WorldNode; readonly sentAtMs: number }> {
+  const entry = await started.startNode();
+  await started.settle(entry.node.api.create(transfer()));
+  await started.allSettled(1);
+  started.holdBlocks();
+  await started.settle(entry.node.api.create(transfer()));
+  await started.until(() => started.rows()[1]?.subState === "BROADCAST");
+  return { entry, sentAtMs: started.rows()[1]?.lastSubmittedAt?.getTime() as number };
+}
+
+async function takenOver(started: World): Promise<WorldNode> {
+  const next = await started.startNode();
+  await started.until(() => next.events.some(({ type }) => type === "lane.resumed"));
+  return next;
+}
+
+const sends = (started: World) => started.chain.witness.filter(({ nonce }) => nonce === 1).length;
+
+describe("a new owner", () => {
+  it("sends what a node had taken when the owner before would have: an interval after the last send, not before", async () => {
+    world = new World({ settings: RESUBMIT });
+    const started = world;
+    const { entry, sentAtMs } = await sentOnce(started);
+    started.crash(entry);
+    await takenOver(started);
+    await started.clock.advance(sentAtMs + INTERVAL_MS - 1_000 - started.clock.now().getTime());
+    expect(sends(started)).toBe(1);
+    await started.until(() => sends(started) === 2, 2_500);
+    started.releaseBlocks();
+    await started.allSettled(2);
+    checkInvariants(started);
+  });
+
+  it("sends it at once where that time has passed while nobody was there", async () => {
+    world = new World({ settings: RESUBMIT });
+    const started = world;
+    const { entry } = await sentOnce(started);
+    started.crash(entry);
+    await started.clock.advance(2 * INTERVAL_MS);
+    await takenOver(started);
+    await started.until(() => sends(started) === 2, 5_000);
+  });
+
+  it("finds what was mined meanwhile, and sends none of it", async () => {
+    world = new World({ settings: RESUBMIT });
+    const started = world;
+    const { entry } = await sentOnce(started);
+    started.crash(entry);
+    started.releaseBlocks();
+    await started.clock.advance(2 * INTERVAL_MS);
+    await takenOver(started);
+    await started.allSettled(2);
+    expect(sends(started)).toBe(1);
+  });
+
+  it("sends what nobody is known to have taken at once", async () => {
+    world = new World({ settings: RESUBMIT });
+    const started = world;
+    const entry = await started.startNode();
+    await started.settle(entry.node.api.create(transfer()));
+    await started.allSettled(1);
+    started.holdBlocks();
+    entry.faults.inject({ kind: "hang", executed: false }, { method: "eth_sendRawTransaction" });
+    await started.settle(entry.node.api.create(transfer()));
+    await started.until(() => started.rows()[1]?.subState === "PENDING");
+    started.crash(entry);
+    await takenOver(started);
+    await started.until(() => sends(started) === 1, 5_000);
+  });
+});
+
+describe("what a row says of its bytes", () => {
+  const NOW = new Date(Date.UTC(2026, 0, 1, 0, 1));
+  const SENT = new Date(NOW.getTime() - 20_000);
+  const taken = { subState: "BROADCAST", acceptedOrdinal: 1, lastError: null, lastSubmittedAt: SENT } as const;
+  const due = (overrides: Parameters<typeof trackedRecord>[1], everyMs: number | null = INTERVAL_MS) => {
+    const tx = resumed(trackedRecord(1, { ...taken, ...overrides }));
+    keepPace(tx, { nowMs: 1_000, now: NOW }, everyMs);
+    return [tx.answer, tx.nextSendAtMs];
+  };
+
+  it.each([
+    ["a node took them", {}, ["alreadyKnown", 41_000]],
+    ["a node took them, and no block in time", { subState: "STALE" }, ["alreadyKnown", 41_000]],
+    ["they are stuck", { state: "STUCK", subState: null }, ["alreadyKnown", 41_000]],
+    [
+      "they were sent by a clock ahead of ours",
+      { lastSubmittedAt: new Date(NOW.getTime() + 9_000) },
+      ["alreadyKnown", 61_000],
+    ],
+    ["nobody has answered", { subState: "PENDING", acceptedOrdinal: null }, [null, 0]],
+    ["a receipt was withdrawn", { subState: "PENDING" }, [null, 0]],
+    ["the last word was a refusal", { lastError: "insufficientFunds: too poor" }, [null, 0]],
+  ] as const)("%s", (_, overrides, expected) => {
+    expect(due(overrides)).toEqual(expected);
+  });
+
+  it("nothing is sent again by age where the settings say so", () => {
+    expect(due({}, null)).toEqual(["alreadyKnown", null]);
+  });
+
+  it("a dearer attempt that nobody has taken is sent, whatever became of the cheaper one", () => {
+    const record = trackedRecord(1, taken);
+    const [first] = record.attempts;
+    if (first === undefined) throw new Error("a record without an attempt");
+    const attempts = [first, { ...first, ordinal: 2, kind: "reprice" as const }];
+    expect(due({ attempts })).toEqual([null, 0]);
+  });
+});
