@@ -1,0 +1,195 @@
+/** A JSON-RPC proxy in front of a real chain: it forwards, and on the way does what a test has told it to. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface ProxiedCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+export interface RpcFault {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export type ProxiedReply = { readonly result: unknown } | { readonly error: RpcFault };
+
+/** What happens to one call. `next` hands it on, changed or not: to the rules behind this one, and then to the chain. */
+export type Treatment = (
+  call: ProxiedCall,
+  next: (call?: ProxiedCall) => Promise<ProxiedReply>,
+) => Promise<ProxiedReply>;
+
+export interface RuleOptions {
+  /** All methods where none is named. */
+  readonly methods?: readonly string[];
+  readonly when?: (call: ProxiedCall) => boolean;
+  /** Until lifted where no number is given. */
+  readonly times?: number;
+}
+
+export interface Rule {
+  /** How often it has been applied. */
+  readonly struck: number;
+  lift(): void;
+}
+
+export interface RpcProxy {
+  readonly url: string;
+  readonly calls: readonly ProxiedCall[];
+  /** Rules are applied in the order in which they were given. */
+  rule(options: RuleOptions, treatment: Treatment): Rule;
+  /** Another chain answers behind this URL from here on. */
+  retarget(url: string): void;
+  close(): Promise<void>;
+}
+
+/** Thrown by a treatment: the connection breaks without an answer. */
+class Cut extends Error {}
+
+/** Thrown by a treatment: this is the whole HTTP answer, whatever else the request asked. */
+class HttpAnswer extends Error {
+  readonly status: number;
+  readonly body: string;
+  constructor(status: number, body: string) {
+    super(body);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** The chain acts on it, and nobody hears of that. */
+export const swallow: Treatment = async (_call, next) => {
+  await next();
+  throw new Cut("the reply is lost");
+};
+
+/** No answer, ever; the chain does not hear of it. */
+export const hang: Treatment = () => new Promise<never>(() => undefined);
+
+/** The chain acts on it, and the answer never comes. */
+export const hangAfterwards: Treatment = async (_call, next) => {
+  await next();
+  return new Promise<never>(() => undefined);
+};
+
+export const badGateway: Treatment = async () => {
+  throw new HttpAnswer(502, "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>");
+};
+
+/** Gateways that hide what the node said one level deeper. */
+export const wrapErrors: Treatment = async (_call, next) => {
+  const reply = await next();
+  if (!("error" in reply)) return reply;
+  return { error: { code: -32_603, message: "Internal JSON-RPC error.", data: reply.error } };
+};
+
+export const refuseWith =
+  (message: string, code = -32_000): Treatment =>
+  async () => ({ error: { code, message } });
+
+/** Answers in the chain's stead, which does not hear of it. */
+export const pretend =
+  (answer: (call: ProxiedCall) => unknown): Treatment =>
+  async (call) => ({ result: answer(call) });
+
+export const rewrite =
+  (change: (result: unknown, call: ProxiedCall) => unknown): Treatment =>
+  async (call, next) => {
+    const reply = await next();
+    return "error" in reply ? reply : { result: change(reply.result, call) };
+  };
+
+export const holdUntil =
+  (released: Promise<unknown>): Treatment =>
+  async (_call, next) => {
+    await released;
+    return next();
+  };
+
+interface KeptRule extends RuleOptions {
+  readonly treatment: Treatment;
+  struck: number;
+  lifted: boolean;
+}
+
+export async function startRpcProxy(target: string): Promise<RpcProxy> {
+  const rules: KeptRule[] = [];
+  const calls: ProxiedCall[] = [];
+  let chainUrl = target;
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) => {
+      if (error instanceof HttpAnswer)
+        response.writeHead(error.status, { "content-type": "text/html" }).end(error.body);
+      else request.socket.destroy();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    rule(options, treatment) {
+      const kept: KeptRule = { ...options, treatment, struck: 0, lifted: false };
+      rules.push(kept);
+      return {
+        get struck() {
+          return kept.struck;
+        },
+        lift: () => {
+          kept.lifted = true;
+        },
+      };
+    },
+    retarget: (url) => {
+      chainUrl = url;
+    },
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    const answers: unknown[] = [];
+    // One after the other: in a batch, later calls build on earlier ones.
+    for (const asked of Array.isArray(body) ? body : [body]) {
+      const { id, method, params = [] } = asked as ProxiedCall & { readonly id: unknown };
+      calls.push({ method, params });
+      answers.push({ jsonrpc: "2.0", id, ...(await treat({ method, params }, 0)) });
+    }
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
+  }
+
+  async function treat(call: ProxiedCall, from: number): Promise<ProxiedReply> {
+    const at = rules.findIndex((rule, index) => index >= from && applies(rule, call));
+    const rule = rules[at];
+    if (rule === undefined) return forward(chainUrl, call);
+    rule.struck++;
+    return rule.treatment(call, (changed = call) => treat(changed, at + 1));
+  }
+}
+
+function applies(rule: KeptRule, call: ProxiedCall): boolean {
+  if (rule.lifted || (rule.times !== undefined && rule.struck >= rule.times)) return false;
+  return (rule.methods?.includes(call.method) ?? true) && (rule.when?.(call) ?? true);
+}
+
+async function forward(url: string, { method, params }: ProxiedCall): Promise<ProxiedReply> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const { id: _, ...reply } = (await response.json()) as ProxiedReply & { readonly id: unknown };
+  return reply as ProxiedReply;
+}

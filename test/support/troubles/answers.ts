@@ -1,0 +1,256 @@
+/** Answers that are lost, late, dressed up or untrue. */
+
+import { keccak256 } from "viem";
+import type { Hex } from "../../../src/domain/lane.ts";
+import { badGateway, hang, hangAfterwards, pretend, refuseWith, rewrite, swallow, wrapErrors } from "../rpc-proxy.ts";
+import { COUNT, type Scene, SEND } from "./scene.ts";
+import type { Trouble } from "./trouble.ts";
+
+const answersOf = ({ events }: Scene) =>
+  events.flatMap((event) => (event.type === "submit.answered" ? [event.answer] : []));
+
+export const LOST_ANSWERS: readonly Trouble[] = [
+  {
+    name: "replies to sends are swallowed",
+    setting: { still: true },
+    async strike(scene) {
+      const lost = scene.onSends(swallow, 4);
+      await scene.payAll(0, 1, 2);
+      await scene.untilStruck(lost, 4);
+    },
+  },
+  {
+    name: "every fifth reply is swallowed, whatever was asked",
+    async strike(scene) {
+      await scene.pay(0);
+      let calls = 0;
+      const lost = scene.proxy.rule({ when: () => ++calls % 5 === 0 }, swallow);
+      await scene.payAll(1, 2);
+      await scene.untilStruck(lost, 8);
+      lost.lift();
+    },
+  },
+  {
+    name: "sends hang, and the chain never hears of them",
+    async strike(scene) {
+      const lost = scene.onSends(hang, 1);
+      await scene.payAll(0, 1);
+      await scene.untilStruck(lost);
+      await scene.until(() => answersOf(scene).includes("unknown"), "nobody has waited for ever");
+    },
+  },
+  {
+    name: "sends hang after the chain took them",
+    async strike(scene) {
+      const lost = scene.onSends(hangAfterwards, 1);
+      await scene.payAll(0, 1);
+      await scene.untilStruck(lost);
+    },
+  },
+  {
+    name: "everything hangs for a while",
+    async strike(scene) {
+      await scene.pay(0);
+      const lost = scene.proxy.rule({}, hang);
+      await scene.pay(1);
+      await scene.untilStruck(lost, 3);
+      lost.lift();
+      await scene.pay(2);
+    },
+  },
+  {
+    name: "a gateway says 502 in HTML",
+    async strike(scene) {
+      await scene.pay(0);
+      const down = scene.proxy.rule({}, badGateway);
+      await scene.pay(1);
+      await scene.untilStruck(down, 4);
+      down.lift();
+      await scene.pay(2);
+    },
+  },
+  {
+    name: "errors are wrapped in -32603, and the bytes are known already",
+    setting: { still: true, chain: { reprice: "off" } },
+    async strike(scene) {
+      scene.onSends(wrapErrors);
+      const lost = scene.onSends(swallow, 2);
+      await scene.payAll(0, 1);
+      await scene.untilStruck(lost, 2);
+      await scene.until(() => answersOf(scene).includes("alreadyKnown"), "the wrapped words are understood");
+    },
+  },
+];
+
+export const LIES: readonly Trouble[] = [
+  {
+    name: "a fresh nonce is called too low",
+    setting: { still: true },
+    async strike(scene) {
+      const lie = scene.onSends(refuseWith("nonce too low"), 3);
+      await scene.payAll(0, 1);
+      await scene.untilStruck(lie, 3);
+    },
+  },
+  {
+    name: "the next nonce is called too high",
+    setting: { still: true },
+    async strike(scene) {
+      const lie = scene.onSends(refuseWith("nonce too high"), 3);
+      await scene.payAll(0, 1);
+      await scene.untilStruck(lie, 3);
+    },
+  },
+  {
+    name: "a contract's words say that the nonce is too low",
+    setting: { still: true },
+    async strike(scene) {
+      const lie = scene.onSends(refuseWith("execution reverted: nonce too low", 3), 3);
+      await scene.payAll(0, 1);
+      await scene.untilStruck(lie, 3);
+    },
+  },
+  {
+    name: "a count is too high once",
+    async strike(scene) {
+      await scene.payAll(0);
+      const lie = scene.proxy.rule({ methods: [COUNT], times: 1 }, raised(5));
+      await scene.until(() => lie.struck === 1, "the lie was told");
+      await scene.payAll(1, 2);
+    },
+  },
+  {
+    name: "a count is too low for a while",
+    async strike(scene) {
+      await scene.payAll(0, 1);
+      await scene.untilAre("CONFIRMED", 0, 1);
+      const lie = scene.proxy.rule(
+        { methods: [COUNT], times: 12 },
+        pretend(() => "0x0"),
+      );
+      await scene.payAll(2, 3);
+      await scene.untilStruck(lie, 12);
+    },
+  },
+  {
+    name: "one of two endpoints counts too high, on and on",
+    setting: { spare: true },
+    async strike(scene) {
+      const lie = scene.proxy.rule({ methods: [COUNT] }, raised(5));
+      const asked = scene.pay(0);
+      await scene.untilStruck(lie, 6);
+      lie.lift();
+      await asked;
+    },
+  },
+  {
+    name: "a node says that it took what it throws away",
+    setting: { still: true },
+    async strike(scene) {
+      const lie = scene.onSends(
+        pretend(({ params }) => keccak256(params[0] as Hex)),
+        3,
+      );
+      await scene.payAll(0, 1);
+      await scene.untilStruck(lie, 3);
+    },
+  },
+];
+
+const raised = (by: number) => rewrite((count) => `0x${(Number(count) + by).toString(16)}`);
+
+/** "latest" is what a machine that lags has: so many blocks ago. */
+function lagging(scene: Scene, blocks: number, when: () => boolean) {
+  const methods = [
+    "eth_getBlockByNumber",
+    "eth_blockNumber",
+    COUNT,
+    "eth_getTransactionReceipt",
+    "eth_getBlockReceipts",
+  ];
+  return scene.proxy.rule({ methods, when }, async (call, next) => {
+    const head = Number(await scene.chain.node.rpc("eth_blockNumber")) - blocks;
+    const back = `0x${Math.max(head, 0).toString(16)}`;
+    if (call.method === "eth_blockNumber") return { result: back };
+    if (call.method === COUNT || call.method === "eth_getBlockByNumber") {
+      const at = call.method === COUNT ? 1 : 0;
+      return past(await next({ ...call, params: call.params.with(at, heightOf(call.params[at], back)) }), head);
+    }
+    return past(await next(), head);
+  });
+}
+
+function heightOf(asked: unknown, head: string): unknown {
+  return asked === "latest" || asked === "pending" ? head : asked;
+}
+
+/** What lies above a machine's head it does not have. */
+function past<T extends { readonly result: unknown } | { readonly error: unknown }>(reply: T, head: number) {
+  if (!("result" in reply)) return reply;
+  const [first] = Array.isArray(reply.result) ? reply.result : [reply.result];
+  const { number, blockNumber } = (typeof first === "object" && first !== null ? first : {}) as Record<string, string>;
+  return Number(number ?? blockNumber ?? 0) > head ? { result: null } : reply;
+}
+
+export const HEIGHTS: readonly Trouble[] = [
+  {
+    name: "the endpoint lags behind",
+    async strike(scene) {
+      const stale = lagging(scene, 4, () => true);
+      await scene.payAll(0, 1, 2);
+      await scene.untilAre("MINED", 0);
+      await scene.untilStruck(stale, 50);
+      stale.lift();
+    },
+  },
+  {
+    name: "two machines at different heights take turns behind one URL",
+    async strike(scene) {
+      let turn = 0;
+      const stale = lagging(scene, 3, () => ++turn % 2 === 0);
+      await scene.payAll(0, 1, 2);
+      await scene.untilStruck(stale, 60);
+      stale.lift();
+    },
+  },
+];
+
+export const RECEIPTS: readonly Trouble[] = [
+  {
+    name: "receipts cannot be had while the nonce goes on",
+    setting: { still: true },
+    async strike(scene) {
+      const down = scene.proxy.rule({ methods: ["eth_getTransactionReceipt", "eth_getBlockReceipts"] }, badGateway);
+      await scene.payAll(0, 1, 2);
+      await scene.untilAre("BROADCAST", 0, 1, 2);
+      await scene.chain.mine(8);
+      await scene.untilStruck(down, 5);
+      // What the node says meanwhile must not be taken for an outcome.
+      scene.chain.resume();
+      await scene.until(() => scene.proxy.calls.filter(({ method }) => method === SEND).length >= 3, "sent");
+      await scene.untilStruck(down, 12);
+      down.lift();
+    },
+  },
+  {
+    name: "receipts are said not to exist while the nonce goes on",
+    setting: { still: true },
+    async strike(scene) {
+      const blind = scene.proxy.rule(
+        { methods: ["eth_getTransactionReceipt"] },
+        pretend(() => null),
+      );
+      const also = scene.proxy.rule(
+        { methods: ["eth_getBlockReceipts"] },
+        pretend(() => []),
+      );
+      await scene.payAll(0, 1);
+      await scene.untilAre("BROADCAST", 0, 1);
+      await scene.chain.mine(8);
+      scene.chain.resume();
+      await scene.until(() => blind.struck + also.struck >= 12, "nobody could see them");
+      blind.lift();
+      also.lift();
+    },
+  },
+];

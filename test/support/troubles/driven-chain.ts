@@ -1,0 +1,116 @@
+import type { DevChain } from "../../../src/adapters/embedded/chain.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Hex } from "../../../src/domain/lane.ts";
+
+export interface ReorgOptions {
+  /** What the other branch holds: block by block from its first on. Empty blocks where nothing is said. */
+  readonly branch?: readonly (readonly Hex[])[];
+  /** Runs on the old state, before the first block of the other branch. */
+  readonly before?: () => Promise<void>;
+}
+
+const BEAT_MS = 40;
+/** Deeper than any reorg here. */
+const KEPT_SNAPSHOTS = 32;
+
+/** A real EVM whose blocks, prices and history a test has in hand. While it runs, there is a block on every beat. */
+export class DrivenChain {
+  readonly node: DevChain;
+  private readonly beforeBlock: unknown[] = [];
+  private baseFeeWei: bigint | null = null;
+  private running = true;
+  private branches = 0;
+  private readonly closing = new AbortController();
+  private turn: Promise<void> = Promise.resolve();
+  private readonly beating: Promise<void>;
+
+  constructor(node: DevChain) {
+    this.node = node;
+    this.beating = this.beat();
+  }
+
+  /** No more blocks by themselves. */
+  async pause(): Promise<void> {
+    this.running = false;
+    await this.turn;
+  }
+
+  resume(): void {
+    this.running = true;
+  }
+
+  /** Every block from the next one on asks this price; null: the price follows the chain's own rule again. */
+  async holdBaseFee(wei: bigint | null): Promise<void> {
+    await this.turn;
+    this.baseFeeWei = wei;
+  }
+
+  async mine(blocks = 1): Promise<void> {
+    for (let mined = 0; mined < blocks; mined++) await this.inTurn(() => this.mineOne());
+  }
+
+  /** Hands the chain bytes behind everybody's back. */
+  async inject(raw: Hex): Promise<void> {
+    await this.node.rpc("eth_sendRawTransaction", [raw]);
+  }
+
+  async drop(hash: string): Promise<void> {
+    await this.node.rpc("hardhat_dropTransaction", [hash]);
+  }
+
+  async dropAll(): Promise<void> {
+    for (const hash of await this.pool()) await this.drop(hash);
+  }
+
+  async pool(): Promise<readonly string[]> {
+    const pending = (await this.node.rpc("eth_pendingTransactions")) as { hash: string }[];
+    return pending.map(({ hash }) => hash);
+  }
+
+  /** The last `depth` blocks are gone, with all they held; another branch, one block longer, is there instead. */
+  async reorg(depth: number, { branch = [], before }: ReorgOptions = {}): Promise<void> {
+    await this.inTurn(async () => {
+      const [snapshot] = this.beforeBlock.splice(-depth);
+      await this.node.rpc("evm_revert", [snapshot]);
+      // The snapshot has brought the pool of its time back.
+      await this.dropAll();
+      // Another miner: an empty block in place of an empty one must not have the same hash.
+      const miner = (++this.branches).toString(16).padStart(40, "c");
+      await this.node.rpc("hardhat_setCoinbase", [`0x${miner}`]);
+      await before?.();
+      for (let block = 0; block <= depth; block++) {
+        for (const raw of branch[block] ?? []) await this.inject(raw);
+        await this.mineOne();
+      }
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.closing.abort();
+    await this.beating;
+    await this.node.stop();
+  }
+
+  private async mineOne(): Promise<void> {
+    this.beforeBlock.push(await this.node.rpc("evm_snapshot"));
+    if (this.beforeBlock.length > KEPT_SNAPSHOTS) this.beforeBlock.shift();
+    if (this.baseFeeWei !== null) {
+      await this.node.rpc("hardhat_setNextBlockBaseFeePerGas", [`0x${this.baseFeeWei.toString(16)}`]);
+    }
+    await this.node.mine();
+  }
+
+  /** Blocks and reorgs never overlap. */
+  private inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.turn.then(work);
+    this.turn = done.catch(() => undefined);
+    return done;
+  }
+
+  private async beat(): Promise<void> {
+    while (!this.closing.signal.aborted) {
+      if (this.running) await this.mine();
+      await systemClock.sleep(BEAT_MS, this.closing.signal).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,141 @@
+/** Attempts that compete with each other, and blocks that do not stay. */
+import { keccak256 } from "viem";
+import { deferred } from "../deferred.ts";
+import { badGateway, holdUntil, type Rule } from "../rpc-proxy.ts";
+import { range } from "../transfers.ts";
+import { GWEI, type Policy, type Scene, SEND } from "./scene.ts";
+import { setGate } from "./tally.ts";
+import type { Trouble } from "./trouble.ts";
+
+const CHEAP = { fees: { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: GWEI } };
+
+/** Payload 0 is signed twice, no block has taken either, and whatever the node sends from here on is lost until the rule is lifted. */
+async function bumped(scene: Scene): Promise<Rule> {
+  await scene.pay(0, CHEAP);
+  await scene.untilAre("BROADCAST", 0);
+  await scene.chain.holdBaseFee(5n * GWEI);
+  await scene.chain.mine(2);
+  await scene.untilAttempts(0, 2);
+  await scene.until(async () => (await scene.view(0)).subState === "BROADCAST", "the dearer one is in the pool");
+  return scene.onSends(badGateway);
+}
+
+/** The market is as cheap again as it was, and the pool holds this attempt and nothing else. */
+async function poolHolds(scene: Scene, attempt: number): Promise<void> {
+  await scene.chain.dropAll();
+  await scene.chain.holdBaseFee(GWEI);
+  await scene.chain.node.rpc("hardhat_setNextBlockBaseFeePerGas", [`0x${GWEI.toString(16)}`]);
+  await scene.chain.inject(await scene.bytesOf(0, attempt));
+}
+
+async function untilMined(scene: Scene, attempt: number): Promise<void> {
+  const hash = keccak256(await scene.bytesOf(0, attempt));
+  await scene.until(async () => (await scene.view(0)).receipt?.txHash === hash, `attempt ${attempt} is mined`);
+}
+
+export const ATTEMPTS: readonly Trouble[] = [
+  {
+    name: "the older attempt is mined after a bump",
+    setting: { still: true },
+    async strike(scene) {
+      const cut = await bumped(scene);
+      await poolHolds(scene, 1);
+      await scene.chain.mine();
+      await untilMined(scene, 1);
+      cut.lift();
+    },
+  },
+  {
+    name: "a bump is raced by mining",
+    setting: { still: true },
+    async strike(scene) {
+      await scene.pay(0, CHEAP);
+      await scene.pay(1, CHEAP);
+      await scene.untilAre("BROADCAST", 0, 1);
+      const first = await scene.bytesOf(0, 1);
+      const mined = deferred<void>();
+      const held = scene.proxy.rule(
+        { methods: [SEND], when: ({ params }) => params[0] !== first },
+        holdUntil(mined.promise),
+      );
+      await scene.chain.holdBaseFee(5n * GWEI);
+      await scene.chain.mine(2);
+      await scene.untilStruck(held);
+      await scene.chain.holdBaseFee(GWEI);
+      await scene.chain.mine(2);
+      mined.resolve();
+    },
+  },
+];
+
+const DEPTHS = range(10).map((index) => index + 1);
+
+/** Nothing here leaves a hole, so the policy has no say: one of the two is tried at each depth. */
+const policyOf = (depth: number): Policy => (depth % 2 === 0 ? "move" : "heal");
+
+const dropping = (depth: number): Trouble => ({
+  name: `a reorg of depth ${depth} drops what was mined`,
+  setting: { still: true },
+  policies: [policyOf(depth)],
+  async strike(scene) {
+    await scene.payAll(0, 1);
+    await scene.untilAre("BROADCAST", 0, 1);
+    await scene.chain.mine(depth);
+    await scene.untilAre(depth > 2 ? "CONFIRMED" : "MINED", 0, 1);
+    await scene.chain.reorg(depth);
+  },
+});
+
+const moving = (depth: number): Trouble => ({
+  name: `a reorg of depth ${depth} moves what was mined to another block`,
+  setting: { still: true },
+  policies: [policyOf(depth + 1)],
+  async strike(scene) {
+    await scene.payAll(0, 1);
+    await scene.untilAre("BROADCAST", 0, 1);
+    const raws = await Promise.all([scene.bytesOf(0), scene.bytesOf(1)]);
+    await scene.chain.mine(depth);
+    await scene.untilAre(depth > 2 ? "CONFIRMED" : "MINED", 0, 1);
+    // Both one block later, then in blocks of their own.
+    await scene.chain.reorg(depth, { branch: depth === 1 ? [[], raws] : [[], raws.slice(0, 1), raws.slice(1)] });
+  },
+});
+
+const exchanging = (depth: number): Trouble => ({
+  name: `a reorg of depth ${depth} mines another attempt`,
+  setting: { still: true },
+  policies: [policyOf(depth)],
+  async strike(scene) {
+    const cut = await bumped(scene);
+    const [first, second] = depth % 2 === 0 ? [1, 2] : [2, 1];
+    await poolHolds(scene, first);
+    await scene.chain.mine(depth);
+    await untilMined(scene, first);
+    await scene.untilAre(depth > 2 ? "CONFIRMED" : "MINED", 0);
+    await scene.chain.reorg(depth, { branch: [[await scene.bytesOf(0, second)]] });
+    await untilMined(scene, second);
+    cut.lift();
+  },
+});
+
+const reverting = (depth: number): Trouble => ({
+  name: `a reverted receipt is reorganised away, ${depth} deep`,
+  setting: { still: true },
+  async strike(scene) {
+    const { node } = scene.chain;
+    await scene.payAll(0, 1);
+    await scene.untilAre("BROADCAST", 0, 1);
+    await setGate(node, "shut");
+    await scene.chain.mine(depth);
+    await scene.until(async () => (await scene.view(0)).receipt?.status === "reverted", "it has reverted");
+    await scene.untilAre(depth > 2 ? "REVERTED" : "MINED", 0, 1);
+    await scene.chain.reorg(depth, { before: () => setGate(node, "open") });
+  },
+});
+
+export const REORGS: readonly Trouble[] = [
+  ...DEPTHS.map(dropping),
+  ...DEPTHS.map(moving),
+  ...DEPTHS.map(exchanging),
+  ...[1, 2, 3, 6].map(reverting),
+];

@@ -1,0 +1,228 @@
+/** A whole node on a real database, which knows the real chain only through a proxy that does it harm. */
+import { keccak256 } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { vi } from "vitest";
+import { startEmbeddedChain } from "../../../src/adapters/embedded/chain.ts";
+import type { Created, TransactionView } from "../../../src/application/api.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Hex } from "../../../src/domain/lane.ts";
+import { createFencepost, type Fencepost, type FencepostOptions, type TelemetryEvent } from "../../../src/index.ts";
+import { it as base, type Database, KEYS, SIGNER } from "../integration.ts";
+import { type ProxiedCall, type RpcProxy, type Rule, startRpcProxy, type Treatment } from "../rpc-proxy.ts";
+import { type Patience, waitUntil } from "../wait-until.ts";
+import { DrivenChain } from "./driven-chain.ts";
+import { payloadData, placeTally, TALLY } from "./tally.ts";
+
+vi.setConfig({ testTimeout: 180_000 });
+
+export const SEND = "eth_sendRawTransaction";
+export const COUNT = "eth_getTransactionCount";
+export const GWEI = 1_000_000_000n;
+const PATIENCE: Patience = { everyMs: 20, giveUpMs: 90_000 };
+
+export type Policy = "heal" | "move";
+
+export interface Setting {
+  readonly chain?: Partial<FencepostOptions["chains"][number]>;
+  /** Blocks wait until the trouble has been arranged. */
+  readonly still?: true;
+  /** A second endpoint of the same chain, with a proxy of its own. */
+  readonly spare?: true;
+}
+
+const QUICK = {
+  confirmations: 2,
+  pollInterval: "40ms",
+  resubmitInterval: "300ms",
+  staleReceiptTimeout: "300ms",
+  reconciliationInterval: "300ms",
+  grayZoneInterval: "300ms",
+  nonceStateTimeout: "100ms",
+  // Nothing in these scenes is stuck merely because a machine is slow.
+  stuckAfter: "10m",
+} as const;
+
+interface Parts {
+  readonly fencepost: Fencepost;
+  readonly chain: DrivenChain;
+  readonly proxy: RpcProxy;
+  readonly spare: RpcProxy | null;
+  readonly database: Database;
+  readonly events: readonly TelemetryEvent[];
+  readonly policy: Policy;
+}
+
+export interface PayOptions {
+  readonly gas?: bigint;
+  readonly fees?: Readonly<Record<string, bigint>>;
+}
+
+export class Scene {
+  readonly fencepost: Fencepost;
+  readonly chain: DrivenChain;
+  readonly proxy: RpcProxy;
+  readonly database: Database;
+  readonly events: readonly TelemetryEvent[];
+  readonly policy: Policy;
+  /** Bytes that reached a proxy before the database knew them as claimed (I6). */
+  readonly tooEarly: string[] = [];
+  private readonly proxies: readonly RpcProxy[];
+  private readonly paid = new Map<number, string>();
+
+  constructor(parts: Parts) {
+    this.fencepost = parts.fencepost;
+    this.chain = parts.chain;
+    this.proxy = parts.proxy;
+    this.database = parts.database;
+    this.events = parts.events;
+    this.policy = parts.policy;
+    this.proxies = parts.spare === null ? [parts.proxy] : [parts.proxy, parts.spare];
+    for (const proxy of this.proxies) proxy.rule({ methods: [SEND] }, (call, next) => this.witness(call, next));
+  }
+
+  get spare(): RpcProxy {
+    const [, spare] = this.proxies;
+    if (spare === undefined) throw new Error("this scene has one endpoint");
+    return spare;
+  }
+
+  get payloads(): readonly number[] {
+    return [...this.paid.keys()];
+  }
+
+  /**
+   * Has payload `number` executed: on the chain it counts under that number. Asked for like a good caller does: again
+   * under the same request id, where the answer is that nobody can say yet.
+   */
+  async pay(number: number, { gas = 100_000n, fees = {} }: PayOptions = {}): Promise<Created> {
+    const price = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, ...fees };
+    const quantities = Object.fromEntries(Object.entries({ gas, ...price }).map(([name, wei]) => [name, String(wei)]));
+    const payload = { to: TALLY, data: payloadData(number), ...quantities };
+    const intent = { signer: SIGNER, requestId: `payload-${number}`, payload };
+    const ask = () => this.fencepost.send(intent).catch(patiently);
+    const created = await waitUntil(ask, `payload ${number} is accepted`, PATIENCE);
+    this.paid.set(number, created.txId);
+    return created;
+  }
+
+  async payAll(...numbers: readonly number[]): Promise<void> {
+    for (const number of numbers) await this.pay(number);
+  }
+
+  view(number: number): Promise<TransactionView> {
+    return this.fencepost.get(this.txIdOf(number), ["history"]);
+  }
+
+  txIdOf(number: number): string {
+    const txId = this.paid.get(number);
+    if (txId === undefined) throw new Error(`payload ${number} was not sent`);
+    return txId;
+  }
+
+  /** The bytes of an attempt, from the database; the first where none is named. */
+  async bytesOf(number: number, ordinal = 1): Promise<Hex> {
+    const [row] = await this.database.query<{ raw: string }>(
+      "SELECT '0x' || encode(raw_transaction, 'hex') AS raw FROM fencepost.attempt WHERE tx_id = $1 AND ordinal = $2",
+      [this.txIdOf(number), ordinal],
+    );
+    return (row as { raw: Hex }).raw;
+  }
+
+  until(fact: () => Promise<unknown> | unknown, what: string): Promise<unknown> {
+    return waitUntil(async () => (await fact()) || null, what, PATIENCE);
+  }
+
+  /** `BROADCAST`, `MINED`, `CONFIRMED`, ...: whichever of state and sub-state is finer. */
+  async untilAre(state: string, ...numbers: readonly number[]): Promise<void> {
+    const look = async () => {
+      const views = await Promise.all(numbers.map((number) => this.view(number)));
+      return views.every((view) => view.state === state || view.subState === state);
+    };
+    await this.until(look, `${numbers.join(", ")} are ${state}`);
+  }
+
+  async untilAttempts(number: number, count: number): Promise<void> {
+    await this.until(
+      async () => (await this.view(number)).attempts.length >= count,
+      `${number} is signed ${count} times`,
+    );
+  }
+
+  async untilStruck(rule: Rule, times = 1): Promise<void> {
+    await this.until(() => rule.struck >= times, `the fault has struck ${times} times`);
+  }
+
+  async untilAlert(code: string): Promise<void> {
+    await this.until(() => this.events.some((event) => event.type === "alert" && event.code === code), `alert ${code}`);
+  }
+
+  /** What happens to sends of this payload, at every price, through every endpoint. */
+  onSendOf(number: number, treatment: Treatment, times?: number): Rule {
+    // With the byte that says how long it is: zeros before a number's own would make it another.
+    const mark = `a0${payloadData(number).slice(2)}`;
+    const when = ({ params }: ProxiedCall) => String(params[0]).includes(mark);
+    return this.proxy.rule({ methods: [SEND], when, ...(times === undefined ? {} : { times }) }, treatment);
+  }
+
+  onSends(treatment: Treatment, times?: number): Rule {
+    return this.proxy.rule({ methods: [SEND], ...(times === undefined ? {} : { times }) }, treatment);
+  }
+
+  /** Somebody else's transaction from our key. */
+  async foreign(nonce: number, tipGwei = 50n): Promise<Hex> {
+    const fees = { maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: tipGwei * GWEI };
+    return privateKeyToAccount(KEYS[0]).signTransaction({
+      ...{ type: "eip1559", chainId: this.chain.node.chainId, nonce, to: SIGNER, value: 7n, gas: 21_000n, ...fees },
+    });
+  }
+
+  /** Hashes of all that was on the wire. */
+  get witnessed(): readonly string[] {
+    const sends = this.proxies.flatMap(({ calls }) => calls.filter(({ method }) => method === SEND));
+    return sends.map(({ params }) => keccak256(params[0] as Hex));
+  }
+
+  private async witness(call: ProxiedCall, next: () => Promise<Awaited<ReturnType<Treatment>>>) {
+    const hash = keccak256(call.params[0] as Hex);
+    const known = "SELECT 1 FROM fencepost.attempt WHERE tx_hash = $1 AND first_sent_at IS NOT NULL";
+    if ((await this.database.query(known, [hash])).length === 0) this.tooEarly.push(hash);
+    return next();
+  }
+}
+
+function patiently(error: unknown): null {
+  if (error instanceof FencepostError && error.code === "UNAVAILABLE") return null;
+  throw error;
+}
+
+export type Staged = (setting: Setting | undefined, policy: Policy) => Promise<Scene>;
+
+export const it = base.extend<{ readonly stage: Staged }>({
+  stage: async ({ database }, use) => {
+    const closing: (() => Promise<unknown>)[] = [];
+    await use(async ({ chain: options, still, spare: wanted } = {}, policy) => {
+      const chain = new DrivenChain(await startEmbeddedChain());
+      closing.push(() => chain.stop());
+      if (still === true) await chain.pause();
+      await placeTally(chain.node);
+      await chain.mine(3);
+      const proxy = await startRpcProxy(chain.node.url);
+      const spare = wanted === true ? await startRpcProxy(chain.node.url) : null;
+      closing.push(
+        () => proxy.close(),
+        async () => spare?.close(),
+      );
+      const events: TelemetryEvent[] = [];
+      const rpc = spare === null ? proxy.url : [proxy.url, spare.url];
+      const fencepost = await createFencepost({
+        databaseUrl: database.url,
+        chains: [{ rpc, ...QUICK, holePolicy: policy, ...options }],
+        signers: [KEYS[0]],
+        onEvent: (event) => void events.push(event),
+      });
+      closing.push(() => fencepost.close());
+      return new Scene({ fencepost, chain, proxy, spare, database, events, policy });
+    });
+    for (const close of closing.reverse()) await close();
+  },
+});

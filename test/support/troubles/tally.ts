@@ -1,0 +1,36 @@
+import type { DevChain } from "../../../src/adapters/embedded/chain.ts";
+import type { Address, Hex } from "../../../src/domain/lane.ts";
+
+/** Where the contract stands. */
+export const TALLY: Address = `0x${"7a".repeat(20)}`;
+
+/**
+ * Counts how often each number was called, in the storage slot of that number; reverts while the gate, the last slot of
+ * all, is shut. What was executed is read from the chain's state, which nothing of ours has a hand in. Written by hand,
+ * because there is no compiler here.
+ */
+const RUNTIME: Hex = `0x${[
+  "5f1954601057", // the gate is shut: to the end
+  "5f35", // the number
+  "8054600101905500", // one more
+  "5b5f5ffd",
+].join("")}`;
+
+const GATE: Hex = `0x${"ff".repeat(32)}`;
+
+const word = (value: number): Hex => `0x${value.toString(16).padStart(64, "0")}`;
+
+export async function placeTally(node: DevChain): Promise<void> {
+  await node.rpc("hardhat_setCode", [TALLY, RUNTIME]);
+}
+
+export async function setGate(node: DevChain, gate: "open" | "shut"): Promise<void> {
+  await node.rpc("hardhat_setStorageAt", [TALLY, GATE, word(gate === "shut" ? 1 : 0)]);
+}
+
+/** The calldata that counts this payload. */
+export const payloadData = word;
+
+export async function executions(node: DevChain, payload: number): Promise<number> {
+  return Number(await node.rpc("eth_getStorageAt", [TALLY, word(payload), "latest"]));
+}

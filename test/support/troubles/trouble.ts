@@ -1,0 +1,117 @@
+import { expect } from "vitest";
+import type { TransactionView } from "../../../src/application/api.ts";
+import { audit, untilAtRest, untilSettled } from "../audit.ts";
+import { SIGNER } from "../integration.ts";
+import type { Policy, Scene, Setting } from "./scene.ts";
+import { executions } from "./tally.ts";
+
+/** What becomes of payloads, by number: `CONFIRMED` where nothing is said. */
+export type Ends = Readonly<Record<number, string>>;
+
+export interface Trouble {
+  readonly name: string;
+  readonly setting?: Setting;
+  /** Both where none is named: then the policy must make no difference. */
+  readonly policies?: readonly Policy[];
+  /** Sends payloads, brings the trouble about, and takes its cause away. What it has done is still to be repaired. */
+  strike(scene: Scene): Promise<unknown>;
+  readonly ends?: Ends;
+  /** Where `move` leaves the head STUCK: the reason it must give, the one action that repairs it, and what comes of that. */
+  readonly stuck?: {
+    readonly payload: number;
+    readonly reason: RegExp;
+    repair(scene: Scene, txId: string): Promise<unknown>;
+    readonly ends?: Ends;
+  };
+}
+
+export type Case = readonly [name: string, trouble: Trouble, policy: Policy];
+
+const POLICIES: readonly Policy[] = ["heal", "move"];
+/** Sent when all is over: a lane that is whole takes it at once. */
+const AFTERWARDS = 999;
+
+export function casesOf(troubles: readonly Trouble[]): readonly Case[] {
+  return troubles.flatMap((trouble) =>
+    (trouble.policies ?? POLICIES).map((policy) => [`${trouble.name} (${policy})`, trouble, policy] as const),
+  );
+}
+
+/** These troubles, each under one policy. A name that is nobody's fails. */
+export function named(
+  troubles: readonly Trouble[],
+  wanted: readonly (readonly [name: string, policy: Policy])[],
+): readonly Trouble[] {
+  return wanted.map(([name, policy]) => {
+    const found = troubles.find((trouble) => trouble.name === name);
+    if (found === undefined) throw new Error(`there is no trouble called "${name}"`);
+    return { ...found, policies: [policy] };
+  });
+}
+
+/** The whole life of a trouble, and what the contract promises at its end. */
+export async function endure(scene: Scene, { strike, stuck, ends = {} }: Trouble): Promise<void> {
+  await strike(scene);
+  scene.chain.resume();
+  const needsHands = stuck !== undefined && scene.policy === "move";
+  if (needsHands) await repairOnce(scene, stuck);
+  await scene.pay(AFTERWARDS);
+  await expectRest(scene, { ...ends, ...(needsHands ? stuck.ends : {}) });
+  expect(await operatorSteps(scene), "steps an operator had to take").toBe(needsHands ? 1 : 0);
+}
+
+async function repairOnce(scene: Scene, { payload, reason, repair }: NonNullable<Trouble["stuck"]>): Promise<void> {
+  await scene.untilAre("STUCK", payload);
+  const { txId, history = [] } = await scene.view(payload);
+  expect(history.findLast(({ event }) => event === "stick")?.reason).toMatch(reason);
+  await repair(scene, txId);
+}
+
+async function expectRest(scene: Scene, ends: Ends): Promise<void> {
+  const { database, chain } = scene;
+  const settled = async () => (await settledPayloads(scene)) === scene.payloads.length;
+  await scene.until(settled, "every payload is settled");
+  const [{ count } = { count: 0 }] = await database.query<{ count: number }>(
+    "SELECT count(*)::int AS count FROM fencepost.transaction",
+  );
+  await untilSettled(database, count);
+  await untilAtRest({ database, rpcUrl: chain.node.url }, count);
+  for (const number of scene.payloads) await expectEnd(scene, number, ends[number] ?? "CONFIRMED");
+  await expectNoHole(scene);
+  await audit({ database, rpcUrl: chain.node.url, witnessed: scene.witnessed });
+  expect(scene.tooEarly, "I6: on the wire before it was claimed").toEqual([]);
+}
+
+async function settledPayloads({ database }: Scene): Promise<number> {
+  const rows = await database.query(
+    "SELECT 1 FROM fencepost.transaction WHERE request_id LIKE 'payload-%' AND state IN ('CONFIRMED', 'FAILED_FINAL')",
+  );
+  return rows.length;
+}
+
+/** Once where it is reported as confirmed, never where it is reported as failed: by the chain's own count. */
+async function expectEnd(scene: Scene, number: number, end: string): Promise<void> {
+  const view = await scene.view(number);
+  expect(inWords(view), `payload ${number}`).toBe(end);
+  const expected = end === "CONFIRMED" ? 1 : 0;
+  expect(await executions(scene.chain.node, number), `payload ${number} was executed`).toBe(expected);
+}
+
+function inWords({ state, subState }: TransactionView): string {
+  return subState === null ? state : `${state}/${subState}`;
+}
+
+async function expectNoHole({ database, chain }: Scene): Promise<void> {
+  expect(await database.query("SELECT nonce FROM fencepost.hole"), "holes").toEqual([]);
+  const [lane] = await database.query<{ next_nonce: string }>("SELECT next_nonce FROM fencepost.lane");
+  const mined = Number(await chain.node.rpc("eth_getTransactionCount", [SIGNER, "latest"]));
+  expect(mined, "I9: every nonce that was given is mined").toBe(Number(lane?.next_nonce));
+}
+
+async function operatorSteps({ database }: Scene): Promise<number> {
+  const rows = await database.query<{ steps: number }>(
+    `SELECT (SELECT count(DISTINCT audit->>'decisionId') FROM fencepost.history WHERE actor LIKE 'operator:%')::int
+          + (SELECT count(*) FROM fencepost.lane_decision WHERE actor LIKE 'operator:%')::int AS steps`,
+  );
+  return rows[0]?.steps ?? 0;
+}
