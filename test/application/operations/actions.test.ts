@@ -259,6 +259,37 @@ describe("what waits to be signed", () => {
     checkInvariants(world);
   });
 
+  it("is not signed while its change is on the way to the database", async () => {
+    const node = await start();
+    const sign = node.signer.sign.bind(node.signer);
+    node.signer.sign = () => Promise.reject(new Error("not now"));
+    const txId = await ops.create(node);
+    const gate = deferred<void>();
+    let isHeld = false;
+    const commit = node.store.commit.bind(node.store);
+    node.store.commit = async (writes) => {
+      const events = writes.flatMap((write) =>
+        write.kind === "transition" ? write.items.map(({ event }) => event) : [],
+      );
+      if (events.includes("amend")) {
+        isHeld = true;
+        await gate.promise;
+      }
+      return commit(writes);
+    };
+    const request = { reason: "r", payload: { to: SIGNER, value: "5", gas: 21_000 } };
+    const answered = node.node.api.act({ action: "replace", txId, request, actor: "operator:ops" });
+    await world.until(() => isHeld);
+    node.signer.sign = sign;
+    await world.clock.advance(2_000);
+    expect(world.chain.witness).toEqual([]);
+    gate.resolve();
+    await world.settle(answered);
+    await ops.settled(txId);
+    expect(ops.kinds(txId)).toEqual(["replace"]);
+    checkInvariants(world);
+  });
+
   it("has nothing to send again and no price yet", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
