@@ -79,8 +79,13 @@ const PLACES: readonly (readonly [string, Place])[] = [
   ["a finality write, decided and not written", { failpoint: "finality.decided", passage: 3 }],
 ];
 
-/** Wherever else it may be stopped. At some of these its own deadline is what stops it, before it writes anything. */
-const ELSEWHERE = FAILPOINTS.filter((name) => !/^(withdraw|resubmit|lease|broadcast\.sent|finality)/.test(name));
+/**
+ * Wherever else on the road of every transaction it may be stopped. At some of these its own deadline is what stops it,
+ * before it writes anything. Detours are not taken by this load; test/cluster/long/crash-nonces.test.ts takes them.
+ */
+const ELSEWHERE = FAILPOINTS.filter((name) =>
+  /^(create|allocate|sign|broadcast\.committed|receipt|complete)/.test(name),
+);
 
 async function stopAt(cluster: Cluster, { failpoint, passage }: Place): Promise<Scene> {
   const strike = { failpoint, passage, signal: "SIGSTOP" } as const;
