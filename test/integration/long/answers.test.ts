@@ -3,7 +3,7 @@ import { HEIGHTS, LIES, LOST_ANSWERS, RECEIPTS } from "../../support/troubles/an
 import { it } from "../../support/troubles/scene.ts";
 import { casesOf, endure } from "../../support/troubles/trouble.ts";
 
-describe.concurrent("answers that are lost, late or untrue: each payload is executed once or reported as never", () => {
+describe("answers that are lost, late or untrue: each payload is executed once or reported as never", () => {
   it.for(casesOf([...HEIGHTS, ...LIES, ...LOST_ANSWERS, ...RECEIPTS]))("%s", async ([, trouble, policy], { stage }) => {
     await endure(await stage(trouble.setting, policy), trouble);
   });

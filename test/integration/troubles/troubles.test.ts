@@ -2,17 +2,16 @@
 import { describe } from "vitest";
 import { HEIGHTS, LIES, LOST_ANSWERS, RECEIPTS } from "../../support/troubles/answers.ts";
 import { FOREIGN, HOLES } from "../../support/troubles/nonces.ts";
-import { MARKET, POOL } from "../../support/troubles/pool.ts";
+import { MARKET } from "../../support/troubles/pool.ts";
 import { ATTEMPTS, REORGS } from "../../support/troubles/reorgs.ts";
 import { it } from "../../support/troubles/scene.ts";
 import { casesOf, endure, named } from "../../support/troubles/trouble.ts";
 
-const EVERY = [LOST_ANSWERS, LIES, HEIGHTS, RECEIPTS, POOL, MARKET, FOREIGN, HOLES, ATTEMPTS, REORGS].flat();
+const EVERY = [LOST_ANSWERS, LIES, HEIGHTS, RECEIPTS, MARKET, FOREIGN, HOLES, ATTEMPTS, REORGS].flat();
 
 const FEW = named(EVERY, [
   ["replies to sends are swallowed", "move"],
   ["receipts cannot be had while the nonce goes on", "heal"],
-  ["a pool evicts everything, twice", "move"],
   ["the base fee rises over what was offered", "move"],
   ["a foreign transaction replaces ours in the pool", "heal"],
   ["a count is too high for as long as it is looked at, and we send above it", "heal"],
@@ -20,7 +19,7 @@ const FEW = named(EVERY, [
   ["a reorg of depth 4 mines another attempt", "move"],
 ]);
 
-describe.concurrent("a whole node, a real chain, and harm on the way between them: each payload is executed once or reported as never", () => {
+describe("a whole node, a real chain, and harm on the way between them: each payload is executed once or reported as never", () => {
   it.for(casesOf(FEW))("%s", async ([, trouble, policy], { stage }) => {
     await endure(await stage(trouble.setting, policy), trouble);
   });

@@ -6,8 +6,7 @@ import { badGateway, hang, hangAfterwards, pretend, refuseWith, rewrite, swallow
 import { COUNT, type Scene, SEND } from "./scene.ts";
 import type { Trouble } from "./trouble.ts";
 
-const answersOf = ({ events }: Scene) =>
-  events.flatMap((event) => (event.type === "submit.answered" ? [event.answer] : []));
+const answersOf = (scene: Scene) => scene.answers.map(({ answer }) => answer);
 
 export const LOST_ANSWERS: readonly Trouble[] = [
   {
@@ -198,7 +197,7 @@ export const HEIGHTS: readonly Trouble[] = [
     async strike(scene) {
       const stale = lagging(scene, 4, () => true);
       await scene.payAll(0, 1, 2);
-      await scene.untilAre("MINED", 0);
+      await scene.untilMined(0);
       await scene.untilStruck(stale, 50);
       stale.lift();
     },
@@ -222,7 +221,7 @@ export const RECEIPTS: readonly Trouble[] = [
     async strike(scene) {
       const down = scene.proxy.rule({ methods: ["eth_getTransactionReceipt", "eth_getBlockReceipts"] }, badGateway);
       await scene.payAll(0, 1, 2);
-      await scene.untilAre("BROADCAST", 0, 1, 2);
+      await scene.untilTaken(0, 1, 2);
       await scene.chain.mine(8);
       await scene.untilStruck(down, 5);
       // What the node says meanwhile must not be taken for an outcome.
@@ -245,7 +244,7 @@ export const RECEIPTS: readonly Trouble[] = [
         pretend(() => []),
       );
       await scene.payAll(0, 1);
-      await scene.untilAre("BROADCAST", 0, 1);
+      await scene.untilTaken(0, 1);
       await scene.chain.mine(8);
       scene.chain.resume();
       await scene.until(() => blind.struck + also.struck >= 12, "nobody could see them");

@@ -34,7 +34,7 @@ export const FOREIGN: readonly Trouble[] = [
     setting: { still: true },
     async strike(scene) {
       await scene.payAll(0, 1, 2);
-      await scene.untilAre("BROADCAST", 0, 1, 2);
+      await scene.untilTaken(0, 1, 2);
       const foreign = await scene.foreign(1);
       await scene.chain.inject(foreign);
       await scene.until(async () => (await scene.chain.pool()).includes(keccak256(foreign)), "it has taken the place");
@@ -51,7 +51,7 @@ export const FOREIGN: readonly Trouble[] = [
       await usurp(scene, 0);
       await scene.chain.mine(2);
       down.lift();
-      await scene.untilAre("MINED", 0);
+      await scene.untilMined(0);
       await scene.chain.reorg(3);
     },
   },
@@ -78,7 +78,7 @@ export const HOLES: readonly Trouble[] = [
     setting: { still: true },
     async strike(scene) {
       await scene.pay(0);
-      await scene.untilAre("BROADCAST", 0);
+      await scene.untilTaken(0);
       await scene.chain.mine(4);
       await scene.untilAre("CONFIRMED", 0);
       const lie = scene.proxy.rule(
@@ -103,11 +103,11 @@ export const RESETS: readonly Trouble[] = [
     setting: { still: true },
     async strike(scene) {
       await scene.pay(0);
-      await scene.untilAre("BROADCAST", 0);
+      await scene.untilTaken(0);
       await scene.chain.mine(4);
       await scene.untilAre("CONFIRMED", 0);
       await scene.payAll(1);
-      await scene.untilAre("BROADCAST", 1);
+      await scene.untilTaken(1);
       const reset = await startEmbeddedChain({ mnemonic: OTHER_MNEMONIC, blockTimeMs: 40 });
       try {
         scene.proxy.retarget(reset.url);

@@ -15,7 +15,7 @@ export const POOL: readonly Trouble[] = [
     setting: { still: true },
     async strike(scene) {
       await scene.payAll(0, 1, 2);
-      await scene.untilAre("BROADCAST", 0, 1, 2);
+      await scene.untilTaken(0, 1, 2);
       await scene.chain.drop((await scene.view(0)).txHash as string);
     },
   },
@@ -24,7 +24,7 @@ export const POOL: readonly Trouble[] = [
     setting: { still: true },
     async strike(scene) {
       await scene.payAll(0, 1, 2);
-      await scene.untilAre("BROADCAST", 0, 1, 2);
+      await scene.untilTaken(0, 1, 2);
       await scene.chain.dropAll();
       await scene.until(async () => (await scene.chain.pool()).length === 3, "all are sent again");
       await scene.chain.dropAll();
@@ -39,7 +39,7 @@ export const MARKET: readonly Trouble[] = [
     async strike(scene) {
       await scene.pay(0, CHEAP);
       await scene.pay(1, CHEAP);
-      await scene.untilAre("BROADCAST", 0, 1);
+      await scene.untilTaken(0, 1);
       await scene.chain.holdBaseFee(9n * GWEI);
       scene.chain.resume();
       await scene.untilAttempts(0, 2);
@@ -51,7 +51,7 @@ export const MARKET: readonly Trouble[] = [
     async strike(scene) {
       await scene.pay(0, CHEAP);
       await scene.pay(1, CHEAP);
-      await scene.untilAre("BROADCAST", 0, 1);
+      await scene.untilTaken(0, 1);
       await scene.chain.holdBaseFee(80n * GWEI);
       scene.chain.resume();
       await scene.untilAre("STUCK", 0);
@@ -64,7 +64,7 @@ export const MARKET: readonly Trouble[] = [
     setting: { still: true, chain: { maxFeeGwei: 6, stuckAfter: "1s" } },
     async strike(scene) {
       await scene.pay(0, CHEAP);
-      await scene.untilAre("BROADCAST", 0);
+      await scene.untilTaken(0);
       await scene.chain.holdBaseFee(12n * GWEI);
     },
     stuck: {
@@ -86,7 +86,7 @@ export const FUNDS: readonly Trouble[] = [
     setting: { still: true },
     async strike(scene) {
       await scene.payAll(0, 1);
-      await scene.untilAre("BROADCAST", 0, 1);
+      await scene.untilTaken(0, 1);
       await setBalance(scene, 1_000n);
       await scene.chain.dropAll();
       await scene.untilAlert("INSUFFICIENT_FUNDS");
@@ -98,7 +98,7 @@ export const FUNDS: readonly Trouble[] = [
     setting: { still: true },
     async strike(scene) {
       await scene.pay(0);
-      await scene.untilAre("BROADCAST", 0);
+      await scene.untilTaken(0);
       await setBalance(scene, 100_000n * 20n * GWEI);
       await scene.chain.mine();
       await scene.payAll(1, 2);

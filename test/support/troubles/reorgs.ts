@@ -1,5 +1,6 @@
 /** Attempts that compete with each other, and blocks that do not stay. */
 import { keccak256 } from "viem";
+import { isTaken } from "../../../src/domain/answers.ts";
 import { deferred } from "../deferred.ts";
 import { badGateway, holdUntil, type Rule } from "../rpc-proxy.ts";
 import { range } from "../transfers.ts";
@@ -12,11 +13,13 @@ const CHEAP = { fees: { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: GWEI } };
 /** Payload 0 is signed twice, no block has taken either, and whatever the node sends from here on is lost until the rule is lifted. */
 async function bumped(scene: Scene): Promise<Rule> {
   await scene.pay(0, CHEAP);
-  await scene.untilAre("BROADCAST", 0);
+  await scene.untilTaken(0);
   await scene.chain.holdBaseFee(5n * GWEI);
   await scene.chain.mine(2);
   await scene.untilAttempts(0, 2);
-  await scene.until(async () => (await scene.view(0)).subState === "BROADCAST", "the dearer one is in the pool");
+  const dearer = keccak256(await scene.bytesOf(0, 2));
+  const isTold = () => scene.answers.some(({ txHash, answer }) => txHash === dearer && isTaken(answer));
+  await scene.until(isTold, "the dearer one is in the pool");
   return scene.onSends(badGateway);
 }
 
@@ -51,7 +54,7 @@ export const ATTEMPTS: readonly Trouble[] = [
     async strike(scene) {
       await scene.pay(0, CHEAP);
       await scene.pay(1, CHEAP);
-      await scene.untilAre("BROADCAST", 0, 1);
+      await scene.untilTaken(0, 1);
       const first = await scene.bytesOf(0, 1);
       const mined = deferred<void>();
       const held = scene.proxy.rule(
@@ -68,6 +71,11 @@ export const ATTEMPTS: readonly Trouble[] = [
   },
 ];
 
+/** Final from three blocks on: two on top. */
+async function untilAsDeep(scene: Scene, depth: number, ...numbers: readonly number[]): Promise<void> {
+  await (depth > 2 ? scene.untilAre("CONFIRMED", ...numbers) : scene.untilMined(...numbers));
+}
+
 const DEPTHS = range(10).map((index) => index + 1);
 
 /** Nothing here leaves a hole, so the policy has no say: one of the two is tried at each depth. */
@@ -79,9 +87,9 @@ const dropping = (depth: number): Trouble => ({
   policies: [policyOf(depth)],
   async strike(scene) {
     await scene.payAll(0, 1);
-    await scene.untilAre("BROADCAST", 0, 1);
+    await scene.untilTaken(0, 1);
     await scene.chain.mine(depth);
-    await scene.untilAre(depth > 2 ? "CONFIRMED" : "MINED", 0, 1);
+    await untilAsDeep(scene, depth, 0, 1);
     await scene.chain.reorg(depth);
   },
 });
@@ -92,10 +100,10 @@ const moving = (depth: number): Trouble => ({
   policies: [policyOf(depth + 1)],
   async strike(scene) {
     await scene.payAll(0, 1);
-    await scene.untilAre("BROADCAST", 0, 1);
+    await scene.untilTaken(0, 1);
     const raws = await Promise.all([scene.bytesOf(0), scene.bytesOf(1)]);
     await scene.chain.mine(depth);
-    await scene.untilAre(depth > 2 ? "CONFIRMED" : "MINED", 0, 1);
+    await untilAsDeep(scene, depth, 0, 1);
     // Both one block later, then in blocks of their own.
     await scene.chain.reorg(depth, { branch: depth === 1 ? [[], raws] : [[], raws.slice(0, 1), raws.slice(1)] });
   },
@@ -111,7 +119,7 @@ const exchanging = (depth: number): Trouble => ({
     await poolHolds(scene, first);
     await scene.chain.mine(depth);
     await untilMined(scene, first);
-    await scene.untilAre(depth > 2 ? "CONFIRMED" : "MINED", 0);
+    await untilAsDeep(scene, depth, 0);
     await scene.chain.reorg(depth, { branch: [[await scene.bytesOf(0, second)]] });
     await untilMined(scene, second);
     cut.lift();
@@ -124,11 +132,11 @@ const reverting = (depth: number): Trouble => ({
   async strike(scene) {
     const { node } = scene.chain;
     await scene.payAll(0, 1);
-    await scene.untilAre("BROADCAST", 0, 1);
+    await scene.untilTaken(0, 1);
     await setGate(node, "shut");
     await scene.chain.mine(depth);
     await scene.until(async () => (await scene.view(0)).receipt?.status === "reverted", "it has reverted");
-    await scene.untilAre(depth > 2 ? "REVERTED" : "MINED", 0, 1);
+    await (depth > 2 ? scene.untilAre("FAILED_FINAL", 0, 1) : scene.untilMined(0, 1));
     await scene.chain.reorg(depth, { before: () => setGate(node, "open") });
   },
 });

@@ -4,6 +4,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { vi } from "vitest";
 import { startEmbeddedChain } from "../../../src/adapters/embedded/chain.ts";
 import type { Created, TransactionView } from "../../../src/application/api.ts";
+import { isTaken } from "../../../src/domain/answers.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { createFencepost, type Fencepost, type FencepostOptions, type TelemetryEvent } from "../../../src/index.ts";
@@ -132,11 +133,30 @@ export class Scene {
     return waitUntil(async () => (await fact()) || null, what, PATIENCE);
   }
 
-  /** `BROADCAST`, `MINED`, `CONFIRMED`, ...: whichever of state and sub-state is finer. */
+  /** A node has taken each of them, at whatever price. What they are called by then is a matter of how fast the machine is. */
+  async untilTaken(...numbers: readonly number[]): Promise<void> {
+    const taken = (txId: string) => this.answers.some((event) => event.txId === txId && isTaken(event.answer));
+    await this.until(() => numbers.every((number) => taken(this.txIdOf(number))), `${numbers.join(", ")} are taken`);
+  }
+
+  /** What nodes said to sends, oldest first. */
+  get answers() {
+    return this.events.filter((event) => event.type === "submit.answered");
+  }
+
+  async untilMined(...numbers: readonly number[]): Promise<void> {
+    const look = async () => {
+      const views = await Promise.all(numbers.map((number) => this.view(number)));
+      return views.every(({ receipt }) => receipt !== null);
+    };
+    await this.until(look, `${numbers.join(", ")} are mined`);
+  }
+
+  /** A state that lasts: final ones, and STUCK where nothing moves. */
   async untilAre(state: string, ...numbers: readonly number[]): Promise<void> {
     const look = async () => {
       const views = await Promise.all(numbers.map((number) => this.view(number)));
-      return views.every((view) => view.state === state || view.subState === state);
+      return views.every((view) => view.state === state);
     };
     await this.until(look, `${numbers.join(", ")} are ${state}`);
   }
@@ -218,6 +238,8 @@ export const it = base.extend<{ readonly stage: Staged }>({
         databaseUrl: database.url,
         chains: [{ rpc, ...QUICK, holePolicy: policy, ...options }],
         signers: [KEYS[0]],
+        // A machine that is busy with others must not cost this one its lanes: that is another suite's story.
+        ...{ leaseDuration: "120s", leaseRenewInterval: "5s" },
         onEvent: (event) => void events.push(event),
       });
       closing.push(() => fencepost.close());
