@@ -267,11 +267,14 @@ describe("a released nonce", () => {
     await world.until(() => alerts(entry).includes("HOLE_USED_ELSEWHERE"));
     await world.clock.advance(10_000);
     expect(row(above)?.state, "nothing below it is missing").toBe("TRACKING");
+    expect(world.database.state.holes.size, "a reorg may bring it back").toBe(1);
     const [next] = await create(entry);
     expect(row(next)?.nonce).toBe(nonce + 2);
     world.releaseBlocks();
     await world.allSettled(3);
     for (const txId of [above, next]) expect(row(txId)?.state).toBe("CONFIRMED");
+    world.chain.mine(70);
+    await world.until(() => world.database.state.holes.size === 0);
   });
 
   it("below what was signed holds the head up aloud, until the next transaction takes it", async () => {

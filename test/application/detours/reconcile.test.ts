@@ -249,6 +249,25 @@ describe("a chain that is not the one we know", () => {
     expect(impostor.witness, "what is due again is not sent there").toEqual([]);
   });
 
+  it("is sent nothing that waited to be signed, also where somebody resumes the lane meanwhile", async () => {
+    const entry = await settledLane();
+    const lane = (action: "suspend" | "resume") => {
+      const order = { action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } } as const;
+      return world.settle(entry.node.api.actOnLane(order));
+    };
+    await lane("suspend");
+    await create(entry, 2);
+    const impostor = anotherChain();
+    entry.rpc.serve(impostor);
+    await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length > 0);
+    await lane("resume");
+    await world.clock.advance(30_000);
+    expect(impostor.witness).toEqual([]);
+    expect(world.rows().map(({ state }) => state)).toEqual(["CONFIRMED", "ALLOCATED", "ALLOCATED"]);
+    entry.rpc.serve(world.chain);
+    await world.allSettled(3);
+  });
+
   it("is found out by a new owner before its first pass", async () => {
     const entry = await settledLane();
     world.holdBlocks();

@@ -261,32 +261,42 @@ describe("what waits to be signed", () => {
 
   it("is not signed while its change is on the way to the database", async () => {
     const node = await start();
-    const sign = node.signer.sign.bind(node.signer);
-    node.signer.sign = () => Promise.reject(new Error("not now"));
-    const txId = await ops.create(node);
+    await ops.lane(node, "suspend");
+    const txId = await ops.create(node, { payload: { to: TO, value: "1", gas: 21_000 } });
+    // Whatever has no price of its own waits for the market.
+    const back = node.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });
+    await world.clock.advance(1_000);
+    await ops.lane(node, "resume");
+    await world.clock.advance(1_000);
+    expect(ops.row(txId).state).toBe("ALLOCATED");
     const gate = deferred<void>();
     let isHeld = false;
     const commit = node.store.commit.bind(node.store);
     node.store.commit = async (writes) => {
-      const events = writes.flatMap((write) =>
-        write.kind === "transition" ? write.items.map(({ event }) => event) : [],
-      );
-      if (events.includes("amend")) {
+      const items = writes.flatMap((write) => (write.kind === "transition" ? write.items : []));
+      if (items.some(({ event }) => event === "amend")) {
         isHeld = true;
         await gate.promise;
       }
       return commit(writes);
     };
-    const request = { reason: "r", payload: { to: SIGNER, value: "5", gas: 21_000 } };
+    const payload = {
+      to: SIGNER,
+      value: "5",
+      gas: 21_000,
+      maxFeePerGas: "20000000000",
+      maxPriorityFeePerGas: "1000000000",
+    };
+    const request = { reason: "r", payload };
     const answered = node.node.api.act({ action: "replace", txId, request, actor: "operator:ops" });
     await world.until(() => isHeld);
-    node.signer.sign = sign;
+    back();
     await world.clock.advance(2_000);
-    expect(world.chain.witness).toEqual([]);
     gate.resolve();
     await world.settle(answered);
     await ops.settled(txId);
     expect(ops.kinds(txId)).toEqual(["replace"]);
+    expect(world.chain.witness.map(({ nonce }) => nonce)).toEqual([0]);
     checkInvariants(world);
   });
 
