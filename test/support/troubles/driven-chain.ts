@@ -20,13 +20,13 @@ export class DrivenChain {
   private baseFeeWei: bigint | null = null;
   private running = true;
   private branches = 0;
-  private readonly closing = new AbortController();
+  private stopped = false;
+  private cancelBeat = () => {};
   private turn: Promise<void> = Promise.resolve();
-  private readonly beating: Promise<void>;
 
   constructor(node: DevChain) {
     this.node = node;
-    this.beating = this.beat();
+    this.beat();
   }
 
   /** No more blocks by themselves. */
@@ -86,8 +86,9 @@ export class DrivenChain {
   }
 
   async stop(): Promise<void> {
-    this.closing.abort();
-    await this.beating;
+    this.stopped = true;
+    this.cancelBeat();
+    await this.turn;
     await this.node.stop();
   }
 
@@ -107,10 +108,10 @@ export class DrivenChain {
     return done;
   }
 
-  private async beat(): Promise<void> {
-    while (!this.closing.signal.aborted) {
-      if (this.running) await this.mine();
-      await systemClock.sleep(BEAT_MS, this.closing.signal).catch(() => undefined);
-    }
+  private beat(): void {
+    this.cancelBeat = systemClock.after(BEAT_MS, () => {
+      const block = this.running ? this.mine() : Promise.resolve();
+      void block.then(() => this.stopped || this.beat());
+    });
   }
 }
