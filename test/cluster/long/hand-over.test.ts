@@ -2,6 +2,8 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { type Address, laneKey } from "../../../src/domain/lane.ts";
+import { type Member, place, servedLanes } from "../../../src/domain/placement.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
 import { crowding } from "../../support/cluster/crowding.ts";
 import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../../support/integration.ts";
@@ -84,14 +86,36 @@ async function isReady({ url }: NodeProcess): Promise<boolean> {
   );
 }
 
+interface InstanceRow {
+  readonly instanceId: string;
+  readonly nodeId: string;
+  readonly url: string;
+  readonly mode: Member["mode"];
+  readonly chains: readonly string[];
+  readonly signers: readonly Address[];
+  readonly draining: boolean;
+}
+
+async function members(database: Database): Promise<readonly Member[]> {
+  const rows = await database.query<InstanceRow>(
+    `SELECT instance_id AS "instanceId", node_id AS "nodeId", url, mode, chains, signers, draining
+     FROM fencepost.node_instance WHERE NOT dead`,
+  );
+  return rows.map((row) => ({ ...row, chains: new Set(row.chains.map(Number)), signers: new Set(row.signers) }));
+}
+
+/** Each lane is where placement wants it among so many nodes: nobody has a reason to move one. Returns the signers. */
 async function untilSpread(database: Database, nodes: number): Promise<readonly string[]> {
   return waitUntil(async () => {
-    const lanes = await database.query<{ signer: string; owner: string }>(
-      "SELECT signer, owner_instance AS owner FROM fencepost.lane WHERE owner_instance IS NOT NULL ORDER BY signer",
+    const present = await members(database);
+    const placement = place(servedLanes(present), present);
+    const lanes = await database.query<{ chain_id: string; signer: Address; owner: string | null }>(
+      "SELECT chain_id, signer, owner_instance AS owner FROM fencepost.lane ORDER BY signer",
     );
-    const shares = new Set(lanes.map(({ owner }) => owner));
-    const isFair = [...shares].every((owner) => lanes.filter((lane) => lane.owner === owner).length === LANES / nodes);
-    return shares.size === nodes && isFair ? lanes.map(({ signer }) => signer) : null;
+    const isPlaced = lanes.every(({ chain_id, signer, owner }) => {
+      return placement.get(laneKey({ chainId: Number(chain_id), signer }))?.instanceId === owner;
+    });
+    return present.length === nodes && lanes.length === LANES && isPlaced ? lanes.map(({ signer }) => signer) : null;
   }, "the lanes are shared out");
 }
 
@@ -183,12 +207,12 @@ describe("a lane with 10,000 pending", () => {
       const variables = { ...SHORT_LEASE, FENCEPOST_IN_FLIGHT_WINDOW: "2000" };
       const pair = [await nodes.start(simulated.url, variables), await nodes.start(simulated.url, variables)];
       // Nothing of it is mined: everything is still to be done when the owner goes.
-      simulated.chain.setBaseFee(10n ** 13n);
+      simulated.chain.setBaseFee(30n * 10n ** 9n);
       const first = pair[0] as NodeProcess;
-      for (const batch of range(10)) {
-        const results = await first.client.sendBatch(range(1_000).map((n) => pricedTransfer(1_000 * batch + n)));
-        expect(results.every(({ status }) => status === 202)).toBe(true);
-      }
+      // On a crowded machine "later" is an answer too: what counts here begins when all of them are in.
+      const filling = new PersistentCaller(() => first.client);
+      for (const batch of range(10))
+        await filling.sendBatch(range(1_000).map((n) => pricedTransfer(1_000 * batch + n)));
       const [lease] = (await first.client.leases()).filter(({ signer }) => signer === SIGNER);
       const owner = pair.find(({ nodeId }) => nodeId === lease?.nodeId) as NodeProcess;
       const heir = pair.find((node) => node !== owner) as NodeProcess;

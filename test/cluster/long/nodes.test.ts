@@ -36,7 +36,7 @@ function anyOf({ owner, other }: Pair): () => FencepostClient {
 
 /** Nothing is mined for what these creates offer, until the function is called. */
 function holdMining({ chain: { chain } }: Cluster): () => void {
-  chain.setBaseFee(10n ** 12n);
+  chain.setBaseFee(30n * 10n ** 9n);
   return () => chain.setBaseFee(10n ** 9n);
 }
 
