@@ -1,7 +1,9 @@
 /**
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
- * commits: at most two database transactions in flight, each flushed when it is full, when its oldest entry is old
- * enough, or when the one before it has committed.
+ * commits: at most two database transactions in flight. Where none is, the next one leaves with whatever has arrived by
+ * the end of this turn of the event loop: what comes while it is under way gathers by itself, and waiting for more would
+ * only leave the database idle. Beside one that is under way, another leaves when it is full, when its oldest entry is
+ * old enough, or when the one before it has committed.
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
  * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the database, so at most one of the two transactions
@@ -60,6 +62,7 @@ export class Committer {
   private completing = false;
   private readonly busyShards = new Set<number>();
   private readonly turns: Turns;
+  private isFlushedSoon = false;
   private cancelTimer: (() => void) | null = null;
   private readonly openWrites = new Map<LaneKey, number>();
   private idleWaiters: { readonly isIdle: () => boolean; readonly resolve: () => void }[] = [];
@@ -118,6 +121,20 @@ export class Committer {
       this.flush();
       return;
     }
+    if (this.inFlight === 0) this.flushSoon();
+    else this.flushLater();
+  }
+
+  private flushSoon(): void {
+    if (this.isFlushedSoon) return;
+    this.isFlushedSoon = true;
+    this.ports.clock.soon(() => {
+      this.isFlushedSoon = false;
+      this.flush();
+    });
+  }
+
+  private flushLater(): void {
     if (this.cancelTimer !== null) return;
     this.cancelTimer = this.ports.clock.after(this.settings.batchTimeoutMs, () => {
       this.cancelTimer = null;

@@ -48,14 +48,26 @@ function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; err
 }
 
 describe("flushing", () => {
-  it("happens when the oldest write is old enough, with all that came meanwhile", async () => {
+  it("happens soon where nothing is under way, with all that came in the same turn", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
-    await clock.advance(4);
     void committer.write(moves(2, "b"));
     expect(store.calls).toEqual([]);
-    await clock.advance(1);
+    await clock.advance(0);
     expect(store.call(0).writes.map(idsOf)).toEqual([["a"], ["b"]]);
+    expect(committer.depth).toBe(0);
+  });
+
+  it("happens beside another when the oldest write is old enough, with all that came meanwhile", async () => {
+    const { committer, store, clock } = bench();
+    void committer.write(moves(1, "a"));
+    await clock.advance(0);
+    void committer.write(moves(2, "b"));
+    await clock.advance(4);
+    void committer.write(moves(3, "c"));
+    expect(store.calls.length).toBe(1);
+    await clock.advance(1);
+    expect(store.call(1).writes.map(idsOf)).toEqual([["b"], ["c"]]);
     expect(committer.depth).toBe(0);
   });
 
