@@ -107,6 +107,7 @@ describe("cancel", () => {
     // Somebody else kept the old bytes and brings them: it is known for what it is.
     world.chain.dropAllTransactions();
     world.chain.submit(initial?.rawTransaction ?? "0x");
+    world.chain.mine(1);
     world.releaseBlocks();
     await ops.settled(txId);
     expect(ops.outcome(txId)).toBe("CONFIRMED");

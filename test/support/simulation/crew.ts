@@ -85,8 +85,8 @@ export class Crew {
 
   crashSoon(): void {
     this.withMember((member) => {
-      const name = this.dice.pick([...FAILPOINTS, ...RARE, ...RARE]);
-      member.crashAt ??= { name, passages: RARE.includes(name) ? 1 : this.dice.int(1, 4) };
+      const name = this.dice.pick([...FAILPOINTS, ...FAILPOINTS, ...RARE, ...RARE]);
+      member.crashAt ??= { name, passages: RARE.includes(name) ? 1 : this.dice.int(1, 2) };
     });
   }
 

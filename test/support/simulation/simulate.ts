@@ -116,7 +116,7 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [1, () => world.holdBlocks()],
     [2, () => world.releaseBlocks()],
     [1, () => crew.crashNow()],
-    [6, () => crew.crashSoon()],
+    [9, () => crew.crashSoon()],
     [1, () => crew.close()],
     [1, () => crew.loseHints()],
     [0.3, () => changeHistory(world, crew, dice.chance(0.3))],
