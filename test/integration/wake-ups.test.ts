@@ -13,6 +13,7 @@ const it = base.extend<{ readonly told: { readonly words: Set<string>; readonly 
   /** Everything that anybody was told, and the connection it was heard on. */
   told: async ({ database }, use) => {
     const client = new Client({ connectionString: database.url });
+    client.on("error", () => undefined);
     await client.connect();
     const words = new Set<string>();
     client.on("notification", ({ payload = "" }) => {

@@ -23,6 +23,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 
 async function asAdmin(adminUrl: string, statement: string): Promise<void> {
   const client = new Client({ connectionString: adminUrl });
+  client.on("error", () => undefined);
   await client.connect();
   try {
     await client.query(statement);

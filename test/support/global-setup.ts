@@ -104,6 +104,7 @@ async function dropAll({ adminUrl, template, prefix }: TestPostgres): Promise<vo
 
 async function withClient(url: string, use: (client: Client) => Promise<unknown>): Promise<void> {
   const client = new Client({ connectionString: url });
+  client.on("error", () => undefined);
   await client.connect();
   try {
     await use(client);

@@ -14,6 +14,7 @@ export async function shareLock(databaseUrl: string, signer: string): Promise<()
   const rounds = new Map<number, number>();
   const share = async (place: number): Promise<void> => {
     const client = new Client({ connectionString: databaseUrl });
+    client.on("error", () => undefined);
     await client.connect();
     while (wanted) {
       await client.query("BEGIN");

@@ -70,6 +70,7 @@ describe("two nodes on one signer", () => {
     const mineAgain = holdMining(cluster);
     const accepted = await new PersistentCaller(() => owner.client).sendBatch(range(5).map(create));
     const operator = new Client({ connectionString: database.url });
+    operator.on("error", () => undefined);
     await operator.connect();
     await operator.query("BEGIN");
     await operator.query("SELECT 1 FROM fencepost.lane FOR NO KEY UPDATE");
