@@ -5,7 +5,7 @@ import { type Entry, hasCompletion } from "./batch.ts";
 const CREATES_PER_MOVE = 3;
 
 /** Where creates press, this many of them are committed for every move. */
-const CREATES_FOR_A_MOVE = 6;
+const CREATES_FOR_A_MOVE = 8;
 
 /** What is in flight. */
 export interface UnderWay {

@@ -41,7 +41,7 @@ describe("a transaction", () => {
 });
 
 describe("where creates press", () => {
-  it("they go first, and the moves of their lane get a sixth", () => {
+  it("they go first, and the moves of their lane get an eighth", () => {
     const turns = new Turns(60);
     let queue: readonly Entry[] = ids("m", 100).map((id) => entry(moves(1, id)));
     let moved = 0;
@@ -60,12 +60,12 @@ describe("where creates press", () => {
     const first = soon.next(flood.map(entry), FREE);
     expect(read(first.taken).filter((kind) => kind.startsWith("transition"))).toEqual([]);
     const second = soon.next([...first.left, ...ids("b", 60).map((id) => entry(allocation(1, id)))], FREE);
-    expect(read(second.taken).filter((kind) => kind.startsWith("transition")).length).toBe(20);
+    expect(read(second.taken).filter((kind) => kind.startsWith("transition")).length).toBe(15);
   });
 
   it("a move larger than the share waits for its turn, and then owes", () => {
     const turns = new Turns(10);
-    const press = (left: readonly Entry[]) => turns.next([...left, entry(allocation(1, ...ids("a", 12)))], FREE);
+    const press = (left: readonly Entry[]) => turns.next([...left, entry(allocation(1, ...ids("a", 16)))], FREE);
     const taken: number[] = [];
     let queue: readonly Entry[] = [entry(moves(1, ...ids("m", 6))), entry(moves(1, ...ids("n", 6)))];
     for (let turn = 0; turn < 8; turn++) {
