@@ -64,7 +64,7 @@ describe("where creates press", () => {
   });
 
   it("a move larger than the share waits for its turn, and then owes", () => {
-    const turns = new Turns(10);
+    const turns = new Turns(12);
     const press = (left: readonly Entry[]) => turns.next([...left, entry(allocation(1, ...ids("a", 16)))], FREE);
     const taken: number[] = [];
     let queue: readonly Entry[] = [entry(moves(1, ...ids("m", 6))), entry(moves(1, ...ids("n", 6)))];
