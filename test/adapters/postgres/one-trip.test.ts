@@ -22,7 +22,7 @@ describe("an allocation in one round trip", () => {
     subject = await createPostgresSubject();
     proxy = await TcpProxy.start(Number(new URL(subject.url).port));
     const databaseUrl = proxy.through(subject.url);
-    store = await openPostgresStore({ clock: systemClock, leaseDurationMs: 6_000, databaseUrl });
+    store = await openPostgresStore({ clock: systemClock, leaseDurationMs: 30_000, databaseUrl });
   });
   afterAll(async () => {
     await store.close();

@@ -6,7 +6,7 @@ import { AT, allocate, anInstance, anIntent, apply, holdLane, mine, nonces, step
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
-const LEASE_MS = 6_000;
+const LEASE_MS = 15_000;
 
 /** A node that freezes in the middle of a write may not hold anybody up for longer than a third of the lease. */
 describe("a node that stalls", () => {

@@ -28,7 +28,7 @@ describe("a commit without an answer", () => {
   beforeAll(async () => {
     subject = await createPostgresSubject();
     proxy = await TcpProxy.start(Number(new URL(subject.url).port));
-    const options = { clock: systemClock, leaseDurationMs: 9_000 };
+    const options = { clock: systemClock, leaseDurationMs: 12_000 };
     store = await openPostgresStore({ ...options, databaseUrl: proxy.through(subject.url) });
     direct = await openPostgresStore({ ...options, databaseUrl: subject.url });
   });
