@@ -105,7 +105,8 @@ describe("createFencepost", () => {
 
   it("gives up waiting when told to, and the transaction goes on all the same", async ({ embed, simulated }) => {
     const fencepost = await embed.create(simulated.url, { confirmations: 1 });
-    simulated.chain.setBaseFee(10n ** 15n);
+    // Above the cap, but not so far that it would be refused at the door.
+    simulated.chain.setBaseFee(19n * 10n ** 9n);
     const { txId } = await fencepost.send({
       ...transfer(0),
       payload: { to: RECIPIENT, gas: 21_000, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n },
