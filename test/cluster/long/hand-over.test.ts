@@ -167,7 +167,7 @@ describe("under load, without a single retry", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 
-  it("a node that joins gets its share without a storm: no request fails, hardly a lane moves twice", async ({
+  it("a node that joins gets its share: no request fails, and no lane moves twice", async ({
     simulated,
     nodes,
     database,
@@ -190,9 +190,8 @@ describe("under load, without a single retry", () => {
       "SELECT count(*)::int - 3 AS lapses FROM fencepost.node_instance",
     );
     const lapses = row?.lapses ?? 0;
-    // Whoever is asked for a lane whose new owner does not answer yet takes it up meanwhile, and gives it away again.
-    expect(Math.max(...moved)).toBeLessThanOrEqual(3 + 2 * lapses);
-    if (lapses === 0) expect(moved.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(LANES / 2 + 4);
+    expect(Math.max(...moved)).toBeLessThanOrEqual(1 + 2 * lapses);
+    if (lapses === 0) expect(moved.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(LANES / 2);
     await untilSettled(database, balancer.waits.length, { giveUpMs: 60_000 });
     await audit({ database, rpcUrl: simulated.url });
   });
