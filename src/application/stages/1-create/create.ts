@@ -74,13 +74,16 @@ interface Batch {
 export async function create(ports: CreatePorts, requests: readonly CreateRequest[]): Promise<readonly Fate[]> {
   const startedMs = ports.clock.monotonicMs();
   const fates = new Array<Fate>(requests.length);
-  const groups = new Map<LaneKey, Heard[]>();
+  const heard: Heard[] = [];
   requests.forEach((request, index) => {
     const intent = attempt(() => normalise(ports.intents, request));
     if (intent instanceof FencepostError) fates[index] = intent;
-    else push(groups, laneKey(intent.lane), { index, intent, request });
+    else heard.push({ index, intent, request });
   });
-  await Promise.all([...groups.values()].map((items) => routeOrCreate(ports, items, fates)));
+  const answers = await createTogether(ports, heard);
+  heard.forEach(({ index }, at) => {
+    fates[index] = answers[at] as Fate;
+  });
   const durationMs = ports.clock.monotonicMs() - startedMs;
   for (const fate of fates) ports.telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
   return fates;
