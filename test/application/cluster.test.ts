@@ -29,6 +29,10 @@ function isBalanced(nodes: readonly WorldNode[]): boolean {
   return held.reduce((sum, each) => sum + each, 0) === lanes && Math.max(...held) <= Math.ceil(lanes / nodes.length);
 }
 
+function tokens(): readonly number[] {
+  return [...world.database.state.lanes.values()].map(({ token }) => token);
+}
+
 function consecutive(signers: readonly Address[]): void {
   for (const signer of signers) {
     const nonces = world
@@ -175,6 +179,24 @@ describe("hand-over", () => {
     expect(Math.max(...waits)).toBeLessThanOrEqual(250);
     await world.allSettled(waits.length, 600_000);
     consecutive(TWENTY);
+    checkInvariants(world);
+  });
+
+  it("to a node that is slow to take its share moves no lane twice: whoever gave one away sends creates after it", async () => {
+    world = new World({ signers: TWENTY });
+    const nodes = await startNodes(2);
+    const before = tokens();
+    const joining = world.addNode();
+    joining.store.claimLanes = async () => [];
+    await world.settle(joining.node.start());
+    const waits: number[] = [];
+    const steady = keepSending(nodes, waits);
+    await world.until(() => isBalanced([...nodes, joining]), 30_000);
+    steady.stop();
+    await world.settle(steady.ended);
+    expect(Math.max(...tokens().map((token, lane) => token - (before[lane] as number)))).toBe(1);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(250);
+    await world.allSettled(waits.length, 600_000);
     checkInvariants(world);
   });
 

@@ -79,6 +79,13 @@ export class Cluster {
     return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
   }
 
+  /** Placement gives the lane to a node that can be asked for it; that it lives is looked up before anybody is sent there. */
+  async isForAnother(lane: Lane): Promise<boolean> {
+    if (!this.isAnothers(lane)) return false;
+    await this.lookAgain();
+    return this.isAnothers(lane);
+  }
+
   /** Others that are live, take lanes and can be asked. */
   get peers(): number {
     const { selfUrl } = this.ports;
@@ -127,6 +134,11 @@ export class Cluster {
     if (!isReachable(favourite)) return outOfReach();
     const detail = `the node at ${favourite.url} acts for this signer`;
     return new FencepostError("NOT_LEADER", detail, { ownerUrl: favourite.url, retryAfterSeconds: 1 });
+  }
+
+  private isAnothers(lane: Lane): boolean {
+    const favourite = this.membership.favourite(lane);
+    return favourite !== null && isReachable(favourite) && favourite.instanceId !== this.ports.lease.instanceId();
   }
 
   private async lookAgain(): Promise<void> {

@@ -29,6 +29,8 @@ export interface LanesPorts {
   readonly placement: {
     /** Placement gives this lane to us, or to nobody that is known. */
     isOurs(lane: Lane): boolean;
+    /** It is for somebody else to take, by a look at who is live now. */
+    isForAnother(lane: Lane): Promise<boolean>;
     /** What a create is told where this node cannot act for the lane. */
     refusal(lane: Lane): Promise<FencepostError>;
   };
@@ -86,6 +88,7 @@ export class Lanes {
     if (this.leaving.has(key) || !this.serves(lane)) throw await this.refusal(lane);
     if (!this.ports.lease.mayAct()) throw new BetweenOwners("this node's lease is not renewed");
     return this.acquire(lane, async () => {
+      if (await this.isForAnother(lane)) throw await this.refusal(lane);
       const acquisition = await this.ports.store.acquireLane(lane, this.ports.lease.instanceId);
       this.summarise([acquisition.result]);
       return acquisition;
@@ -185,6 +188,14 @@ export class Lanes {
         if (error instanceof FencepostError && error.code !== "UNAVAILABLE") this.wanted.delete(key);
       }
     }
+  }
+
+  /**
+   * Whoever gave a lane away is still asked for it by those who have not heard of it. Taking it back would only move it
+   * twice. A lane that is wanted back may be ours in the database, where nobody else can take it.
+   */
+  private async isForAnother(lane: Lane): Promise<boolean> {
+    return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
   }
 
   private async refusal(lane: Lane): Promise<FencepostError> {

@@ -30,6 +30,7 @@ let mayAct: boolean;
 let histories: HistoryChanged[];
 let instanceId: string;
 let writing: Deferred<void> | null;
+let isForAnother: boolean;
 
 beforeEach(async () => {
   bench = createChainBench();
@@ -39,6 +40,7 @@ beforeEach(async () => {
   mayAct = true;
   histories = [];
   writing = null;
+  isForAnother = false;
   await register("mine");
   lanes = new Lanes({
     store,
@@ -57,6 +59,7 @@ beforeEach(async () => {
     chains: new Map([[CHAIN_ID, bench.context]]),
     placement: {
       isOurs: () => true,
+      isForAnother: async () => isForAnother,
       refusal: async () => new FencepostError("UNKNOWN_SIGNER", "no live node holds the key"),
     },
     onResumed: (lane) => resumed.push(lane),
@@ -111,6 +114,12 @@ describe("owning a lane", () => {
     store.acquireLane = () => Promise.reject(error);
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(histories).toEqual([error]);
+  });
+
+  it("is refused where it is for another node to take: one that was given away does not come back", async () => {
+    isForAnother = true;
+    await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
+    expect(tokenOf()).toBeUndefined();
   });
 
   it("is refused for a signer that nobody here holds", async () => {
@@ -265,6 +274,14 @@ describe("reloading", () => {
     expect(again).not.toBe(owned);
     expect(again.fence).toEqual(owned.fence);
     expect(bench.telemetry.of("lease.acquire").map(({ result }) => result)).toEqual(["acquired", "kept"]);
+  });
+
+  it("takes it also where it is for another node by now: in the database it is ours, and nobody else can have it", async () => {
+    const owned = await lanes.own(LANE);
+    isForAnother = true;
+    lanes.reload(owned, "a write failed");
+    await lanes.retryWanted();
+    expect((await lanes.own(LANE)).fence).toEqual(owned.fence);
   });
 
   it("of a reading that is over already does nothing", async () => {
