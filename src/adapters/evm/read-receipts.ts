@@ -27,22 +27,26 @@ export async function fetchReceiptsInBlock(
   const wanted = block.transactionHashes.filter((hash) => asked.has(hash));
   if (wanted.length === 0) return [];
   const all = await fetchBlockReceipts(endpoint, block.hash);
-  const found = all === "unsupported" ? await fetchReceipts(endpoint.rpc, wanted) : all;
-  return found.filter(
-    (receipt): receipt is Receipt => receipt !== null && receipt.blockHash === block.hash && asked.has(receipt.txHash),
-  );
+  const found =
+    all === "unsupported"
+      ? await fetchReceipts(endpoint.rpc, wanted)
+      : all.filter((receipt) => isOf(asked, receipt)).map(readReceipt);
+  return found.filter((receipt): receipt is Receipt => receipt !== null && receipt.blockHash === block.hash);
+}
+
+/** Most of a block is other people's: only what was asked for is read. */
+function isOf(asked: ReadonlySet<Hash>, value: unknown): boolean {
+  if (value === null) return false;
+  return asked.has(readHash(readRecord(value, "the receipt").transactionHash, "receipt.transactionHash"));
 }
 
 /** `eth_getBlockReceipts` in the form this node takes, remembered from the first time. */
-async function fetchBlockReceipts(
-  endpoint: Endpoint,
-  hash: Hash,
-): Promise<readonly (Receipt | null)[] | "unsupported"> {
+async function fetchBlockReceipts(endpoint: Endpoint, hash: Hash): Promise<readonly unknown[] | "unsupported"> {
   while (endpoint.blockReceipts !== "unsupported") {
     const parameter = endpoint.blockReceipts === "byHash" ? hash : { blockHash: hash };
     try {
       const result = await endpoint.rpc.request("eth_getBlockReceipts", [parameter]);
-      return result === null ? [] : readArray(result, "the block's receipts").map(readReceipt);
+      return result === null ? [] : readArray(result, "the block's receipts");
     } catch (error) {
       // Reth and Besu tell an orphaned block by an error, geth by null.
       if (saysNoSuchBlock(error)) return [];
