@@ -14,7 +14,12 @@ export function problemOf(error: FencepostError): Problem {
 
 /** Must run before any route is added, so that no route falls back to Fastify's own error answers. */
 export function answerWithProblems(app: FastifyInstance, logger: HttpLogger | undefined): void {
-  app.setErrorHandler((error, request, reply) => sendProblem(reply, toFencepostError(error, request, logger)));
+  app.setErrorHandler((error, request, reply) => {
+    // Fastify hangs up on whoever still writes a body that it refused, and their connection is reset before they read why.
+    // Without that header Node reads the rest away, for as long as any request may take to arrive.
+    reply.removeHeader("connection");
+    return sendProblem(reply, toFencepostError(error, request, logger));
+  });
   app.setNotFoundHandler((request, reply) =>
     sendProblem(reply, new FencepostError("NOT_FOUND", `there is no route ${request.method} ${pathOf(request)}`)),
   );

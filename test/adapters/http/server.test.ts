@@ -222,6 +222,31 @@ describe("the wire", () => {
     expect(await response.json()).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
   });
 
+  it.each([
+    ["is announced", "content-length: 900000", "x".repeat(500_000), "x".repeat(400_000)],
+    ["is not", "transfer-encoding: chunked", `7a120\r\n${"x".repeat(500_000)}\r\n`, "3\r\nxxx\r\n0\r\n\r\n"],
+  ])(
+    "who is still writing when a body is too large hears it, and is not cut off, where its length %s",
+    async (...how) => {
+      const [, length, begin, rest] = how;
+      const { url } = await serve();
+      const socket = connect(Number(new URL(url).port), "127.0.0.1");
+      let answer = "";
+      socket.setEncoding("utf8").on("data", (chunk) => {
+        answer += chunk;
+      });
+      const heard = async (status: string) => {
+        while (!answer.includes(status)) await once(socket, "data");
+      };
+      const head = `POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
+      socket.write(head + begin);
+      await heard("HTTP/1.1 413 ");
+      socket.write(`${rest}GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
+      await heard("HTTP/1.1 200 ");
+      socket.destroy();
+    },
+  );
+
   it("100 requests at once over 8 kept connections each get their own answer", async () => {
     const { url } = await serve({
       create: async ({ requestId }) =>
