@@ -8,13 +8,19 @@ export interface Codec {
   parseAddress(text: string): Address;
   /** EIP-55, for output. */
   checksum(address: Address): string;
-  /** `functionOrAbi` is a human-readable signature or a JSON ABI with exactly one function that fits. Throws `BadEncoding`. */
-  encodeCall(functionOrAbi: string | readonly unknown[], args: readonly unknown[]): Hex;
+  /** Throws `BadEncoding`. */
+  encodeCall(callee: Callee, args: readonly unknown[]): Hex;
   /** Throws `BadEncoding` where constructor and arguments do not fit. */
   encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex;
   /** What a signed payload says, so that it can be signed again at another price. Rejects with `BadEncoding` (path "rawTransaction"). */
   decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction>;
 }
+
+/**
+ * A human-readable signature, an ABI with exactly one function that fits, or an ABI with the one that is meant: its name, or
+ * its signature where overloads would fit too.
+ */
+export type Callee = string | readonly unknown[] | { readonly abi: readonly unknown[]; readonly function: string };
 
 export interface DecodedTransaction {
   /** Blob and delegation payloads (EIP-4844, EIP-7702) say more than `unsigned` can hold: they cannot be signed again. */

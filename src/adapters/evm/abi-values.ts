@@ -15,6 +15,7 @@ const INTEGER = /^(?:-?\d{1,78}|0x[0-9a-fA-F]{1,64})$/;
 const ARRAY = /^(.*)\[(\d*)\]$/s;
 const INTEGER_TYPE = /^(u?)int(\d*)$/;
 const BYTES_TYPE = /^bytes(\d*)$/;
+const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
 
 export function parseAddress(text: string, path = ""): Address {
   if (!ADDRESS.test(text)) throw new BadEncoding(path, "is not an address: 0x and 40 hex digits");
@@ -32,7 +33,7 @@ export function toAbiValue(parameter: AbiParameter, value: unknown, path: string
   if (parameter.type === "tuple") return toTuple(parameter.components ?? [], value, path);
   if (parameter.type === "address") return parseAddress(requireString(value, path, "an address"), path);
   if (parameter.type === "bool") return toBoolean(value, path);
-  if (parameter.type === "string") return requireString(value, path, "a string");
+  if (parameter.type === "string") return toText(value, path);
   const integer = INTEGER_TYPE.exec(parameter.type);
   if (integer !== null) return toInteger({ signed: integer[1] === "", bits: Number(integer[2] || 256) }, value, path);
   const bytes = BYTES_TYPE.exec(parameter.type);
@@ -89,6 +90,13 @@ function toBytes(length: number | null, value: unknown, path: string): Hex {
   if (!BYTES.test(text)) throw new BadEncoding(path, "must be 0x and an even number of hex digits");
   if (length !== null && text.length !== 2 + length * 2) throw new BadEncoding(path, `must have ${length} bytes`);
   return text.toLowerCase() as Hex;
+}
+
+/** Half a surrogate pair has no UTF-8: it would be signed as U+FFFD, which is not what was asked for. */
+function toText(value: unknown, path: string): string {
+  const text = requireString(value, path, "a string");
+  if (UNPAIRED_SURROGATE.test(text)) throw new BadEncoding(path, "must not contain unpaired surrogates");
+  return text;
 }
 
 function toBoolean(value: unknown, path: string): boolean {

@@ -1,6 +1,6 @@
 import { concatHex, encodeAbiParameters, getAddress, parseAbi, parseAbiItem, toFunctionSelector } from "viem/utils";
 import type { Hex } from "../../domain/lane.ts";
-import { BadEncoding, type Codec } from "../../ports/codec.ts";
+import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
 import { decodeTransaction } from "./decode-transaction.ts";
 
@@ -25,10 +25,10 @@ export function createCodec(): Codec {
     parseAddress: (text) => parseAddress(text),
     // viem keeps the last few thousand checksums, so that a busy signer's costs one hash.
     checksum: (address) => getAddress(address),
-    encodeCall: (functionOrAbi, args) =>
-      typeof functionOrAbi === "string"
-        ? encodeFunction(bySignature(functionOrAbi), args)
-        : encodeFitting(readAbi(functionOrAbi), args),
+    encodeCall: (callee, args) =>
+      typeof callee === "string"
+        ? encodeFunction(bySignature(callee), args)
+        : encodeFitting(candidates(callee, bySignature), args),
     encodeDeploy,
     decodeTransaction,
   };
@@ -52,9 +52,34 @@ function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknow
   return concatHex([selector, encodeArguments(inputs, args)]);
 }
 
-/** The one function of the ABI that takes these arguments. With a single candidate its own complaint is the useful one. */
-function encodeFitting(abi: readonly AbiItem[], args: readonly unknown[]): Hex {
-  const functions = abi.filter((item) => item.type === "function").map(readFunction);
+/** Other entries of the ABI are not looked at: a library's may hold what nobody can call from outside. */
+function candidates(
+  callee: Exclude<Callee, string>,
+  bySignature: (text: string) => AbiFunction,
+): readonly AbiFunction[] {
+  const named = "abi" in callee ? callee.function : null;
+  const functions = readAbi("abi" in callee ? callee.abi : callee).filter((item) => item.type === "function");
+  if (named === null) return functions.map(readFunction);
+  const found = named.includes("(")
+    ? functions
+        .filter(({ name }) => name === nameIn(named))
+        .map(readFunction)
+        .filter(isSame(bySignature(named)))
+    : functions.filter(({ name }) => name === named).map(readFunction);
+  if (found.length === 0) throw new BadEncoding("function", `abi has no function named ${named.slice(0, 200)}`);
+  return found;
+}
+
+function nameIn(signature: string): string {
+  return /^(?:function )?([^(]*)/.exec(signature.trim())?.[1]?.trim() ?? "";
+}
+
+function isSame(wanted: AbiFunction): (each: AbiFunction) => boolean {
+  return ({ selector }) => selector === wanted.selector;
+}
+
+/** The one function that takes these arguments. With a single candidate its own complaint is the useful one. */
+function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown[]): Hex {
   const [only, ...more] = functions;
   if (only === undefined) throw new BadEncoding("function", "has no function in its ABI");
   if (more.length === 0) return encodeFunction(only, args);

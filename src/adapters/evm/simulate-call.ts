@@ -75,8 +75,15 @@ const OUT_OF_GAS = /out ?of ?gas|gas required exceeds allowance/i;
 const REVERTED = /\brevert(ed)?\b/i;
 const REASON = /reverted(?: with reason string)?:? '?(.+?)'?$/is;
 /** Execution that ends without REVERT: old Solidity asserts, jumps into nowhere, code over the size limit. */
-const HALTED =
-  /invalid ?(fe)?opcode|invalid ?jump|stack ?(under|over)flow|max (init)?code size exceeded|bad ?instruction/i;
+const HALTED = new RegExp(
+  [
+    "invalid ?(fe)?opcode|bad ?instruction|opcode ?not ?found",
+    "invalid ?jump|stack ?(under|over)flow|out ?of ?offset|return data out of bounds",
+    "max (init)?code size exceeded|init ?code (size limit|too large)|contract ?size ?limit",
+    "must not begin with 0xef|starting ?with ?ef|(address|create) ?collision|precompile ?error",
+  ].join("|"),
+  "i",
+);
 
 function revertOf(error: RpcErrorAnswer): Simulation | null {
   const data = revertDataOf(error.data);

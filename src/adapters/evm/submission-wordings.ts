@@ -202,6 +202,7 @@ const REJECTED: readonly Wording[] = [
   { says: "rlptoolong", answer: "rejected", by: ["Erigon"] },
   { says: "max initcode size exceeded", answer: "rejected", by: ["geth", "Reth", "anvil", "Nethermind"] },
   { says: "initcode too large", answer: "rejected", by: ["Erigon"] },
+  { says: "trying to send a deployment transaction whose init code length is", answer: "rejected", by: ["EDR"] },
   { says: "gas uint64 overflow", answer: "rejected", by: ["geth", "Reth", "anvil"] },
   { says: "gasuintoverflow", answer: "rejected", by: ["Erigon"] },
   { says: "int256overflow", answer: "rejected", by: ["Nethermind"] },

@@ -130,6 +130,7 @@ describe("calls by signature", () => {
     ["f(bool)", ["true"], "args.0"],
     ["f(bool)", [1], "args.0"],
     ["f(string)", [7], "args.0"],
+    ["f(string)", ["half a pair \ud83d"], "args.0"],
     ["f(bytes)", ["0x123"], "args.0"],
     ["f(bytes)", ["deadbeef"], "args.0"],
     ["f(bytes4)", ["0x010203"], "args.0"],
@@ -212,6 +213,39 @@ describe("calls by ABI", () => {
     });
     const approve = { ...transfer, name: "approve" };
     expect(complaint(() => codec.encodeCall([transfer, approve], [LOWER, 1])).message).toMatch(/several/);
+  });
+
+  it("takes the overload that is named by its signature, and its members' names from the ABI", () => {
+    const overloads = [
+      { ...pause, name: "set", inputs: [{ name: "a", type: "uint" }] },
+      { ...pause, name: "set", inputs: [{ name: "a", type: "address" }] },
+      { ...pause, name: "set", inputs: [{ name: "o", type: "tuple", components: [{ name: "x", type: "int64" }] }] },
+    ];
+    expect(complaint(() => codec.encodeCall({ abi: overloads, function: "set" }, [LOWER])).message).toMatch(/several/);
+    for (const [signature, value] of [
+      ["set(uint256)", LOWER],
+      ["function set(address a)", LOWER],
+      ["set((int64 x))", { x: -3 }],
+    ] as const) {
+      const expectedCall = codec.encodeCall(signature, [value]);
+      expect(codec.encodeCall({ abi: overloads, function: signature }, [value])).toBe(expectedCall);
+    }
+    const named = codec.encodeCall({ abi: overloads, function: " set((int64)) " }, [{ x: -3 }]);
+    expect(named).toBe(codec.encodeCall("set((int64))", [[-3]]));
+  });
+
+  it("finds a function by name in JSON and in human-readable lines, whatever else stands there", () => {
+    const odd = { ...pause, name: "odd", inputs: [{ type: "function" }] };
+    expect(codec.encodeCall({ abi: [odd, transfer], function: "transfer" }, [LOWER, 1])).toBe(expected);
+    const lines = ["function transfer(address,uint256)", "function approve(address,uint256)"];
+    expect(codec.encodeCall({ abi: lines, function: "transfer" }, [LOWER, 1])).toBe(expected);
+    expect(codec.encodeCall({ abi: lines, function: "transfer(address,uint256)" }, [LOWER, 1])).toBe(expected);
+  });
+
+  it.each(["burn", "transfer(address)", "transfer(", "Transfer"])("says that an ABI has no %s", (named) => {
+    expect(complaint(() => codec.encodeCall({ abi: [event, transfer], function: named }, [LOWER, 1])).path).toBe(
+      "function",
+    );
   });
 
   it.each([

@@ -229,6 +229,12 @@ export const NODE_ANSWERS: readonly Case[] = [
   ],
   ["EDR", "Trying to send an incompatible EIP-155 transaction, signed for another chain.", "rejected", -32602],
   [
+    "EDR",
+    "\nTrying to send a deployment transaction whose init code length is 49153. The max length allowed by EIP-3860 is 49152.\n\nEnable the 'allowUnlimitedContractSize' option to allow init codes of any length.",
+    "rejected",
+    -32602,
+  ],
+  [
     "OpenEthereum",
     "Transaction gas is too low. There is not enough gas to cover minimal cost of the transaction (minimal: 100 got: 50) Try increasing supplied gas.",
     "rejected",

@@ -122,6 +122,17 @@ describe("a simulation", () => {
     ["Nethermind", [-32015, "VM execution error.", "BadInstruction"]],
     ["geth", [-32000, "max code size exceeded"]],
     ["geth", [-32000, "max initcode size exceeded: code size 49153 limit 49152"]],
+    ["EDR", [-32000, "create initcode size limit", null]],
+    ["Reth", [-32003, "EVM error: CreateContractSizeLimit"]],
+    ["geth", [-32000, "invalid code: must not begin with 0xef"]],
+    [
+      "EDR",
+      [-32000, "CreateContractStartingWithEF", { reason: { Inner: "CreateContractStartingWithEF" }, data: "0x" }],
+    ],
+    ["geth", [-32000, "return data out of bounds"]],
+    ["EDR", [-32000, "OutOfOffset", { reason: { Inner: "OutOfOffset" }, data: "0x" }]],
+    ["geth", [-32000, "contract address collision"]],
+    ["EDR", [-32000, 'PrecompileErrorWithContext("bn254 invalid pair length")', { data: "0x" }]],
   ])("calls an execution that breaks off a revert without data, as %s tells it", async (_, refused) => {
     expect(await outcomeOf(refused)).toMatchObject({ outcome: "revert", revert: { name: null, data: "0x" } });
   });

@@ -6,7 +6,7 @@ import { invalid } from "../../../domain/errors.ts";
 import type { Fees, FeeWishes } from "../../../domain/fees.ts";
 import type { Hash, Hex } from "../../../domain/lane.ts";
 import type { AccessListEntry, Payload } from "../../../domain/transaction.ts";
-import { BadEncoding, type Codec } from "../../../ports/codec.ts";
+import { BadEncoding, type Callee, type Codec } from "../../../ports/codec.ts";
 import { asObject, join, optionalQuantity, parseHex, refuseUnknownKeys } from "./fields.ts";
 
 const MAX_DATA_BYTES = 96 * 1024;
@@ -85,11 +85,10 @@ function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields): Hex
     const abi = fields.abi === undefined ? undefined : parseAbi(fields.abi);
     return encoded("payload", () => codec.encodeDeploy(bytecode, abi, args));
   }
-  return encoded("payload", () => codec.encodeCall(functionOrAbi(fields), args));
+  return encoded("payload", () => codec.encodeCall(calleeOf(fields), args));
 }
 
-/** A signature, an ABI, or an ABI of which `function` names one entry. */
-function functionOrAbi(fields: Fields): string | readonly unknown[] {
+function calleeOf(fields: Fields): Callee {
   const { function: named, abi } = fields;
   if (abi === undefined) {
     if (typeof named === "string") return named;
@@ -99,11 +98,7 @@ function functionOrAbi(fields: Fields): string | readonly unknown[] {
   const entries = parseAbi(abi);
   if (named === undefined) return entries;
   if (typeof named !== "string") throw invalid("payload.function", "must be the name of a function in abi");
-  const fitting = entries.filter(
-    (entry) => typeof entry === "object" && (entry as { name?: unknown } | null)?.name === named,
-  );
-  if (fitting.length === 0) throw invalid("payload.function", `abi has no function named ${named}`);
-  return fitting;
+  return { abi: entries, function: named };
 }
 
 function parseAbi(abi: unknown): readonly unknown[] {
