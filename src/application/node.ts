@@ -90,7 +90,7 @@ export class FencepostNode {
       lanes: () => this.lanes,
       signers: ports.signer.addresses(),
       chains: this.chains,
-      chainPatienceMs: settings.lease.durationMs,
+      leaseDurationMs: settings.lease.durationMs,
       onChange: () => this.claiming.kick(),
     });
     const serving = () => this.cluster.serving();

@@ -200,6 +200,26 @@ describe("hand-over", () => {
     checkInvariants(world);
   });
 
+  it("to a node that crashes as soon as it has joined: what it never took is taken back, once, and no create fails", async () => {
+    world = new World({ signers: TWENTY });
+    const nodes = await startNodes(1);
+    const before = tokens();
+    const joining = world.addNode();
+    joining.store.claimLanes = async () => [];
+    await world.settle(joining.node.start());
+    world.crash(joining);
+    const waits: number[] = [];
+    const steady = keepSending(nodes, waits);
+    await world.clock.advance(12_000);
+    steady.stop();
+    await world.settle(steady.ended);
+    expect(Math.max(...waits)).toBeGreaterThan(250);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(1_250);
+    expect(Math.max(...tokens().map((token, lane) => token - (before[lane] as number)))).toBe(1);
+    await world.allSettled(waits.length, 600_000);
+    checkInvariants(world);
+  });
+
   it("from a node that lost the chain for a lease, to one that has it", async () => {
     world = new World();
     const nodes = await startNodes(2);

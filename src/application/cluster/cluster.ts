@@ -5,12 +5,13 @@
  * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
  */
 import { FencepostError } from "../../domain/errors.ts";
-import type { Address, Lane } from "../../domain/lane.ts";
+import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable } from "../../domain/placement.ts";
 import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Peers } from "../../ports/peers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 import { LaneActions } from "./lane-actions.ts";
 import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
@@ -24,8 +25,8 @@ export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "
   readonly mode: "basic" | "worker-queue";
   readonly signers: readonly Address[];
   readonly chains: ReadonlyMap<number, ChainContext>;
-  /** A chain that was away for so long is no longer announced. */
-  readonly chainPatienceMs: number;
+  /** A chain that was away for so long is no longer announced; a node that was silent for so long is dead. */
+  readonly leaseDurationMs: number;
   /** The picture changed: there may be lanes to claim. */
   readonly onChange: () => void;
 }
@@ -33,6 +34,8 @@ export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "
 /** Of the lanes that belong elsewhere, this part moves each time, and no fewer than so many: a join is no storm. */
 const MOVE_PART = 4;
 const MOVE_LEAST = 4;
+/** How long a lane that was given away is left to its taker: many of its beats, and less than a create has patience for. */
+const LEFT_TO_TAKER_MS = 1_000;
 
 export class Cluster {
   readonly membership: Membership;
@@ -42,6 +45,8 @@ export class Cluster {
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
+  /** The last giving of each lane. One that is back since was left lying, and is not given there again for a lease. */
+  private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
   private announced = "";
   private draining = false;
 
@@ -79,11 +84,14 @@ export class Cluster {
     return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
   }
 
-  /** Placement gives the lane to a node that can be asked for it; that it lives is looked up before anybody is sent there. */
+  /**
+   * This node gave the lane away a moment ago, and the taker can still be asked for it; that it lives is looked up before
+   * anybody is sent there. Only for that moment: a taker may be registered and never take anything, because it crashed.
+   */
   async isForAnother(lane: Lane): Promise<boolean> {
-    if (!this.isAnothers(lane)) return false;
+    if (!this.isWithTaker(lane, LEFT_TO_TAKER_MS)) return false;
     await this.lookAgain();
-    return this.isAnothers(lane);
+    return this.isWithTaker(lane, LEFT_TO_TAKER_MS);
   }
 
   /** Others that are live, take lanes and can be asked. */
@@ -119,9 +127,9 @@ export class Cluster {
     const strays = this.ports
       .lanes()
       .all()
-      .filter((lane) => !this.isOurs(lane.lane));
+      .filter((lane) => !this.isOurs(lane.lane) && !this.isWithTaker(lane.lane, this.ports.leaseDurationMs));
     const moving = strays.slice(0, Math.max(MOVE_LEAST, Math.ceil(strays.length / MOVE_PART)));
-    await Promise.all(moving.map((lane) => this.ports.lanes().handOver(lane, "placed on another node")));
+    await Promise.all(moving.map((lane) => this.give(lane)));
   }
 
   /** What a create is told where this node cannot act for the lane. "Unknown" is said after one more look alone. */
@@ -136,9 +144,19 @@ export class Cluster {
     return new FencepostError("NOT_LEADER", detail, { ownerUrl: favourite.url, retryAfterSeconds: 1 });
   }
 
-  private isAnothers(lane: Lane): boolean {
+  private async give(lane: OwnedLane): Promise<void> {
+    await this.ports.lanes().handOver(lane, "placed on another node");
+    const taker = this.membership.favourite(lane.lane);
+    if (taker === null) return;
+    this.given.set(lane.key, { taker: taker.instanceId, atMs: this.ports.clock.monotonicMs() });
+  }
+
+  /** Given to the node that it still belongs to, and not longer ago than that. */
+  private isWithTaker(lane: Lane, withinMs: number): boolean {
     const favourite = this.membership.favourite(lane);
-    return favourite !== null && isReachable(favourite) && favourite.instanceId !== this.ports.lease.instanceId();
+    const given = this.given.get(laneKey(lane));
+    if (favourite === null || given?.taker !== favourite.instanceId || !isReachable(favourite)) return false;
+    return this.ports.clock.monotonicMs() - given.atMs < withinMs;
   }
 
   private async lookAgain(): Promise<void> {
@@ -161,7 +179,7 @@ export class Cluster {
     }
     const away = (chainId: number): boolean => {
       const sinceMs = this.awaySince.get(chainId);
-      return sinceMs !== undefined && nowMs - sinceMs >= this.ports.chainPatienceMs;
+      return sinceMs !== undefined && nowMs - sinceMs >= this.ports.leaseDurationMs;
     };
     return [...this.ports.chains.keys()].filter((chainId) => !away(chainId));
   }

@@ -29,7 +29,7 @@ export interface LanesPorts {
   readonly placement: {
     /** Placement gives this lane to us, or to nobody that is known. */
     isOurs(lane: Lane): boolean;
-    /** It is for somebody else to take, by a look at who is live now. */
+    /** This node gave it away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
     /** What a create is told where this node cannot act for the lane. */
     refusal(lane: Lane): Promise<FencepostError>;
@@ -191,8 +191,8 @@ export class Lanes {
   }
 
   /**
-   * Whoever gave a lane away is still asked for it by those who have not heard of it. Taking it back would only move it
-   * twice. A lane that is wanted back may be ours in the database, where nobody else can take it.
+   * Whoever gave a lane away is still asked for it by those who have not heard of it. Taking it back at once would only
+   * move it twice. A lane that is wanted back may be ours in the database, where nobody else can take it.
    */
   private async isForAnother(lane: Lane): Promise<boolean> {
     return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
