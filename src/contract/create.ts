@@ -18,7 +18,7 @@ const pricing = {
   type: Type.Optional(oneOf(["legacy", "eip2930", "eip1559"])),
 };
 
-const Abi = Type.Array(Type.Unknown(), { description: "JSON ABI." });
+const Abi = Type.Array(Type.Unknown(), { description: "JSON, or human-readable lines." });
 
 const RawPayload = Type.Object(
   { to: Address, data: Type.Optional(HexInput), ...pricing },
@@ -35,8 +35,10 @@ const CallPayload = Type.Object(
     to: Address,
     function: Type.Unsafe<string | unknown[]>({
       anyOf: [{ type: "string" }, { type: "array" }],
-      description: "Human-readable signature, or a JSON ABI in which exactly one function fits.",
+      description:
+        "Human-readable signature, or an ABI in which exactly one function fits. Beside `abi`: the name of one of its functions, or the signature where there are several of that name.",
     }),
+    abi: Type.Optional(Abi),
     args: Type.Array(Type.Unknown()),
     ...pricing,
   },

@@ -139,7 +139,7 @@ function successes(route: Route, components: Record<string, JsonSchema>): Record
 
 function responseOf(response: RouteResponse, components: Record<string, JsonSchema>): ResponseObject {
   const media: MediaType = {
-    schema: response.schema === undefined ? { type: "string" } : lift(response.schema, components),
+    schema: response.schema === undefined ? plainSchema(response) : lift(response.schema, components),
     ...(response.example === undefined ? {} : { example: response.example }),
   };
   const headers = Object.entries(response.headers ?? {}).map(([name, description]) => [
@@ -151,6 +151,11 @@ function responseOf(response: RouteResponse, components: Record<string, JsonSche
     ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
     content: { [response.contentType ?? JSON_TYPE]: media },
   };
+}
+
+/** Of an answer that is not described member by member. */
+function plainSchema({ contentType }: RouteResponse): JsonSchema {
+  return { type: contentType === JSON_TYPE ? "object" : "string" };
 }
 
 /** Codes that share a status share a response, each with an example of its own. */

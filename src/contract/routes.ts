@@ -162,7 +162,7 @@ const otherApiRoutes: readonly Route[] = [
     tag: "Signers",
     summary: "List every signer's lanes",
     responses: { 200: { description: "Also those never used.", schema: SignerLanes, example: examples.signerLanes } },
-    errors: [],
+    errors: ["INVALID_REQUEST"],
   },
   {
     operationId: "getSigner",

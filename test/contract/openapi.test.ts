@@ -114,6 +114,19 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  it("says of every route of the API that it may refuse a request: an unknown parameter is never ignored", () => {
+    const api = operations.filter(({ path }) => path.startsWith("/api/v1/"));
+    expect(api.filter(({ operation }) => operation.responses["400"] === undefined)).toEqual([]);
+  });
+
+  it("calls no JSON a text", () => {
+    for (const { path, operation } of operations) {
+      const media = Object.values(operation.responses).flatMap((response) => Object.entries(response.content ?? {}));
+      const text = media.filter(([type, { schema }]) => /json/.test(type) && schema?.type === "string");
+      expect(text, path).toEqual([]);
+    }
+  });
+
   it("leaves open exactly what needs no key", () => {
     const open = operations.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path);
     expect(open.sort()).toEqual(["/docs", "/healthz", "/openapi.json", "/readyz"]);
