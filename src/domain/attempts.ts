@@ -15,8 +15,8 @@ export function repricedKind(attempts: readonly Attempt[]): "reprice" | "cancel"
   return kind === "cancel" || kind === "replace" || kind === "placeholder" ? kind : "reprice";
 }
 
-/** Bytes of it are ours to send. */
-function isSendable({ kind, foreign }: Attempt): boolean {
+/** Bytes of it are ours to send, and what it offers is known. */
+export function isSendable({ kind, foreign }: Attempt): boolean {
   return kind !== "external" && foreign !== true;
 }
 

@@ -6,7 +6,7 @@
  * (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash before the commit leaves the
  * transaction as it was and the decision untaken; after it, the next owner signs what is queued, or claims and sends.
  */
-import { attemptToSend, repricedKind } from "../../domain/attempts.ts";
+import { attemptToSend, isSendable, repricedKind } from "../../domain/attempts.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
@@ -235,7 +235,10 @@ async function standingContent(ports: ChangePorts, tx: Tracked): Promise<Content
 async function priced(context: ChainContext, tx: Tracked, wishes: FeeWishes): Promise<Fees> {
   const standing = standingOffer(tx);
   if (Object.keys(wishes).length > 0) return wished(context, standing, wishes);
-  const ceiling = repricingCeiling(context.settings.maxFeeWei, tx.attempts[0]?.fees ?? standing);
+  const first = tx.attempts.find(isSendable);
+  // Only a hash is known, not what it offers: a first price, which a node that holds something dearer calls underpriced.
+  if (first === undefined) return context.price({});
+  const ceiling = repricingCeiling(context.settings.maxFeeWei, first.fees);
   const fees = replacementFees(standing, await context.feeMarket(), ceiling);
   if (fees !== null) return fees;
   const least = feeCap(leastReplacement(standing));
@@ -244,7 +247,7 @@ async function priced(context: ChainContext, tx: Tracked, wishes: FeeWishes): Pr
 
 /** The dearest that may stand in a pool: up to the highest that was taken, and beyond it where the answer left that open. */
 function standingOffer({ attempts, acceptedOrdinal, answer }: Tracked): Fees {
-  const own = attempts.filter(({ foreign }) => foreign !== true);
+  const own = attempts.filter(isSendable);
   const isOpen = acceptedOrdinal === null || answer === null || answer === "unknown" || answer === "underpriced";
   const standing = isOpen ? own : own.filter(({ ordinal }) => ordinal <= acceptedOrdinal);
   return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;

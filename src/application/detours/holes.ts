@@ -100,11 +100,17 @@ async function heal(
 async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<Hole | null> {
   const { holes } = lane.nonces;
   const [lowest] = holes;
-  if (lowest === undefined || !(hasAbove(lane, lowest.nonce) || lane.nonces.usedBelow > 0)) return null;
+  if (lowest === undefined || !mayBePassed(lane, lowest.nonce)) return null;
   const count = await context.chain.transactionCount(lane.lane.signer, "latest");
   lane.nonces.usedBelow = Math.max(count, 0);
+  lane.nonces.lookOwed = false;
   await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });
   return holes.find(({ nonce }) => nonce >= count) ?? null;
+}
+
+/** Something waits above it, or was mined there in the same block as what closed it, or it was passed and may come back. */
+function mayBePassed(lane: OwnedLane, nonce: number): boolean {
+  return hasAbove(lane, nonce) || lane.nonces.lookOwed || lane.nonces.usedBelow > nonce;
 }
 
 /** Used by somebody else, and too deep to come back: twice the confirmations, at least 64 blocks. */

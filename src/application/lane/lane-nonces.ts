@@ -19,6 +19,8 @@ const ASK_AGAIN_MS = 250;
 export class LaneNonces {
   /** The chain's count has passed everything below: what is a hole there was used by somebody else, or will prove not to be. */
   usedBelow = 0;
+  /** The chain may have passed a hole since its count was last looked at. So it may for a new owner. */
+  lookOwed = true;
   private readonly byNonce: Map<number, Hole>;
   private readonly open: Map<string, Reserved>;
 
@@ -63,6 +65,11 @@ export class LaneNonces {
     if (this.byNonce.has(nonce)) return true;
     for (const each of this.open.values()) if (each.nonce === nonce) return true;
     return false;
+  }
+
+  /** Mined here: whatever lies below was used, by whomever. The count is asked all the same, for a reorg may be on its way. */
+  minedAt(nonce: number): void {
+    for (const hole of this.byNonce.keys()) if (hole < nonce) this.lookOwed = true;
   }
 
   take(nonce: number): void {

@@ -201,6 +201,7 @@ export class OwnedLane {
     tx.rawTransaction = null;
     this.unmined.delete(tx.nonce);
     this.mined.set(tx.nonce, tx);
+    this.nonces.minedAt(tx.nonce);
     const next = this.unmined.get(tx.nonce + 1);
     // What was too early is in time now.
     if (next?.answer === "nonceTooHigh") next.nextSendAtMs = 0;

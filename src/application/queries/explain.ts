@@ -60,12 +60,23 @@ async function laneFacts(
 ): Promise<ExplainedLane> {
   const owner = row?.owner ?? null;
   const known = { suspended: (row?.suspendedBy ?? null) !== null, owner };
-  if (record.nonce === null || isSettled(record.state)) return { ...known, head: null, hole: null };
-  if (minedCount === null) return { ...known, head: otherThan(record, row?.headOfLine ?? null), hole: null };
-  if (minedCount >= record.nonce) return { ...known, head: null, hole: null };
+  const whole = { ...known, head: null, hole: null, holeDetail: null, holeReserved: false };
+  if (record.nonce === null || isSettled(record.state)) return whole;
+  if (minedCount === null) return { ...whole, head: otherThan(record, row?.headOfLine ?? null) };
+  if (minedCount >= record.nonce) return whole;
   const next = await store.transactionAt(record.lane, minedCount);
-  if (next === null) return { ...known, head: null, hole: minedCount };
-  return { ...known, head: { txId: next.txId, nonce: minedCount, state: next.state }, hole: null };
+  if (next === null) return { ...whole, ...holeFacts(row, minedCount) };
+  return { ...whole, head: { txId: next.txId, nonce: minedCount, state: next.state } };
+}
+
+/** What no transaction holds and is no hole either is kept for a caller, where anything is. */
+function holeFacts(
+  row: LaneRecord | undefined,
+  nonce: number,
+): Pick<ExplainedLane, "hole" | "holeDetail" | "holeReserved"> {
+  const hole = row?.holes.find((each) => each.nonce === nonce);
+  const holeReserved = hole === undefined && (row?.reserved ?? 0) > 0;
+  return { hole: nonce, holeDetail: hole?.detail ?? null, holeReserved };
 }
 
 function otherThan(record: TransactionRecord, head: LaneRecord["headOfLine"]): ExplainedLane["head"] {

@@ -2,6 +2,7 @@
  * Why a transaction is not final yet, in plain words, and what would help. Pure: whoever collects the facts
  * (application/queries/explain.ts) may be any node.
  */
+import { isSendable } from "../attempts.ts";
 import { LANE_RULES, ORDER_RULES, OWN_RULES, PROGRESS_RULES } from "./obstacles.ts";
 import { minedCause, settledCause } from "./outcomes.ts";
 import type { Cause, CauseCode, Explanation, HelpCode, Situation } from "./situation.ts";
@@ -18,7 +19,10 @@ const HELP: Readonly<Record<HelpCode, string>> = {
   RESUBMIT: "send the stored bytes again now (POST /api/v1/tx/{txId}/resubmit)",
   CANCEL: "give it up safely (POST /api/v1/tx/{txId}/cancel): its nonce is used without effect",
   REPLACE: "replace what it does (POST /api/v1/tx/{txId}/replace)",
-  FILL_HOLE: "send any transaction of this signer, or set FENCEPOST_HOLE_POLICY=heal: the nonce is filled",
+  FILL_HOLE:
+    'resolve the head of the lane with { "action": "PLACEHOLDER" } (POST /api/v1/tx/{txId}/resolve), or set FENCEPOST_HOLE_POLICY=heal; a nonce that was given back is filled by the next transaction too',
+  USE_RESERVATION:
+    "let whoever reserved the nonce hand in what was signed, name its hash, or release it (POST /api/v1/nonces/{id}/submit, used or release)",
   SEND_ANEW: "send it again under a new request id, once you know why it was refused",
   PROTECT_KEY: "find out who else signs with this key: two users of one key race for its nonces",
 };
@@ -30,6 +34,7 @@ const HELPS: Partial<Readonly<Record<CauseCode, readonly HelpCode[]>>> = {
   REQUEST_ID_REUSED: ["SEND_ANEW"],
   WAITING_BEHIND: ["LOOK_AT_BLOCKER"],
   HOLE_BELOW: ["FILL_HOLE"],
+  RESERVED_BELOW: ["USE_RESERVATION"],
   LANE_SUSPENDED: ["RESUME_LANE"],
   LANE_UNOWNED: ["START_A_NODE"],
   OWNER_SILENT: ["WAIT", "START_A_NODE"],
@@ -50,7 +55,7 @@ const HELPS: Partial<Readonly<Record<CauseCode, readonly HelpCode[]>>> = {
 export function explain(situation: Situation): Explanation {
   const decided = settledCause(situation);
   const causes = decided === null ? openCauses(situation) : [decided];
-  const helps = [...new Set(causes.flatMap(({ code }) => HELPS[code] ?? []))];
+  const helps = [...new Set(causes.flatMap(({ code }) => HELPS[code] ?? []))].filter(isPossible(situation));
   const settled = decided !== null;
   const help = helps.length === 0 && !settled ? (["WAIT"] as const) : helps;
   const { head } = situation.lane;
@@ -61,6 +66,12 @@ export function explain(situation: Situation): Explanation {
     ...(blocked ? { blockedBy: { txId: head.txId, nonce: head.nonce } } : {}),
     help: help.map((code) => ({ code, text: HELP[code] })),
   };
+}
+
+/** Where only a hash is known there is nothing to send, and no price to raise. */
+function isPossible({ transaction: { attempts } }: Situation): (help: HelpCode) => boolean {
+  const hashAlone = attempts.length > 0 && !attempts.some(isSendable);
+  return (help) => !hashAlone || (help !== "RESUBMIT" && help !== "REPRICE");
 }
 
 /** Something is wrong: all of it. Nothing is: how far along it is. */

@@ -3,6 +3,7 @@
  * order of the list is the order of the answer, most telling first.
  */
 import type { SubmitAnswer } from "../answers.ts";
+import { isSendable } from "../attempts.ts";
 import { feeCap } from "../fees.ts";
 import { repricingCeiling } from "../repricing.ts";
 import type { Attempt } from "../transaction.ts";
@@ -49,8 +50,14 @@ export const ORDER_RULES: readonly Rule[] = [
   ({ lane, transaction }) => {
     const { nonce } = transaction;
     if (lane.hole === null || nonce === null || lane.hole >= nonce) return null;
-    const text = `the chain wants nonce ${lane.hole} next, and no transaction holds it: everything above waits`;
-    return { code: "HOLE_BELOW", text, data: { nonce: lane.hole } };
+    const data = { nonce: lane.hole };
+    const wanted = `the chain wants nonce ${lane.hole} next`;
+    if (lane.holeReserved) {
+      const text = `${wanted}, which is reserved for a caller that signs itself: everything above waits for it`;
+      return { code: "RESERVED_BELOW", text, data };
+    }
+    const why = lane.holeDetail === null ? "" : ` (${lane.holeDetail})`;
+    return { code: "HOLE_BELOW", text: `${wanted}, and no transaction holds it${why}: everything above waits`, data };
   },
   ({ lane, transaction }) => {
     const { head } = lane;
@@ -99,7 +106,7 @@ export const OWN_RULES: readonly Rule[] = [
     return { code: "NONCE_CONSUMED", text, data: { nonce, minedCount: chain.minedCount } };
   },
   ({ transaction, chain }) => {
-    const attempt = attempted(transaction);
+    const attempt = priced(transaction);
     if (attempt === null || chain.baseFee === null || feeCap(attempt.fees) >= chain.baseFee) return null;
     const since = chain.dearSinceBlock === null ? "" : ` since block ${chain.dearSinceBlock}`;
     return {
@@ -109,8 +116,8 @@ export const OWN_RULES: readonly Rule[] = [
     };
   },
   ({ transaction, chain }) => {
-    const attempt = attempted(transaction);
-    const [first] = transaction.attempts;
+    const attempt = priced(transaction);
+    const first = transaction.attempts.find(isSendable);
     if (attempt === null || first === undefined || chain.baseFee === null) return null;
     const ceiling = repricingCeiling(chain.maxFeeWei, first.fees);
     // A tenth more is the least a node takes for a replacement: where that is over the ceiling, repricing has ended.
@@ -144,10 +151,11 @@ export const OWN_RULES: readonly Rule[] = [
       words: "the last submission has no clear answer",
     }),
   ({ transaction, chain, now }) => {
-    // Claimed and not yet answered: that no node has it is how it should be.
+    // Claimed and not yet answered: that no node has it is how it should be. So it is once the chain is past it.
     if (chain.pooled !== false || transaction.lastSubmittedAt === null || transaction.subState === "PENDING")
       return null;
-    const text = `the node no longer holds it; last sent ${agoInWords(transaction.lastSubmittedAt, now)}, and sent again in its turn`;
+    if (chain.minedCount !== null && transaction.nonce !== null && chain.minedCount > transaction.nonce) return null;
+    const text = `the node does not hold it; last sent ${agoInWords(transaction.lastSubmittedAt, now)}, and sent again in its turn`;
     return { code: "NOT_IN_POOL", text, since: transaction.lastSubmittedAt };
   },
 ];
@@ -182,6 +190,11 @@ function laneOf({ nonce }: Situation["transaction"]): { readonly nonce: number |
 /** The newest payload of ours; null where none is signed, or it is mined already. */
 function attempted({ attempts, receipt }: Situation["transaction"]): Attempt | null {
   return receipt === null ? (attempts.findLast((attempt) => attempt.foreign !== true) ?? null) : null;
+}
+
+/** The newest one whose price is known. */
+function priced({ attempts, receipt }: Situation["transaction"]): Attempt | null {
+  return receipt === null ? (attempts.findLast(isSendable) ?? null) : null;
 }
 
 function answered(

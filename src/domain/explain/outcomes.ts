@@ -16,7 +16,7 @@ export function settledCause({ transaction, chain }: Situation): Cause | null {
     REVERTED: `mined${at}, where it reverted; the outcome is final`,
     CANCELLED: `cancelled: a transaction without effect was mined at its nonce${at}`,
     NONCE_CONSUMED_EXTERNALLY: `its nonce ${transaction.nonce} was used by a transaction that was not sent from here${at}`,
-    REJECTED: `refused before it had a nonce: ${transaction.reason ?? transaction.lastError ?? "no reason was kept"}`,
+    REJECTED: `refused before anything of it was sent: ${transaction.reason ?? transaction.lastError ?? "no reason was kept"}`,
     REQUEST_ID_REUSED: "its request id belongs to another payload",
   };
   const foreign = attempts.find((attempt) => attempt.foreign === true)?.txHash ?? receipt?.txHash ?? null;

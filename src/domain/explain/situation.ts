@@ -40,6 +40,10 @@ export interface ExplainedLane {
   readonly head: { readonly txId: string; readonly nonce: number; readonly state: State } | null;
   /** The chain wants this nonce next, and no transaction of the lane holds it. */
   readonly hole: number | null;
+  /** Why nothing holds it, as far as that is kept. */
+  readonly holeDetail: string | null;
+  /** It is kept for a caller that signs itself. */
+  readonly holeReserved: boolean;
 }
 
 export interface ExplainedChain {
@@ -96,6 +100,7 @@ export const CAUSE_CODES = [
   "WAITING_FOR_FINALITY_TAG",
   "WAITING_BEHIND",
   "HOLE_BELOW",
+  "RESERVED_BELOW",
   "LANE_SUSPENDED",
   "LANE_UNOWNED",
   "OWNER_SILENT",
@@ -131,6 +136,7 @@ export const HELP_CODES = [
   "CANCEL",
   "REPLACE",
   "FILL_HOLE",
+  "USE_RESERVATION",
   "SEND_ANEW",
   "PROTECT_KEY",
 ] as const;

@@ -114,6 +114,11 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     await world.settle(entry.node.api.releaseNonce(reservation.reservationId));
     return ask(entry, txId);
   },
+  RESERVED_BELOW: async () => {
+    const entry = await open();
+    await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
+    return ask(entry, await ops.sent(entry));
+  },
   OWNER_SILENT: async () => {
     const entry = await open();
     world.holdBlocks();

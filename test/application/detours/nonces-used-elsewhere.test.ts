@@ -1,0 +1,156 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Hex } from "../../../src/domain/lane.ts";
+import { FakeSigner } from "../../doubles/memory-signer.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, TO, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+const signer = new FakeSigner(SIGNERS);
+const NEVER_SENT = `0x${"42".repeat(32)}`;
+
+async function open(settings: ConstructorParameters<typeof World>[0] = {}): Promise<WorldNode> {
+  world = new World(settings);
+  ops = new OperatedWorld(world);
+  return world.startNode();
+}
+
+async function reserve({ node }: WorldNode, ttl = "60s") {
+  const { reservation } = await world.settle(node.api.reserveNonce({ signer: SIGNER, ttl }));
+  return reservation;
+}
+
+async function signed(nonce: number): Promise<Hex> {
+  const fees = { type: "eip1559", maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n } as const;
+  const unsigned = {
+    chainId: CHAIN_ID,
+    nonce,
+    to: TO,
+    data: "0x",
+    value: 5n,
+    gas: 21_000n,
+    fees,
+    accessList: [],
+  } as const;
+  const [made] = await signer.sign(SIGNER, [unsigned]);
+  return made?.rawTransaction as Hex;
+}
+
+const alerts = ({ events }: WorldNode) => events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
+const explained = async ({ node }: WorldNode, txId: string) => {
+  const { causes, help } = await world.settle(node.api.explain(txId));
+  return { causes, codes: causes.map(({ code }) => code), helps: help.map(({ code }) => code) };
+};
+
+describe("a hash that a caller named and nobody ever saw", () => {
+  const named = async (entry: WorldNode) => {
+    const { reservationId } = await reserve(entry);
+    const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash: NEVER_SENT }));
+    return { txId, behind: await ops.create(entry) };
+  };
+
+  it("is cancelled by one action, at the market's price: what it offered is not known, and not nothing", async () => {
+    const entry = await open({ settings: { stuckAfterMs: 5_000 } });
+    const { txId, behind } = await named(entry);
+    await world.until(() => ops.row(txId).state === "STUCK");
+    await ops.act(entry, "cancel", { txId });
+    await ops.settled(txId, behind);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+    expect(ops.outcome(behind)).toBe("CONFIRMED");
+    expect(ops.row(txId).attempts.at(-1)).toMatchObject({ kind: "cancel", fees: { type: "eip1559" } });
+    checkInvariants(world);
+  });
+
+  it("is not said to offer too little, and no advice is given that would be refused", async () => {
+    const entry = await open({ settings: { stuckAfterMs: 5_000 } });
+    const { txId } = await named(entry);
+    await world.until(() => ops.row(txId).state === "STUCK");
+    const { codes, helps } = await explained(entry, txId);
+    expect(codes).toContain("STUCK");
+    expect(codes).not.toContain("FEE_BELOW_BASE_FEE");
+    expect(codes).not.toContain("FEE_CEILING_REACHED");
+    expect(helps).toEqual(["CANCEL"]);
+  });
+});
+
+describe("a hole that the chain has passed", () => {
+  it("is said and closed although everything above it was mined in the same block", async () => {
+    const entry = await open();
+    const { reservationId, nonce } = await reserve(entry, "2s");
+    const above = await ops.sent(entry);
+    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    await world.until(() => ops.row(above).state === "STUCK");
+    world.chain.submit(await signed(nonce));
+    await ops.settled(above);
+    await world.until(() => alerts(entry).includes("HOLE_USED_ELSEWHERE"));
+    world.chain.mine(70);
+    await world.until(() => world.database.state.holes.size === 0);
+  });
+
+  it("is given to nobody: the next transaction goes on above it", async () => {
+    const entry = await open();
+    const { reservationId, nonce } = await reserve(entry);
+    world.holdBlocks();
+    const above = await ops.sent(entry);
+    await world.settle(entry.node.api.releaseNonce(reservationId));
+    world.chain.submit(await signed(nonce));
+    world.releaseBlocks();
+    await ops.settled(above);
+    const next = await ops.create(entry);
+    expect(ops.row(next).nonce).toBe(nonce + 2);
+    await ops.settled(next);
+    expect(ops.outcome(next)).toBe("CONFIRMED");
+  });
+
+  it("is found by the next owner too", async () => {
+    const first = await open();
+    const { reservationId, nonce } = await reserve(first, "2s");
+    const above = await ops.sent(first);
+    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    world.crash(first);
+    world.chain.submit(await signed(nonce));
+    world.chain.mine(3);
+    const second = await world.startNode();
+    await ops.settled(above);
+    await world.until(() => alerts(second).includes("HOLE_USED_ELSEWHERE"));
+  });
+});
+
+describe("what waits above a nonce that no transaction holds is told", () => {
+  it("that it is reserved, and who can do something about it", async () => {
+    const entry = await open();
+    await reserve(entry);
+    const { causes, codes, helps } = await explained(entry, await ops.sent(entry));
+    expect(codes).toContain("RESERVED_BELOW");
+    expect(codes).not.toContain("HOLE_BELOW");
+    expect(causes.find(({ code }) => code === "RESERVED_BELOW")).toMatchObject({ data: { nonce: 0 } });
+    expect(helps).toContain("USE_RESERVATION");
+    expect(helps).not.toContain("FILL_HOLE");
+  });
+
+  it("why nothing holds it, where its reservation expired", async () => {
+    const entry = await open();
+    const { reservationId } = await reserve(entry, "2s");
+    const txId = await ops.sent(entry);
+    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    const { causes, helps } = await explained(entry, txId);
+    expect(causes.find(({ code }) => code === "HOLE_BELOW")?.text).toMatch(/nonce 0 .*expired/);
+    expect(helps).toContain("FILL_HOLE");
+  });
+});
+
+it("what the chain is past is not offered to be sent again or paid better", async () => {
+  const entry = await open();
+  world.holdBlocks();
+  const txId = await ops.sent(entry);
+  world.chain.dropAllTransactions();
+  const asked = explained(entry, txId);
+  world.chain.mineForeign(SIGNER);
+  const { codes, helps } = await asked;
+  expect(codes).toContain("NONCE_CONSUMED");
+  expect(codes).not.toContain("NOT_IN_POOL");
+  expect(helps).toEqual(["WAIT"]);
+});
