@@ -1,6 +1,5 @@
 import type { ChainSettings } from "../../application/settings.ts";
 import { REPRICING_STRATEGIES } from "../../domain/repricing.ts";
-import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
 import { refuseImpossible, refuseMissing } from "./combinations.ts";
 import { type Command, type Config, type ConfigFor, ConfigurationError } from "./config.ts";
 import { readConfigFile } from "./file.ts";
@@ -107,7 +106,7 @@ function chainSettings(values: ChainValues): ChainSettings {
     alertHeadAgeMs: values.alertHeadAge,
     alertReserved: values.alertReserved,
     holePolicy: values.holePolicy,
-    reservationTtlMs: Math.min(values.reservationTtl, LONGEST_TTL_MS),
+    reservationTtlMs: values.reservationTtl,
   };
 }
 

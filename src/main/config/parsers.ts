@@ -45,10 +45,11 @@ export function integer(least: number, most: number): Parser<number> {
 const NOT_A_DURATION = { mistake: "is not a duration (use 10s, 250ms, 5m)" };
 
 /** In milliseconds. */
-export function duration(leastMs: number): Parser<number> {
+export function duration(leastMs: number, mostMs = Number.POSITIVE_INFINITY): Parser<number> {
   return (raw) => {
     const value = parseDuration(asText(raw) ?? "");
     if (value === null) return NOT_A_DURATION;
+    if (value > mostMs) return { mistake: `is too long (at most ${formatDuration(mostMs)})` };
     return value < leastMs ? { mistake: `is too short (at least ${formatDuration(leastMs)})` } : { value };
   };
 }

@@ -225,6 +225,11 @@ describe("one clear line for", () => {
       'FENCEPOST_LEASE_DURATION: "10" is not a duration (use 10s, 250ms, 5m)',
     ],
     [
+      "more time than a reservation may have",
+      { env: { FENCEPOST_RESERVATION_TTL: "601s" } },
+      'FENCEPOST_RESERVATION_TTL: "601s" is too long (at most 10m)',
+    ],
+    [
       "the same in the file",
       { file: { leaseDuration: 10 } },
       "fencepost.config.ts: leaseDuration: 10 is not a duration (use 10s, 250ms, 5m)",
