@@ -129,7 +129,7 @@ export class HookRunner {
       return this.rulingOf(consultation, await this.bounded(asked));
     } catch (error) {
       this.report(lane, record.txId, { action: "NOOP", result: "failed" });
-      throw unavailable(`the hook decided nothing: ${error instanceof Error ? error.message : String(error)}`, error);
+      throw nothingDecided(error);
     }
   }
 
@@ -183,7 +183,8 @@ export class HookRunner {
       return fate;
     } catch (error) {
       this.report(lane, record.txId, { action, result: "refused" });
-      throw error;
+      // What cannot be carried out as it was said is the hook's mistake, not that of whoever had it asked.
+      throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
   }
 
@@ -241,6 +242,10 @@ export class HookRunner {
 }
 
 const MOST_REMEMBERED = 10_000;
+
+function nothingDecided(error: unknown): FencepostError {
+  return unavailable(`the hook decided nothing: ${error instanceof Error ? error.message : String(error)}`, error);
+}
 
 /** Asked too often, or mined while it was being decided: nobody needs to be called for that. */
 function isNoFailure(error: unknown): boolean {

@@ -40,6 +40,8 @@ function noopAnd(afterwards: string, reason: string): unknown {
   return JSON.parse(`{"action":"NOOP","reason":"${reason}","then":"${afterwards}"}`);
 }
 
+const rawOf = (nonce: number) => world.rows().find((row) => row.nonce === nonce)?.attempts[0]?.rawTransaction;
+
 function results(node: WorldNode): readonly string[] {
   return node.events.flatMap((event) => (event.type === "stuck.resolution" ? [`${event.action} ${event.result}`] : []));
 }
@@ -382,6 +384,19 @@ describe("resolve", () => {
     world.holdBlocks();
     const other = await ops.sent(node);
     await expect(ops.act(node, "resolve", { txId: other })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it.each<[string, Answer]>([
+    ["bytes for another nonce", () => ({ action: "REPLACE", reason: "r", rawTransaction: rawOf(1) })],
+    ["a price that replaces nothing", { action: "CANCEL", reason: "r", fees: { gasPrice: "1" } }],
+  ])("does not blame whoever asked for %s in the hook's answer", async (_, answer) => {
+    const node = await start(answer);
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await ops.sent(node);
+    const refused = { code: "UNAVAILABLE", message: expect.stringContaining("the hook decided nothing") };
+    await expect(ops.act(node, "resolve", { txId })).rejects.toMatchObject(refused);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
   it("applies the action given; NOOP means that somebody has seen to it", async () => {
