@@ -13,13 +13,16 @@ export function intrinsicGas(payload: Pick<Payload, "to" | "data" | "accessList"
   return BigInt(gas);
 }
 
-/** Estimates are exact for the state they saw; calls get a fifth on top for the state they will meet. */
+/** What a transfer to an account without code costs, always; a node that searches for it may end one above. */
+const PLAIN_TRANSFER_GAS = 21_001n;
+
+/** Estimates are exact for the state they saw; whatever runs code gets a fifth on top for the state it will meet. */
 export function withMargin(
   estimate: bigint,
   payload: Pick<Payload, "to" | "data">,
   blockGasLimit: bigint | null,
 ): bigint {
-  if (payload.to !== null && payload.data === "0x") return estimate;
+  if (payload.to !== null && payload.data === "0x" && estimate <= PLAIN_TRANSFER_GAS) return estimate;
   const padded = estimate + estimate / 5n;
   return blockGasLimit !== null && padded > blockGasLimit && estimate <= blockGasLimit ? blockGasLimit : padded;
 }

@@ -39,6 +39,8 @@ describe("intrinsic gas", () => {
 describe("the margin over an estimate", () => {
   it.each<[string, bigint, Parameters<typeof withMargin>[1], bigint | null, bigint]>([
     ["nothing for a plain transfer: it always costs the same", 21_000n, { to: TO, data: "0x" }, 30_000_000n, 21_000n],
+    ["nothing for one that a search found", 21_001n, { to: TO, data: "0x" }, 30_000_000n, 21_001n],
+    ["a fifth for a transfer to a contract: it runs code", 45_000n, { to: TO, data: "0x" }, 30_000_000n, 54_000n],
     ["a fifth for a call", 100_000n, { to: TO, data: "0xaa" }, 30_000_000n, 120_000n],
     ["a fifth for a deployment, also of nothing", 100_000n, { to: null, data: "0x" }, 30_000_000n, 120_000n],
     ["what is left below the block's limit", 28_000_000n, { to: TO, data: "0xaa" }, 30_000_000n, 30_000_000n],

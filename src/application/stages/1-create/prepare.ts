@@ -48,8 +48,12 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
     const { gas } = intent.payload;
-    if (gas !== undefined && isFullyPriced(intent.payload) && laneKnown) return { ...intent, gas };
-    throw unavailable("the chain does not answer; bring gas and fees to be accepted meanwhile, or try again", error);
+    const isComplete = gas !== undefined && isFullyPriced(intent.payload);
+    if (isComplete && laneKnown) return { ...intent, gas };
+    const hint = isComplete
+      ? "this signer's nonce is not known yet: wait for it"
+      : "bring gas and fees to be accepted meanwhile";
+    throw unavailable(`the chain does not answer; ${hint}, or try again`, error);
   }
 }
 

@@ -196,6 +196,13 @@ describe("a chain that is away", () => {
     });
   });
 
+  it("does not ask for gas and fees where they were brought", async () => {
+    const bench = await ready();
+    bench.faults.inject({ kind: "unavailable" });
+    await expect(prepareWith(bench, { gas: 21_000, ...FEES }, NEW_LANE)).rejects.toThrow(/nonce is not known/);
+    await expect(prepareWith(bench, {}, NEW_LANE)).rejects.toThrow(/bring gas and fees/);
+  });
+
   it.each(["eth_estimateGas", "eth_feeHistory", "eth_getBalance"])(
     "for %s alone decides nothing either",
     async (method) => {
