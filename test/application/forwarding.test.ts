@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { FencepostError } from "../../src/domain/errors.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import type { ForwardedCreate } from "../../src/ports/peers.ts";
+import { deferred } from "../support/deferred.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
 
@@ -136,6 +137,35 @@ describe("a create that reaches a node which no longer leads", () => {
     expect(fenced.events.filter(({ type }) => type === "lease.fenced").length).toBeGreaterThan(0);
     await world.allSettled(3);
     expect(world.rows().map(({ nonce }) => nonce)).toEqual([0, 1, 2]);
+    checkInvariants(world);
+  });
+});
+
+describe("a create that was queued on a node which stood still past its lease", () => {
+  it("is routed on, however long that took: its caller is still there", async () => {
+    world = new World();
+    const prepared = deferred();
+    const resumed = deferred();
+    const failpoint = async (name: string): Promise<void> => {
+      if (name !== "create.prepared") return;
+      prepared.resolve();
+      await resumed.promise;
+    };
+    const nodes = [await world.startNode({ failpoint }), await world.startNode({ failpoint })];
+    await world.until(() => nodes.every((node) => lanesOf(node) > 0), 30_000);
+    const paused = ownerOf(nodes, SIGNER);
+    const startedMs = world.clock.monotonicMs();
+    const create = paused.node.api.create(transfer());
+    await world.settle(prepared.promise);
+    paused.store.cut();
+    await world.until(() => ownerOf(nodes, SIGNER) !== paused, 30_000);
+    expect(world.clock.monotonicMs() - startedMs).toBeGreaterThan(PATIENCE_MS);
+    paused.store.heal();
+    resumed.resolve();
+    const { answer, tookMs } = await timed(create);
+    expect(tookMs).toBeLessThanOrEqual(250);
+    expect(answer).toMatchObject({ outcome: "created", nonce: 0 });
+    await world.allSettled(1);
     checkInvariants(world);
   });
 });

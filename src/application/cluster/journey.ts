@@ -18,7 +18,8 @@ export class Journey<T> {
   /** Nothing more may be tried. */
   over = false;
   private readonly fates: (Fate<T> | undefined)[];
-  private readonly deadlineMs: number;
+  private deadlineMs: number;
+  private isProlonged = false;
 
   constructor(errand: Errand<T>, stop: string | null, deadlineMs: number) {
     this.errand = errand;
@@ -30,6 +31,13 @@ export class Journey<T> {
 
   goesOn(nowMs: number): boolean {
     return this.open.length > 0 && !this.over && nowMs < this.deadlineMs;
+  }
+
+  /** A process that stood still has used its callers' time up, and not been anywhere: once, there is a little more. */
+  prolong(nowMs: number, moreMs: number): void {
+    if (this.isProlonged || nowMs < this.deadlineMs) return;
+    this.isProlonged = true;
+    this.deadlineMs = nowMs + moreMs;
   }
 
   /** What one asking may take. Half of what is left, so that after silence there is as much again for the repeat. */

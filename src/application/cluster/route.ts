@@ -36,6 +36,8 @@ export interface RoutePorts {
 
 /** Below what a client waits for, every asking and waiting included; a lane changes hands in a fraction of it. */
 const PATIENCE_MS = 4_000;
+/** For what was queued here while this process stood still past its lease: it is refused here, and fails only if elsewhere too. */
+const AFTER_PAUSE_MS = 1_000;
 /** How long an errand waits before it starts over: soon at first, then less often. */
 const START_OVER_MS = { first: 25, most: 100 };
 
@@ -121,6 +123,7 @@ export class Router {
     const { errand, open, repeated } = journey;
     if (stop === this.ports.selfUrl) {
       this.settle(journey, await errand.locally(open, repeated));
+      journey.prolong(this.ports.clock.monotonicMs(), AFTER_PAUSE_MS);
       return;
     }
     try {
