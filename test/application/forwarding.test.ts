@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FencepostError } from "../../src/domain/errors.ts";
 import type { Address } from "../../src/domain/lane.ts";
+import { StoreUnavailable } from "../../src/ports/lane-store.ts";
 import type { ForwardedCreate } from "../../src/ports/peers.ts";
 import { deferred } from "../support/deferred.ts";
 import { checkInvariants } from "../support/invariants.ts";
@@ -164,6 +165,31 @@ describe("a create that was queued on a node which stood still past its lease", 
     resumed.resolve();
     const { answer, tookMs } = await timed(create);
     expect(tookMs).toBeLessThanOrEqual(250);
+    expect(answer).toMatchObject({ outcome: "created", nonce: 0 });
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
+  it("is routed on also where its write was under way, and the server has ended that connection meanwhile", async () => {
+    world = new World();
+    const nodes = await startNodes(2);
+    const paused = ownerOf(nodes, SIGNER);
+    const writing = deferred();
+    const resumed = deferred();
+    const commit = paused.store.commit.bind(paused.store);
+    paused.store.commit = async () => {
+      writing.resolve();
+      await resumed.promise;
+      throw new StoreUnavailable("terminating connection due to idle-in-transaction timeout");
+    };
+    const create = paused.node.api.create(transfer());
+    await world.settle(writing.promise);
+    paused.store.cut();
+    await world.until(() => ownerOf(nodes, SIGNER) !== paused, 30_000);
+    paused.store.heal();
+    paused.store.commit = commit;
+    resumed.resolve();
+    const { answer } = await timed(create);
     expect(answer).toMatchObject({ outcome: "created", nonce: 0 });
     await world.allSettled(1);
     checkInvariants(world);

@@ -15,6 +15,7 @@ import {
   type LaneWrite,
   type NewTransaction,
   OutcomeUnknown,
+  StoreUnavailable,
   type WriteOutcome,
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
@@ -25,6 +26,7 @@ import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
 export interface AllocatePorts extends NonceFloorPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly failpoint: Failpoints;
+  readonly lease: { mayAct(): boolean };
   readonly nodeId: string;
   /** Memory and database may differ: drop the one and read the other. */
   readonly reload: (lane: OwnedLane, reason: string) => void;
@@ -70,6 +72,8 @@ async function write(ports: AllocatePorts, lane: OwnedLane, write: LaneWrite): P
       ports.reload(lane, "the database did not say whether it accepted a batch");
       throw error;
     }
+    // Too late, and counted as that by the writer: like what the database refuses, it may still be done elsewhere.
+    if (error instanceof StoreUnavailable && (lane.lost || !ports.lease.mayAct())) return { status: "fenced" };
     throw unavailable("the database does not answer; nothing was accepted", error);
   }
 }
