@@ -9,6 +9,7 @@ export {
   createFencepost,
   type Fencepost,
   type FencepostOptions,
+  type FollowedCompletion,
   type FollowOptions,
   type NonceUse,
   neverSent,

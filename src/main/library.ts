@@ -1,12 +1,15 @@
+import { setMaxListeners } from "node:events";
 import { createCodec } from "../adapters/evm/codec.ts";
 import { type IntakeClient, insertIntake } from "../adapters/postgres/intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import type {
+  CompletionsQuery,
   Created,
   CreateRequest,
   Include,
+  LaneAction,
   SignerView,
   TransactionAction,
   TransactionView,
@@ -18,16 +21,17 @@ import { FencepostError } from "../domain/errors.ts";
 import type { RepricingStrategy } from "../domain/repricing.ts";
 import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
-import type { CompletionRecord } from "../ports/query-store.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import { type Config, ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom } from "./config/load.ts";
 import { type Extensions, openExtensions } from "./extensions.ts";
+import { completionView, createdView, type FollowedCompletion, signerViews, transactionView } from "./library-views.ts";
 import { partsOf } from "./service.ts";
 
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
+export type { FollowedCompletion } from "./library-views.ts";
 
 export interface FencepostOptions
   extends Omit<
@@ -102,8 +106,11 @@ export interface Fencepost {
   realign(signer: string, order: Order): Promise<readonly SignerView[]>;
   /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. */
   waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
-  /** The ordered feed, without end. */
-  completions(options?: FollowOptions): AsyncGenerator<CompletionRecord, void, undefined>;
+  /**
+   * The ordered feed, without end, in the epoch it began in: EPOCH_CHANGED tells the new one, and where to go on. Keep
+   * `seq` and `epoch` of what was dealt with.
+   */
+  completions(options?: FollowOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
   /**
    * Reserves a nonce for the callback to sign with, and reports what it did: `{ rawTransaction }`, `{ txHash }` or
    * `neverSent()`. Where it throws, nothing is released. Null where nothing was sent.
@@ -157,21 +164,23 @@ class EmbeddedFencepost implements Fencepost {
 
   constructor(composed: ComposedNode) {
     this.composed = composed;
+    // Everybody who waits listens to this one signal, and any number may: Node's warning of a leak would be wrong.
+    setMaxListeners(0, this.closing.signal);
   }
 
   async send(intent: CreateRequest, { client }: SendOptions = {}): Promise<Created> {
-    if (client === undefined) return this.composed.node.api.create(intent);
+    if (client === undefined) return createdView(await this.composed.node.api.create(intent));
     const chainIds = this.composed.chains.map(({ chainId }) => chainId);
     const entropy = createEntropy(systemClock);
     const normalised = normalise({ codec: createCodec(), entropy, chainIds }, intent);
     await insertIntake(client, normalised);
     this.composed.node.intakeWritten();
     const { txId, lane, requestId } = normalised;
-    return { outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" };
+    return createdView({ outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" });
   }
 
-  get(txId: string, include?: readonly Include[]): Promise<TransactionView> {
-    return this.composed.node.api.transaction(txId, include);
+  async get(txId: string, include?: readonly Include[]): Promise<TransactionView> {
+    return transactionView(await this.composed.node.api.transaction(txId, include));
   }
 
   resubmit(txId: string, order: Order): Promise<TransactionView> {
@@ -195,15 +204,15 @@ class EmbeddedFencepost implements Fencepost {
   }
 
   suspend(signer: string, order: Order): Promise<readonly SignerView[]> {
-    return this.composed.node.api.actOnLane({ action: "suspend", signer, request: order, actor: ACTOR });
+    return this.actOnLane("suspend", signer, order);
   }
 
   realign(signer: string, order: Order): Promise<readonly SignerView[]> {
-    return this.composed.node.api.actOnLane({ action: "realign", signer, request: order, actor: ACTOR });
+    return this.actOnLane("realign", signer, order);
   }
 
   resume(signer: string, order: Order): Promise<readonly SignerView[]> {
-    return this.composed.node.api.actOnLane({ action: "resume", signer, request: order, actor: ACTOR });
+    return this.actOnLane("resume", signer, order);
   }
 
   async waitFor(txId: string, { timeoutMs, signal }: WaitOptions = {}): Promise<TransactionView> {
@@ -232,22 +241,21 @@ class EmbeddedFencepost implements Fencepost {
     after = 0,
     epoch,
     signal,
-  }: FollowOptions = {}): AsyncGenerator<CompletionRecord, void, undefined> {
+  }: FollowOptions = {}): AsyncGenerator<FollowedCompletion, void, undefined> {
     const stop = this.stopSignal(signal);
-    let from = after;
+    let from: CompletionsQuery = { after, waitMs: POLL_MS, signal: stop, ...(epoch === undefined ? {} : { epoch }) };
     while (!stop.aborted) {
-      const query = { after: from, waitMs: POLL_MS, signal: stop, ...(epoch === undefined ? {} : { epoch }) };
-      const page = await this.composed.node.api.completions(query).catch((error: unknown) => {
+      const page = await this.composed.node.api.completions(from).catch((error: unknown) => {
         if (stop.aborted) return null;
         throw error;
       });
       if (page === null) return;
-      for (const item of page.items) yield item;
-      from = page.next;
+      for (const item of page.items) yield completionView(item, page.epoch);
+      from = { ...from, epoch: page.epoch, after: page.next };
     }
   }
 
-  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<Created | null> {
+  async withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<Created | null> {
     const { api } = this.composed.node;
     const calls: NonceCalls<Created> = {
       reserve: async (asked) => (await api.reserveNonce(asked)).reservation,
@@ -255,7 +263,8 @@ class EmbeddedFencepost implements Fencepost {
       used: (reservationId, use) => api.markUsed(reservationId, use),
       release: (reservationId) => api.releaseNonce(reservationId),
     };
-    return withNonce(calls, lane, callback);
+    const created = await withNonce(calls, lane, callback);
+    return created === null ? null : createdView(created);
   }
 
   blocks({ chainId, depth = DEFAULT_DEPTH, from, signal }: BlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
@@ -275,8 +284,12 @@ class EmbeddedFencepost implements Fencepost {
     await this.composed.close();
   }
 
-  private act(action: TransactionAction, txId: string, request: Order): Promise<TransactionView> {
-    return this.composed.node.api.act({ action, txId, request, actor: ACTOR });
+  private async act(action: TransactionAction, txId: string, request: Order): Promise<TransactionView> {
+    return transactionView(await this.composed.node.api.act({ action, txId, request, actor: ACTOR }));
+  }
+
+  private async actOnLane(action: LaneAction, signer: string, request: Order): Promise<readonly SignerView[]> {
+    return signerViews(await this.composed.node.api.actOnLane({ action, signer, request, actor: ACTOR }));
   }
 
   private stopSignal(signal: AbortSignal | undefined): AbortSignal {

@@ -79,6 +79,28 @@ describe("createFencepost", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
+  it("names accounts by EIP-55 and outcomes with their epoch, and lets many wait at once", async ({ embed, edr }) => {
+    const warnings: string[] = [];
+    const hear = ({ name }: Error) => void warnings.push(name);
+    process.on("warning", hear);
+    const fencepost = await embed.create(edr.url);
+    const created = await Promise.all(range(15).map((index) => fencepost.send(transfer(index))));
+    const outcomes = await Promise.all(created.map(({ txId }) => fencepost.waitFor(txId, { timeoutMs: 60_000 })));
+    process.off("warning", hear);
+    expect(warnings).toEqual([]);
+    expect(SIGNER).not.toBe(SIGNER.toLowerCase());
+    for (const { lane } of [...created, ...outcomes]) expect(lane.signer).toBe(SIGNER);
+    for (const { payload } of outcomes) expect(payload.to).toBe(RECIPIENT);
+    const [suspended] = await fencepost.suspend(SIGNER, { reason: "to see how it is named" });
+    expect(suspended).toMatchObject({ address: SIGNER, lane: { signer: SIGNER } });
+    for await (const { seq, epoch, lane } of fencepost.completions()) {
+      expect([epoch, lane.signer]).toEqual([1, SIGNER]);
+      if (seq === 15) break;
+    }
+    const elsewhere = fencepost.completions({ after: 3, epoch: 9 }).next();
+    await expect(elsewhere).rejects.toMatchObject({ code: "EPOCH_CHANGED", extras: { epoch: 1 } });
+  });
+
   it("refuses as the service does: an error with a code, and nothing consumed", async ({ embed, edr, database }) => {
     const fencepost = await embed.create(edr.url);
     const refused = await fencepost.send({ ...transfer(0), signer: RECIPIENT }).catch((error: unknown) => error);

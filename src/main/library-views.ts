@@ -1,0 +1,53 @@
+/** What the library answers with. Inside, addresses are lower-case; whoever embeds a node sees EIP-55, as over HTTP. */
+import { createCodec } from "../adapters/evm/codec.ts";
+import type { Created, SignerView, TransactionView } from "../application/api.ts";
+import type { Address, Lane } from "../domain/lane.ts";
+import type { Payload, Receipt } from "../domain/transaction.ts";
+import type { CompletionRecord } from "../ports/query-store.ts";
+
+/** With the epoch it belongs to: keep both, and go on from both. */
+export interface FollowedCompletion extends CompletionRecord {
+  readonly epoch: number;
+}
+
+const codec = createCodec();
+
+export function createdView(created: Created): Created {
+  return { ...created, lane: laneView(created.lane) };
+}
+
+export function transactionView(view: TransactionView): TransactionView {
+  const { lane, payload, receipt } = view;
+  return { ...view, lane: laneView(lane), payload: payloadView(payload), receipt: receiptView(receipt) };
+}
+
+export function completionView(record: CompletionRecord, epoch: number): FollowedCompletion {
+  return { ...record, lane: laneView(record.lane), epoch };
+}
+
+export function signerViews(views: readonly SignerView[]): readonly SignerView[] {
+  return views.map((view) => ({ ...view, lane: laneView(view.lane), address: checksum(view.address) }));
+}
+
+function laneView({ chainId, signer }: Lane): Lane {
+  return { chainId, signer: checksum(signer) };
+}
+
+function payloadView(payload: Payload): Payload {
+  const { to, accessList } = payload;
+  const entries = accessList?.map((entry) => ({ ...entry, address: checksum(entry.address) }));
+  return {
+    ...payload,
+    to: to === null ? null : checksum(to),
+    ...(entries === undefined ? {} : { accessList: entries }),
+  };
+}
+
+function receiptView(receipt: Receipt | null): Receipt | null {
+  if (receipt === null || receipt.contractAddress === null) return receipt;
+  return { ...receipt, contractAddress: checksum(receipt.contractAddress) };
+}
+
+function checksum(address: Address): Address {
+  return codec.checksum(address) as Address;
+}
