@@ -79,7 +79,7 @@ export const nonceRoutes: readonly Route[] = [
         headers: TRANSACTION,
       },
     },
-    errors: ["INVALID_REQUEST", "NOT_FOUND", "NOT_LEADER", "CONFLICT"],
+    errors: ["INVALID_REQUEST", "NOT_FOUND", "NOT_LEADER", "CONFLICT", "SUBMISSION_REJECTED"],
   },
   {
     operationId: "releaseReserved",

@@ -166,7 +166,7 @@ describe("a reserved nonce", () => {
     expect(await entry.node.api.reservation(reservationId)).toMatchObject({ state: "USED", txId: made.txId });
     const other = await reserve(entry);
     const error = await refusal(entry.node.api.markUsed(other.reservationId, { txHash }));
-    expect(error).toMatchObject({ code: "CONFLICT" });
+    expect(error).toMatchObject({ code: "SUBMISSION_REJECTED" });
   });
 
   it("survives a takeover between reserving and using", async () => {

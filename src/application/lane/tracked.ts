@@ -55,6 +55,8 @@ export const FACT_CODES = [
   "NONCE_HOLE",
   /** The signer cannot pay for it. */
   "INSUFFICIENT_FUNDS",
+  /** The hash that its caller named is another transaction's. */
+  "HASH_OF_ANOTHER",
   /** Called impossible more than once, and taken by no node ever. */
   "REFUSED_FOR_GOOD",
 ] as const;

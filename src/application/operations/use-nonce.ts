@@ -36,12 +36,21 @@ export async function submitReserved(ports: UseNoncePorts, reservationId: string
 export async function markUsed(ports: UseNoncePorts, reservationId: string, request: unknown): Promise<Created> {
   const reservation = await openReservation(ports, reservationId);
   const txHash = parseUsed(request);
+  await refuseAnother(ports.chains.get(reservation.lane.chainId) as ChainContext, txHash, reservation);
   const payload: Payload = { to: null, data: "0x", value: 0n };
   return settle(ports, reservation, {
     intent: intentOf(ports, reservation, { payload, gas: 0n }),
     attempt: hashAlone(txHash),
     becomes: "USED",
   });
+}
+
+/** Where the chain knows it already. Otherwise whose it is comes out when it is mined. */
+async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation): Promise<void> {
+  const sent = await chain.transaction(txHash).catch(() => null);
+  if (sent === null || (sent.from === lane.signer && sent.nonce === nonce)) return;
+  const detail = `${txHash} is nonce ${sent.nonce} of ${sent.from}, reserved is nonce ${nonce} of ${lane.signer}`;
+  throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
 }
 
 async function openReservation(ports: UseNoncePorts, reservationId: string): Promise<Reservation> {

@@ -31,9 +31,9 @@ const BLOCKS_BACK = 32;
 export async function explainTransaction(ports: ExplainPorts, txId: string): Promise<Explanation> {
   const record = await ports.store.transaction(txId);
   if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction ${txId}`);
+  // The chain first, for it may take its time: a lease that was read before would seem to have ended meanwhile.
+  const chain = await chainFacts(ports.chains.get(record.lane.chainId), record);
   const [history, lanes] = await Promise.all([ports.store.history(record.txId), ports.store.lanes(record.lane.signer)]);
-  const context = ports.chains.get(record.lane.chainId);
-  const chain = await chainFacts(context, record);
   const row = lanes.find(({ lane }) => lane.chainId === record.lane.chainId);
   const lane = await laneFacts(ports, record, { row, minedCount: chain.minedCount });
   return explain({ now: ports.clock.now(), transaction: transactionFacts(record, history), lane, chain });

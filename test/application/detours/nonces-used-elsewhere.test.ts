@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
+import { createFakeCodec } from "../../support/fake-codec.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { OperatedWorld } from "../../support/operations.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, TO, World, type WorldNode } from "../../support/world.ts";
@@ -23,7 +24,7 @@ async function reserve({ node }: WorldNode, ttl = "60s") {
   return reservation;
 }
 
-async function signed(nonce: number): Promise<Hex> {
+async function signed(nonce: number, from = SIGNER): Promise<Hex> {
   const fees = { type: "eip1559", maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n } as const;
   const unsigned = {
     chainId: CHAIN_ID,
@@ -35,7 +36,7 @@ async function signed(nonce: number): Promise<Hex> {
     fees,
     accessList: [],
   } as const;
-  const [made] = await signer.sign(SIGNER, [unsigned]);
+  const [made] = await signer.sign(from, [unsigned]);
   return made?.rawTransaction as Hex;
 }
 
@@ -64,6 +65,14 @@ describe("a hash that a caller named and nobody ever saw", () => {
     checkInvariants(world);
   });
 
+  it("is named once", async () => {
+    const entry = await open();
+    await named(entry);
+    const { reservationId } = await reserve(entry);
+    const again = world.settle(entry.node.api.markUsed(reservationId, { txHash: NEVER_SENT }));
+    await expect(again).rejects.toMatchObject({ code: "CONFLICT" });
+  });
+
   it("is not said to offer too little, and no advice is given that would be refused", async () => {
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { txId } = await named(entry);
@@ -73,6 +82,62 @@ describe("a hash that a caller named and nobody ever saw", () => {
     expect(codes).not.toContain("FEE_BELOW_BASE_FEE");
     expect(codes).not.toContain("FEE_CEILING_REACHED");
     expect(helps).toEqual(["CANCEL"]);
+  });
+});
+
+describe("a hash that belongs to another transaction than the caller says", () => {
+  const OTHER = SIGNERS[1] as typeof SIGNER;
+
+  it("is refused where the chain knows it by then, and the nonce stays reserved", async () => {
+    const entry = await open();
+    const { reservationId } = await reserve(entry);
+    const rawTransaction = await signed(0, OTHER);
+    world.chain.submit(rawTransaction);
+    const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
+    const used = world.settle(entry.node.api.markUsed(reservationId, { txHash }));
+    await expect(used).rejects.toMatchObject({ code: "SUBMISSION_REJECTED", extras: { reason: "INVALID_INPUT" } });
+    expect(world.database.state.reservations.get(reservationId)?.state).toBe("RESERVED");
+  });
+
+  it.each([
+    ["of another signer", 0, OTHER],
+    ["at another nonce", 7, SIGNER],
+  ] as const)("%s confirms nothing when it is mined: it is STUCK, says why, and can be cancelled", async (...named) => {
+    const [, nonce, from] = named;
+    const entry = await open({ settings: { stuckAfterMs: 5_000 } });
+    const { reservationId } = await reserve(entry);
+    const rawTransaction = await signed(nonce, from);
+    const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
+    const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash }));
+    if (from === SIGNER) world.chain.setNonce(SIGNER, 7);
+    world.chain.submit(rawTransaction);
+    await world.until(() => world.chain.receipt(txHash) !== null);
+    if (from === SIGNER) world.chain.setNonce(SIGNER, 0);
+    const behind = await ops.create(entry);
+    await world.until(() => ops.row(txId).state === "STUCK");
+    expect(ops.row(txId).history.at(-1)?.reason).toContain(`${txHash} is another transaction`);
+    await ops.act(entry, "cancel", { txId });
+    await ops.settled(txId, behind);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+    expect(ops.outcome(behind)).toBe("CONFIRMED");
+  });
+
+  it("is looked at again where the chain could not say whose it is, and holds up no other receipt", async () => {
+    const entry = await open();
+    const before = await ops.create(entry);
+    await ops.settled(before);
+    const { reservationId, nonce } = await reserve(entry);
+    const rawTransaction = await signed(nonce);
+    const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
+    const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash }));
+    const behind = await ops.create(entry);
+    const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionByHash" });
+    world.chain.submit(rawTransaction);
+    await ops.settled(behind);
+    expect(ops.row(txId)).toMatchObject({ state: "TRACKING", receipt: null });
+    back();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 });
 
@@ -140,6 +205,14 @@ describe("what waits above a nonce that no transaction holds is told", () => {
     expect(causes.find(({ code }) => code === "HOLE_BELOW")?.text).toMatch(/nonce 0 .*expired/);
     expect(helps).toContain("FILL_HOLE");
   });
+});
+
+it("an owner is not called silent because the chain took its time to say nothing", async () => {
+  const entry = await open();
+  world.holdBlocks();
+  const txId = await ops.sent(entry);
+  entry.rpc.transactionCount = () => world.clock.sleep(15_000).then(() => 0);
+  expect((await explained(entry, txId)).codes).not.toContain("OWNER_SILENT");
 });
 
 it("what the chain is past is not offered to be sent again or paid better", async () => {

@@ -12,11 +12,12 @@ import type { BlockWindow } from "../../../domain/block-window.ts";
 import { NO_DOUBT } from "../../../domain/doubt.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
-import type { Block } from "../../../ports/chain.ts";
+import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { establish } from "../../lane/tracked.ts";
 
 export interface ReceiptPorts extends LaneWriterPorts {
   readonly failpoint: Failpoints;
@@ -51,12 +52,11 @@ async function receiptsOfBlock(ports: ReceiptPorts, context: ChainContext, block
       result: "found",
       count: receipts.length,
     });
-    await record(
-      ports,
-      context,
-      receipts.filter((receipt) => context.follower.window.contains(block) && receipt.blockHash === block.hash),
+    const canonical = receipts.filter(
+      (receipt) => context.follower.window.contains(block) && receipt.blockHash === block.hash,
     );
-    return receipts.length === hashes.length;
+    const isComplete = await record(ports, context, canonical);
+    return isComplete && receipts.length === hashes.length;
   } catch {
     ports.telemetry.emit({
       type: "receipt.checked",
@@ -134,7 +134,52 @@ export async function canonicalHashes(
   return hashes;
 }
 
-async function record(ports: ReceiptPorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
+/** False: of some the chain could not say whose they are. They owe another look. */
+async function record(ports: ReceiptPorts, context: ChainContext, found: readonly Receipt[]): Promise<boolean> {
+  const { receipts, open } = await belonging(ports, context, found);
+  await recordOwn(ports, context, receipts);
+  return open === 0;
+}
+
+interface Belonging {
+  readonly receipts: readonly Receipt[];
+  /** How many could not be judged. */
+  readonly open: number;
+}
+
+/** What we signed says by its hash whose it is. What a caller named might be anybody's: then its nonce is not used at all. */
+async function belonging(ports: ReceiptPorts, context: ChainContext, found: readonly Receipt[]): Promise<Belonging> {
+  const receipts: Receipt[] = [];
+  let open = 0;
+  for (const receipt of found) {
+    const named = context.hashes.get(receipt.txHash);
+    if (named === undefined || !isNamed(named.tx, receipt.txHash)) receipts.push(receipt);
+    else {
+      const sent = await context.chain.transaction(receipt.txHash).catch(() => null);
+      if (sent === null) open++;
+      else if (sent.from === named.lane.lane.signer && sent.nonce === named.tx.nonce) receipts.push(receipt);
+      else disown(ports, context, { tx: named.tx, sent });
+    }
+  }
+  return { receipts, open };
+}
+
+function isNamed({ attempts }: Tracked, hash: Hash): boolean {
+  return attempts.some(({ txHash, kind, foreign }) => txHash === hash && kind === "external" && foreign !== true);
+}
+
+/** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
+function disown(
+  ports: ReceiptPorts,
+  { hashes }: ChainContext,
+  { tx, sent }: { readonly tx: Tracked; readonly sent: ChainTransaction },
+): void {
+  hashes.delete(sent.txHash);
+  const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
+  establish(tx, "HASH_OF_ANOTHER", { text, since: ports.clock.now() });
+}
+
+async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
   const byLane = new Map<OwnedLane, Planned[]>();
   if (receipts.length > 0) await ports.failpoint("receipt.found");
   for (const receipt of receipts) {
