@@ -43,8 +43,9 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   const share = Math.ceil(lanes.length / Math.max(1, reachableFirst(takers).length));
   const load = new Map<string, number>();
   const placement = new Map<LaneKey, Member>();
-  for (const lane of [...lanes].sort(compareLanes)) {
-    const ranked = rank(lane, takers);
+  const choices = [...lanes].sort(compareLanes).map((lane) => ({ lane, ranked: rank(lane, takers) }));
+  // Lanes with the least choice first: whoever alone holds a key is not filled up before with what others could have.
+  for (const { lane, ranked } of choices.sort((a, b) => a.ranked.length - b.ranked.length)) {
     const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
     if (chosen === undefined) continue;
     placement.set(laneKey(lane), chosen);

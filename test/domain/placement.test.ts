@@ -99,6 +99,15 @@ describe("placement", () => {
     expect(loads(lanes, embedded).every((load) => load === 50)).toBe(true);
   });
 
+  it("shares evenly also where one holds all keys and another only some: lanes that have no choice come first", () => {
+    const lanes = SIGNERS.map((each) => ({ chainId: 1, signer: each }));
+    const some = (name: string, from: number, to: number) =>
+      member(name, { signers: new Set(SIGNERS.slice(from, to)) });
+    expect(loads(lanes, [member("a"), some("b", 50, 100)])).toEqual([50, 50]);
+    expect(loads(lanes, [member("a"), some("b", 0, 50)])).toEqual([50, 50]);
+    expect(loads(lanes, [member("a"), some("b", 90, 100)])).toEqual([90, 10]);
+  });
+
   it("moves few lanes beside its own when a member joins or leaves", () => {
     const lanes = servedLanes([member("a")]);
     const four = ["a", "b", "c", "d"].map((name) => member(name));
