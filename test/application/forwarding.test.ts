@@ -229,6 +229,19 @@ describe("silence", () => {
   });
 });
 
+describe("an owner that is live and cannot be reached from here", () => {
+  it("is named to the caller: its URL is what an operator has to look at", async () => {
+    world = new World();
+    const nodes = await startNodes(2);
+    const owner = ownerOf(nodes, SIGNER);
+    const asked = nodes.find((node) => node !== owner) as WorldNode;
+    world.network.hangUp(owner.url);
+    const { answer } = await timed(asked.node.api.create(transfer()));
+    expect(answer).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining(owner.url) });
+    expect(world.rows()).toEqual([]);
+  });
+});
+
 describe("a signer", () => {
   it("whose only holder has lost the chain is not unknown: what needs no chain is accepted there", async () => {
     world = new World();

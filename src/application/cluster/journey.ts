@@ -13,6 +13,8 @@ export class Journey<T> {
   open: readonly number[];
   stop: string | null;
   stops = 0;
+  /** The last one that could not even be told. */
+  unreached: string | null = null;
   /** A node may have acted without our hearing of it: whoever is asked next must look for it first. */
   repeated = false;
   /** Nothing more may be tried. */
@@ -50,6 +52,7 @@ export class Journey<T> {
   note(fates: readonly Fate<T>[]): string | null {
     let owner: string | null = null;
     this.visited.add(this.stop as string);
+    if (this.stop === this.unreached) this.unreached = null;
     this.open = this.open.filter((index, at) => {
       const fate = fates[at] as Fate<T>;
       this.fates[index] = fate;
@@ -78,6 +81,7 @@ export class Journey<T> {
     const again = !neverSent && !this.repeated && next.isLive;
     this.repeated ||= !neverSent;
     this.over = !neverSent && !this.errand.repeatable;
+    if (neverSent) this.unreached = this.stop;
     if (again) return;
     this.visited.add(this.stop as string);
     this.stop = next.other();
@@ -107,6 +111,9 @@ function isElsewhere(fate: unknown): fate is FencepostError {
   return fate instanceof BetweenOwners || (fate instanceof FencepostError && fate.code === "NOT_LEADER");
 }
 
-export function nobodyActs(): FencepostError {
-  return unavailable("no node can act for this signer right now; nothing was accepted");
+export function nobodyActs(unreached: string | null): FencepostError {
+  if (unreached === null) return unavailable("no node can act for this signer right now; nothing was accepted");
+  return unavailable(
+    `the node at ${unreached}, which may act for this signer, cannot be reached; nothing was accepted`,
+  );
 }

@@ -72,7 +72,7 @@ export class Router {
       }
     }
     this.report(journey);
-    return journey.conclude(this.isOutOfReach(lane) ? outOfReach : nobodyActs);
+    return journey.conclude(this.isOutOfReach(lane) ? outOfReach : () => nobodyActs(journey.unreached));
   }
 
   private firstStop(lane: Lane): string | null {
