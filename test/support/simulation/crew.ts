@@ -32,6 +32,9 @@ const CHAIN_METHODS = [
 /** Not often passed: aimed at more often, and there the first passage is as good as any. */
 const RARE: readonly Failpoint[] = [...NONCE_FAILPOINTS, "another.signed", "another.committed", "withdraw.committed"];
 
+/** Passed only where a reorg meets what is mined and not final: one aim in many would leave it to luck. */
+const RAREST: readonly Failpoint[] = Array.from({ length: 8 }, () => "withdraw.committed" as const);
+
 /** The nodes of a simulation, and everything that can happen to one of them. */
 export class Crew {
   readonly counts = new Map<string, number>();
@@ -85,7 +88,7 @@ export class Crew {
 
   crashSoon(): void {
     this.withMember((member) => {
-      const name = this.dice.pick([...FAILPOINTS, ...FAILPOINTS, ...RARE, ...RARE]);
+      const name = this.dice.pick([...FAILPOINTS, ...FAILPOINTS, ...RARE, ...RARE, ...RAREST]);
       member.crashAt ??= { name, passages: RARE.includes(name) ? 1 : this.dice.int(1, 2) };
     });
   }

@@ -136,9 +136,10 @@ export async function canonicalHashes(
 
 /** False: of some the chain could not say whose they are. They owe another look. */
 async function record(ports: ReceiptPorts, context: ChainContext, found: readonly Receipt[]): Promise<boolean> {
-  const { receipts, open } = await belonging(ports, context, found);
-  await recordOwn(ports, context, receipts);
-  return open === 0;
+  const named = found.filter((receipt) => isNamed(context, receipt));
+  const judged = named.length === 0 ? NONE : await belonging(ports, context, named);
+  await recordOwn(ports, context, [...found.filter((receipt) => !named.includes(receipt)), ...judged.receipts]);
+  return judged.open === 0;
 }
 
 interface Belonging {
@@ -148,24 +149,25 @@ interface Belonging {
 }
 
 /** What we signed says by its hash whose it is. What a caller named might be anybody's: then its nonce is not used at all. */
-async function belonging(ports: ReceiptPorts, context: ChainContext, found: readonly Receipt[]): Promise<Belonging> {
+async function belonging(ports: ReceiptPorts, context: ChainContext, named: readonly Receipt[]): Promise<Belonging> {
   const receipts: Receipt[] = [];
   let open = 0;
-  for (const receipt of found) {
-    const named = context.hashes.get(receipt.txHash);
-    if (named === undefined || !isNamed(named.tx, receipt.txHash)) receipts.push(receipt);
-    else {
-      const sent = await context.chain.transaction(receipt.txHash).catch(() => null);
-      if (sent === null) open++;
-      else if (sent.from === named.lane.lane.signer && sent.nonce === named.tx.nonce) receipts.push(receipt);
-      else disown(ports, context, { tx: named.tx, sent });
-    }
+  for (const receipt of named) {
+    const sent = await context.chain.transaction(receipt.txHash).catch(() => null);
+    const indexed = context.hashes.get(receipt.txHash);
+    if (sent === null) open++;
+    else if (indexed === undefined) continue;
+    else if (sent.from === indexed.lane.lane.signer && sent.nonce === indexed.tx.nonce) receipts.push(receipt);
+    else disown(ports, context, { tx: indexed.tx, sent });
   }
   return { receipts, open };
 }
 
-function isNamed({ attempts }: Tracked, hash: Hash): boolean {
-  return attempts.some(({ txHash, kind, foreign }) => txHash === hash && kind === "external" && foreign !== true);
+const NONE: Belonging = { receipts: [], open: 0 };
+
+function isNamed({ hashes }: ChainContext, receipt: Receipt): boolean {
+  const attempts = hashes.get(receipt.txHash)?.tx.attempts ?? [];
+  return attempts.some(({ txHash, kind, foreign }) => txHash === receipt.txHash && kind === "external" && !foreign);
 }
 
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
