@@ -40,6 +40,18 @@ describe("a chain with a block every 50 ms", () => {
     expect(Number(block.timestamp)).toBeLessThanOrEqual(Date.now() / 1000 + 2);
   });
 
+  test("outlives an estimate for more than there can be", async () => {
+    for (const value of [2n ** 256n - 1n, 2n ** 255n]) {
+      const call = { from: accountOf(0).address, to: accountOf(1).address, value: `0x${value.toString(16)}` };
+      const estimate = chain.rpc("eth_estimateGas", [call, "latest"]);
+      await expect(estimate).rejects.toMatchObject({
+        code: -32000,
+        message: expect.stringMatching(/insufficient funds/),
+      });
+    }
+    expect(await chain.rpc("eth_chainId")).toBe("0x7a69");
+  });
+
   test("mines what viem signs and sends, several of one sender in order", async () => {
     const wallet = createWalletClient({ account: accountOf(0), chain: foundry, transport: http(chain.url) });
     const reader = createPublicClient({ chain: foundry, transport: http(chain.url), pollingInterval: 20 });

@@ -234,6 +234,16 @@ describe("GET /api/v1/tx/by-request", () => {
       ["history"],
     );
   });
+
+  it("finds every request id that a create takes: 255 characters, whatever each of them weighs", async () => {
+    const app = httpApp({ transactionByRequest: answering(sampleTransaction()) });
+    const statusOf = async (requestId: string) => {
+      const query = { signer: SIGNER_EIP55, requestId };
+      return (await app.inject({ url: "/api/v1/tx/by-request", query })).statusCode;
+    };
+    expect(await statusOf("🦊".repeat(255))).toBe(200);
+    expect(await statusOf("🦊".repeat(256))).toBe(400);
+  });
 });
 
 describe("GET /api/v1/tx", () => {

@@ -13,6 +13,8 @@ export type Handle = (method: string, params: unknown) => Promise<Answer>;
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 export const INTERNAL_ERROR = -32603;
+/** What nodes use for whatever a transaction or call runs into. */
+export const EXECUTION_ERROR = -32000;
 
 export class ChainRpcError extends Error {
   readonly code: number;

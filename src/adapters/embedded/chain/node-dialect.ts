@@ -1,12 +1,27 @@
-import type { Answer, Handle, RpcFault } from "./json-rpc.ts";
+import { type Answer, EXECUTION_ERROR, fault, type Handle, type RpcFault } from "./json-rpc.ts";
 
 /** EDR speaks Hardhat's dialect. Where that differs from what nodes say in a way that clients depend on, we translate. */
 export function speakLikeANode(edr: Handle): Handle {
   return async (method, params) => {
     if (method === "eth_getBlockReceipts") return blockReceipts(edr, params);
+    if (method === "eth_estimateGas" && isBeyondWealth(params)) {
+      return fault(EXECUTION_ERROR, "insufficient funds for transfer");
+    }
     return translateRevert(await edr(method, params));
   };
 }
+
+/**
+ * Where value and the price of the gas come to more than 256 bits, EDR's estimate does not fail: it panics, and takes this
+ * process with it. Nobody has half of that.
+ */
+function isBeyondWealth(params: unknown): boolean {
+  const call: unknown = Array.isArray(params) ? params[0] : undefined;
+  if (typeof call !== "object" || call === null || !("value" in call) || typeof call.value !== "string") return false;
+  return QUANTITY.test(call.value) && BigInt(call.value) >> 255n > 0n;
+}
+
+const QUANTITY = /^0x[0-9a-f]+$/i;
 
 /**
  * geth, reth and anvil report a revert as code 3 with the return data as a hex string, and that is what libraries
