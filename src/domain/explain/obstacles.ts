@@ -171,6 +171,10 @@ export const PROGRESS_RULES: readonly Rule[] = [
       ? { code: "WAITING_FOR_SIGNATURE", text: "it has its nonce and is signed next" }
       : null,
   ({ transaction }) =>
+    transaction.subState === "PENDING" && transaction.attempts.length > 0 && !transaction.attempts.some(isSendable)
+      ? { code: "WAITING_FOR_BLOCK", text: "its caller sent it; it is followed by its hash until a block has it" }
+      : null,
+  ({ transaction }) =>
     transaction.subState === "PENDING"
       ? { code: "WAITING_FOR_SEND", text: "signed and stored; no node has taken it yet" }
       : null,

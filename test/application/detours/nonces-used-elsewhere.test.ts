@@ -65,6 +65,13 @@ describe("a hash that a caller named and nobody ever saw", () => {
     checkInvariants(world);
   });
 
+  it("is followed: nothing of it waits here to be sent", async () => {
+    const entry = await open();
+    const { txId } = await named(entry);
+    const { causes } = await explained(entry, txId);
+    expect(causes).toMatchObject([{ code: "WAITING_FOR_BLOCK", text: expect.stringContaining("by its hash") }]);
+  });
+
   it("is named once", async () => {
     const entry = await open();
     await named(entry);
