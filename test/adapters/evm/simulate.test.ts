@@ -129,6 +129,7 @@ describe("a simulation", () => {
       "EDR",
       [-32000, "CreateContractStartingWithEF", { reason: { Inner: "CreateContractStartingWithEF" }, data: "0x" }],
     ],
+    ["EDR", [-32000, "NotActivated", { reason: { Inner: "NotActivated" }, data: "0x" }]],
     ["geth", [-32000, "return data out of bounds"]],
     ["EDR", [-32000, "OutOfOffset", { reason: { Inner: "OutOfOffset" }, data: "0x" }]],
     ["geth", [-32000, "contract address collision"]],
