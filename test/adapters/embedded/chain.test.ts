@@ -52,6 +52,15 @@ describe("a chain with a block every 50 ms", () => {
     expect(await chain.rpc("eth_chainId")).toBe("0x7a69");
   });
 
+  test.each(["0x73", `0x73${"ab".repeat(19)}`])(
+    "outlives the estimate of code that is cut off in a push: %s",
+    async (data) => {
+      const call = { from: accountOf(0).address, data };
+      expect(BigInt(String(await chain.rpc("eth_estimateGas", [call, "latest"])))).toBeGreaterThan(53_000n);
+      expect(await chain.rpc("eth_call", [{ ...call, to: null }, "latest"])).toBe("0x");
+    },
+  );
+
   test("mines what viem signs and sends, several of one sender in order", async () => {
     const wallet = createWalletClient({ account: accountOf(0), chain: foundry, transport: http(chain.url) });
     const reader = createPublicClient({ chain: foundry, transport: http(chain.url), pollingInterval: 20 });

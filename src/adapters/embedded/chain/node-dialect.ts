@@ -7,7 +7,7 @@ export function speakLikeANode(edr: Handle): Handle {
     if (method === "eth_estimateGas" && isBeyondWealth(params)) {
       return fault(EXECUTION_ERROR, "insufficient funds for transfer");
     }
-    return translateRevert(await edr(method, params));
+    return translateRevert(await edr(method, withWholePush(params)));
   };
 }
 
@@ -22,6 +22,24 @@ function isBeyondWealth(params: unknown): boolean {
 }
 
 const QUANTITY = /^0x[0-9a-f]+$/i;
+
+/**
+ * Code to deploy that is nothing but a PUSH20 cut short makes EDR panic as well: it looks for a library's address there. The
+ * EVM reads zeros beyond the end, so with the zeros written out it is the same code.
+ */
+function withWholePush(params: unknown): unknown {
+  const [call, ...rest]: unknown[] = Array.isArray(params) ? params : [];
+  if (typeof call !== "object" || call === null || ("to" in call && call.to !== null)) return params;
+  const padded = Object.entries(call).map(([name, value]) => [
+    name,
+    isCutPush(name, value) ? value.padEnd(44, "0") : value,
+  ]);
+  return [Object.fromEntries(padded), ...rest];
+}
+
+function isCutPush(name: string, value: unknown): value is string {
+  return /^(data|input)$/.test(name) && typeof value === "string" && /^0x73(?:[0-9a-f]{2}){0,19}$/i.test(value);
+}
 
 /**
  * geth, reth and anvil report a revert as code 3 with the return data as a hex string, and that is what libraries
