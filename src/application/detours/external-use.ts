@@ -11,16 +11,25 @@ import { hashesOf } from "../../domain/attempts.ts";
 import type { Hash } from "../../domain/lane.ts";
 import type { SignedAttempt } from "../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../ports/chain.ts";
+import type { LaneStore, StoredPayload } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { findSent, type Sent } from "../chain/find-sent.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../lane/owned-lane.ts";
 
+export interface ExternalUsePorts extends LaneWriterPorts {
+  readonly store: Pick<LaneStore, "loadPayloads">;
+}
+
 /** How many nonces of a lane are looked into in one pass; the rest has its turn in the next. */
 const AT_ONCE = 16;
 
 /** Looks into every nonce of the lane that seems to be used up by somebody else. */
-export async function noticeExternalUse(ports: LaneWriterPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+export async function noticeExternalUse(
+  ports: ExternalUsePorts,
+  context: ChainContext,
+  lane: OwnedLane,
+): Promise<void> {
   const nowMs = ports.clock.monotonicMs();
   const due = suspectsOf(lane).length > 0 || countIsDue(context, lane, nowMs);
   if (!due || lane.stopped || nowMs < lane.externalLookAtMs) return;
@@ -63,7 +72,7 @@ interface Consumed {
 }
 
 async function findForeign(
-  ports: LaneWriterPorts,
+  ports: ExternalUsePorts,
   context: ChainContext,
   { lane, consumed }: Consumed,
 ): Promise<readonly Planned[]> {
@@ -76,9 +85,34 @@ async function findForeign(
     const ours = tx.attempts.some(({ txHash, foreign }) => foreign !== true && txHash === sent.transaction.txHash);
     // Ours after all, and missed so far: the look by hash brings its receipt in.
     if (ours) tx.receiptCheckedAtMs = RECEIPT_OWED;
-    else if (await noneOfOursIsMined(context, tx)) planned.push(mineForeign(ports, lane, { tx, sent }));
+    else if (await noneOfOursIsMined(context, tx)) {
+      const isOurs = await isMadeByNode(ports, tx, sent.transaction);
+      planned.push(isOurs ? mineMisnamed(lane, { tx, sent }) : mineForeign(ports, lane, { tx, sent }));
+    }
   }
   return planned;
+}
+
+/** A node that signs may have named another hash than that of what it made: what says the same at our nonce is ours. */
+async function isMadeByNode({ store }: ExternalUsePorts, tx: Tracked, found: ChainTransaction): Promise<boolean> {
+  if (!tx.attempts.some(({ nodeSigned }) => nodeSigned === true)) return false;
+  const [payload] = await store.loadPayloads([tx.txId]);
+  return payload !== undefined && saysTheSame(payload, found);
+}
+
+export function saysTheSame({ payload }: StoredPayload, { to, value, data }: ChainTransaction): boolean {
+  return payload.to === to && payload.value === value && payload.data === data;
+}
+
+/** Followed by its real hash from here on. */
+function mineMisnamed(lane: OwnedLane, { tx, sent }: { readonly tx: Tracked; readonly sent: Mined }): Planned {
+  const { txHash, gas, fees } = sent.transaction;
+  const ordinal = tx.attempts.length + 1;
+  const attempt = { ordinal, kind: "external", txHash, gas, fees, rawTransaction: null } as const;
+  tx.attempts.push(attempt);
+  lane.mine(tx, sent.receipt);
+  lane.follow(tx);
+  return plan(tx, "mine", { attempt, receipt: sent.receipt, lastError: null, reason: `found by nonce: ${txHash}` });
 }
 
 /** A node that shows a receipt for one of ours as well contradicts itself: then nothing is decided. */

@@ -17,7 +17,7 @@ import { findSent } from "../chain/find-sent.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { identify, RECEIPT_OWED, type Tracked } from "../lane/tracked.ts";
-import { mineForeign } from "./external-use.ts";
+import { mineForeign, saysTheSame } from "./external-use.ts";
 
 export interface GreyZonePorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
@@ -144,10 +144,6 @@ async function conclude(ports: GreyZonePorts, context: ChainContext, work: Concl
   } else if (nowMs - search.sinceMs >= context.settings.grayZoneTimeoutMs && found.kind !== "unseen") {
     await sendAnew(ports, lane, tx);
   }
-}
-
-function saysTheSame({ payload }: StoredPayload, { to, value, data }: ChainTransaction): boolean {
-  return payload.to === to && payload.value === value && payload.data === data;
 }
 
 /** Ours: tracked by its hash from here on, and its receipt found like any other's. */

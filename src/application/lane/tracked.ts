@@ -55,7 +55,7 @@ export const FACT_CODES = [
   "NONCE_HOLE",
   /** The signer cannot pay for it. */
   "INSUFFICIENT_FUNDS",
-  /** The hash that its caller named is another transaction's. */
+  /** The hash that its caller, or the node that signs it, named is another transaction's. */
   "HASH_OF_ANOTHER",
   /** Called impossible more than once, and taken by no node ever. */
   "REFUSED_FOR_GOOD",

@@ -148,7 +148,7 @@ interface Belonging {
   readonly open: number;
 }
 
-/** What we signed says by its hash whose it is. What a caller named might be anybody's: then its nonce is not used at all. */
+/** What we signed says by its hash whose it is. What a caller or a signing node named might be anybody's. */
 async function belonging(ports: ReceiptPorts, context: ChainContext, named: readonly Receipt[]): Promise<Belonging> {
   const receipts: Receipt[] = [];
   let open = 0;
@@ -167,7 +167,8 @@ const NONE: Belonging = { receipts: [], open: 0 };
 
 function isNamed({ hashes }: ChainContext, receipt: Receipt): boolean {
   const attempts = hashes.get(receipt.txHash)?.tx.attempts ?? [];
-  return attempts.some(({ txHash, kind, foreign }) => txHash === receipt.txHash && kind === "external" && !foreign);
+  const named = attempts.find(({ txHash }) => txHash === receipt.txHash);
+  return named !== undefined && !named.foreign && (named.kind === "external" || named.nodeSigned === true);
 }
 
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
