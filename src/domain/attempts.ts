@@ -20,6 +20,11 @@ export function isSendable({ kind, foreign }: Attempt): boolean {
   return kind !== "external" && foreign !== true;
 }
 
+/** Somebody sent something, and only its hash is known: there is nothing to send, and no price to raise. */
+export function isHashAlone(attempts: readonly Attempt[]): boolean {
+  return attempts.length > 0 && !attempts.some(isSendable);
+}
+
 /**
  * What may still be sent, oldest first: everything from the last payload that superseded the ones before it. What stands
  * before a foreign one, where something of ours came after it, may have been signed for a nonce that is lost.

@@ -142,6 +142,13 @@ describe("a create that reaches a node which no longer leads", () => {
   });
 });
 
+/** It hears nothing of the database until its lane is somebody else's. */
+async function untilTakenFrom(paused: WorldNode, nodes: readonly WorldNode[]): Promise<void> {
+  paused.store.cut();
+  await world.until(() => ownerOf(nodes, SIGNER) !== paused, 30_000);
+  paused.store.heal();
+}
+
 describe("a create that was queued on a node which stood still past its lease", () => {
   it("is routed on, however long that took: its caller is still there", async () => {
     world = new World();
@@ -158,10 +165,8 @@ describe("a create that was queued on a node which stood still past its lease", 
     const startedMs = world.clock.monotonicMs();
     const create = paused.node.api.create(transfer());
     await world.settle(prepared.promise);
-    paused.store.cut();
-    await world.until(() => ownerOf(nodes, SIGNER) !== paused, 30_000);
+    await untilTakenFrom(paused, nodes);
     expect(world.clock.monotonicMs() - startedMs).toBeGreaterThan(PATIENCE_MS);
-    paused.store.heal();
     resumed.resolve();
     const { answer, tookMs } = await timed(create);
     expect(tookMs).toBeLessThanOrEqual(250);
@@ -184,9 +189,7 @@ describe("a create that was queued on a node which stood still past its lease", 
     };
     const create = paused.node.api.create(transfer());
     await world.settle(writing.promise);
-    paused.store.cut();
-    await world.until(() => ownerOf(nodes, SIGNER) !== paused, 30_000);
-    paused.store.heal();
+    await untilTakenFrom(paused, nodes);
     paused.store.commit = commit;
     resumed.resolve();
     const { answer } = await timed(create);

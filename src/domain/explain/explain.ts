@@ -2,7 +2,7 @@
  * Why a transaction is not final yet, in plain words, and what would help. Pure: whoever collects the facts
  * (application/queries/explain.ts) may be any node.
  */
-import { isSendable } from "../attempts.ts";
+import { isHashAlone } from "../attempts.ts";
 import { LANE_RULES, ORDER_RULES, OWN_RULES, PROGRESS_RULES } from "./obstacles.ts";
 import { minedCause, settledCause } from "./outcomes.ts";
 import type { Cause, CauseCode, Explanation, HelpCode, Situation } from "./situation.ts";
@@ -68,9 +68,8 @@ export function explain(situation: Situation): Explanation {
   };
 }
 
-/** Where only a hash is known there is nothing to send, and no price to raise. */
 function isPossible({ transaction: { attempts } }: Situation): (help: HelpCode) => boolean {
-  const hashAlone = attempts.length > 0 && !attempts.some(isSendable);
+  const hashAlone = isHashAlone(attempts);
   return (help) => !hashAlone || (help !== "RESUBMIT" && help !== "REPRICE");
 }
 

@@ -3,7 +3,7 @@
  * order of the list is the order of the answer, most telling first.
  */
 import type { SubmitAnswer } from "../answers.ts";
-import { isSendable } from "../attempts.ts";
+import { isHashAlone, isSendable } from "../attempts.ts";
 import { feeCap } from "../fees.ts";
 import { repricingCeiling } from "../repricing.ts";
 import type { Attempt } from "../transaction.ts";
@@ -171,7 +171,7 @@ export const PROGRESS_RULES: readonly Rule[] = [
       ? { code: "WAITING_FOR_SIGNATURE", text: "it has its nonce and is signed next" }
       : null,
   ({ transaction }) =>
-    transaction.subState === "PENDING" && transaction.attempts.length > 0 && !transaction.attempts.some(isSendable)
+    transaction.subState === "PENDING" && isHashAlone(transaction.attempts)
       ? { code: "WAITING_FOR_BLOCK", text: "its caller sent it; it is followed by its hash until a block has it" }
       : null,
   ({ transaction }) =>

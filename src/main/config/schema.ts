@@ -18,9 +18,8 @@ import {
   webhookUrl,
 } from "./credentials.ts";
 import type { ChainOptions, FencepostConfig } from "./define.ts";
-import { formatDuration } from "./duration.ts";
 import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
-import { choice, duration, flag, formatGwei, gwei, list, matching, text, wei } from "./parsers.ts";
+import { choice, flag, formatGwei, gwei, list, matching, text, wei } from "./parsers.ts";
 import { oneOf, optional, type Setting, setting, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
@@ -47,11 +46,7 @@ export const CHAIN_SETTINGS = {
   grayZoneLookback: whole("FENCEPOST_GRAY_ZONE_LOOKBACK", 100, [1, 100_000]),
   externalUsePolicy: oneOf("FENCEPOST_EXTERNAL_USE_POLICY", "fail", "requeue"),
   holePolicy: oneOf("FENCEPOST_HOLE_POLICY", "move", "heal"),
-  reservationTtl: setting("FENCEPOST_RESERVATION_TTL", {
-    parse: duration(1_000, LONGEST_TTL_MS),
-    fallback: 60_000,
-    show: formatDuration,
-  }),
+  reservationTtl: time("FENCEPOST_RESERVATION_TTL", 60_000, [1_000, LONGEST_TTL_MS]),
   alertPendingDepth: whole("FENCEPOST_ALERT_PENDING_DEPTH", 1_000, [1, MAX_COUNT]),
   alertOldestAge: time("FENCEPOST_ALERT_OLDEST_AGE", 10 * 60_000, 1_000),
   alertHeadAge: time("FENCEPOST_ALERT_HEAD_AGE", 5 * 60_000, 1_000),

@@ -37,9 +37,14 @@ export function whole(variable: Variable, fallback: number, limits: readonly [nu
   return { variable, parse: integer(...limits), fallback, show: String };
 }
 
-/** Durations, in milliseconds. */
-export function time(variable: Variable, fallbackMs: number, leastMs: number): Setting<number> {
-  return { variable, parse: duration(leastMs), fallback: fallbackMs, show: formatDuration };
+/** Durations, in milliseconds: with the least, or with least and most. */
+export function time(
+  variable: Variable,
+  fallbackMs: number,
+  limits: number | readonly [number, number],
+): Setting<number> {
+  const parse = typeof limits === "number" ? duration(limits) : duration(...limits);
+  return { variable, parse, fallback: fallbackMs, show: formatDuration };
 }
 
 /** As `time`, and `off` is null. */
