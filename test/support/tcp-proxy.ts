@@ -16,7 +16,7 @@ interface Pair {
 }
 
 /**
- * A wire between a PostgreSQL client and its server that a test can break. COMMIT is sent as a simple query, so it is
+ * A wire between a PostgreSQL client and its server that a test can break. COMMIT is sent in full each time, so it is
  * found in the bytes as they pass.
  */
 export class TcpProxy {
@@ -67,10 +67,10 @@ export class TcpProxy {
 
   /** Delivers the next bytes in which a client says this, but not the COMMIT behind it: the server waits, and so do its locks. */
   holdCommitBehind(text: string): Promise<() => void> {
-    // A message begins with its kind, one byte, and its length, four.
+    // A message begins with its kind, one byte, and its length, four; then an empty name.
     const from = (bytes: Buffer) => {
       const commit = bytes.indexOf("COMMIT\0", bytes.indexOf(text));
-      return commit < 0 ? bytes.length : commit - 5;
+      return commit < 0 ? bytes.length : commit - 6;
     };
     return new Promise((hit) => this.holds.push({ text, from, hit }));
   }

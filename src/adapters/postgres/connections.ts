@@ -7,6 +7,7 @@ import pg from "pg";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
 import { asStoreError } from "./errors.ts";
+import { Pipeline } from "./pipeline.ts";
 import { openRead } from "./statements/open-read.ts";
 import { readBackend } from "./statements/read-backend.ts";
 import type { Command, Statement } from "./statements/statement.ts";
@@ -153,7 +154,9 @@ export class Connections {
 export class Session {
   private readonly client: pg.PoolClient;
   private readonly prepared: boolean;
+  private gathering: Pipeline | null = null;
   private destroyed = false;
+  private confused = false;
 
   constructor(client: pg.PoolClient, prepared: boolean) {
     this.client = client;
@@ -167,7 +170,11 @@ export class Session {
 
   /** False where the connection is gone or was left inside a transaction. */
   get reusable(): boolean {
-    return !this.destroyed && this.client.getTransactionStatus() === "I";
+    return !this.destroyed && !this.confused && !this.isInTransaction;
+  }
+
+  get isInTransaction(): boolean {
+    return this.client.getTransactionStatus() !== "I";
   }
 
   /** As whoever answered the connection introduced itself. */
@@ -176,10 +183,8 @@ export class Session {
   }
 
   async run<Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> {
-    const { name, sql } = statement;
-    const query = this.prepared ? { name, text: sql, values: [...values] } : { text: sql, values: [...values] };
-    const result = await this.client.query(query);
-    return result.rows as readonly Row[];
+    const { rows } = await this.inPipeline((pipeline) => pipeline.run(statement, values));
+    return rows as readonly Row[];
   }
 
   send(command: Command): Promise<unknown> {
@@ -188,19 +193,34 @@ export class Session {
 
   /** BEGIN, COMMIT, ROLLBACK; resolves with the tag of what the server did. */
   async control(sql: string): Promise<string> {
-    const result = await this.client.query(sql);
-    return result.command;
+    return (await this.inPipeline((pipeline) => pipeline.control(sql))).tag;
   }
 
-  /** Everything that `write` sends leaves as one write. */
+  /** Everything that `write` sends leaves as one write, and is answered as one; where one fails, so do all behind it. */
   together<T>(write: () => T): T {
-    const { stream } = wireOf(this.client);
-    stream.cork();
+    const pipeline = this.newPipeline();
+    this.gathering = pipeline;
     try {
       return write();
     } finally {
-      stream.uncork();
+      this.gathering = null;
+      if (!pipeline.isEmpty) this.client.query(pipeline);
     }
+  }
+
+  private inPipeline<T>(write: (pipeline: Pipeline) => T): T {
+    return this.gathering === null ? this.together(() => write(this.gathering as Pipeline)) : write(this.gathering);
+  }
+
+  private newPipeline(): Pipeline {
+    return new Pipeline({
+      client: this.client,
+      prepared: this.prepared,
+      types,
+      onConfused: () => {
+        this.confused = true;
+      },
+    });
   }
 
   /** The server may or may not carry on with what it was sent; every statement still open here rejects. */

@@ -109,7 +109,7 @@ function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, ma
     statements: transaction.statements + 1,
     waits: transaction.waits + 1,
     find: async (run) => {
-      const marked = run(markCommit, [slots.storeId, mark.slot, mark.marker, null]);
+      const marked = run(markCommit, [slots.storeId, mark.slot, mark.marker]);
       const [, found] = await Promise.all([marked, transaction.find(run)]);
       return found;
     },
@@ -176,7 +176,7 @@ async function decide<Found, Result>(
 
 /** The lanes are let go before the error travels on. A server with another history may be the wrong one: ask anew. */
 async function giveUp(session: Session, error: unknown): Promise<never> {
-  await session.control("ROLLBACK").catch(() => undefined);
+  if (session.isInTransaction) await session.control("ROLLBACK").catch(() => undefined);
   if (error instanceof HistoryChanged) session.destroy();
   throw error;
 }
@@ -210,7 +210,7 @@ export interface WholeTransaction {
   readonly mark: Mark;
   /** Taken before anything is sent. */
   readonly known: ObservedHistory;
-  /** Statements that end a transaction that is not open (`require_open`), or whose lanes are not as planned for. */
+  /** Statements that end a transaction whose lanes are not as planned for. */
   readonly commands: readonly Command[];
 }
 
@@ -244,8 +244,8 @@ async function sendAtOnce(
   const answers = await Promise.allSettled(
     session.together(() => [
       session.control(BEGIN),
-      session.run(openKnown, [...limits, mark.marker, ...identity]),
-      session.run(markCommit, [runtime.slots.storeId, mark.slot, mark.marker, mark.marker]),
+      session.run(openKnown, [...limits, ...identity]),
+      session.run(markCommit, [runtime.slots.storeId, mark.slot, mark.marker]),
       ...commands.map((command) => session.send(command)),
       session.control("COMMIT"),
     ]),

@@ -12,10 +12,11 @@ import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane
 import type { DurableRuntime } from "../durably.ts";
 import type { ObservedHistory } from "../known-history.ts";
 import { resolveCommit } from "../resolve-commit.ts";
+import { advanceLane } from "../statements/advance-lane.ts";
 import { advanceLanes } from "../statements/advance-lanes.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { Command } from "../statements/statement.ts";
-import { CommitUnanswered, commitAtOnce, type Mark } from "../write-transaction.ts";
+import { CommitUnanswered, commitAtOnce } from "../write-transaction.ts";
 import { planAllocation } from "./allocate.ts";
 import { insertion } from "./commands.ts";
 import { type LanePlan, Plan } from "./plan.ts";
@@ -41,6 +42,17 @@ export async function commitInOneTrip(
   return (await commitPlan(runtime, plan, { known, now })) ? outcomes : null;
 }
 
+/** Of a lane as it was left, in the order of advance-lane.ts and advance-lanes.ts. */
+const COLUMNS = [
+  "chain_id",
+  "signer",
+  "owner_instance",
+  "token",
+  "next_nonce",
+  "suspended_by",
+  "reconciled_epoch",
+] as const satisfies readonly (keyof LockedLaneRow)[];
+
 const NO_NONCES = { holes: [], reservations: [], openReservations: [], bound: [], heldNonces: [] };
 const NO_ROWS = { requests: [], transactions: [], intake: [], unwatchable: [], history: [], ...NO_NONCES };
 const NOTHING_FOUND = { ...NO_ROWS, blocks: new Map() };
@@ -61,7 +73,7 @@ async function commitPlan(
   const { slots, history } = runtime;
   const { floor } = history;
   const mark = { slot: slots.take(), marker: randomUUID() };
-  const commands = [advance(lanes, mark), insertion(plan.allocations, mark.marker)];
+  const commands = [advance(lanes), insertion(plan.allocations)];
   try {
     const opened = await commitAtOnce(runtime, { mark, known, commands });
     if (opened === null) {
@@ -87,21 +99,9 @@ async function resolve(runtime: OneTripRuntime, error: unknown): Promise<void> {
   runtime.slots.acknowledged(error.slot, error.marker, runtime.clock.monotonicMs());
 }
 
-function advance(lanes: readonly LanePlan[], { marker }: Mark): Command {
-  const left = <T>(column: (row: LockedLaneRow) => T) => lanes.map(({ row }) => column(row));
-  return {
-    statement: advanceLanes,
-    values: [
-      left((row) => row.chain_id),
-      left((row) => row.signer),
-      left((row) => row.owner_instance),
-      left((row) => row.token),
-      left((row) => row.next_nonce),
-      left((row) => row.suspended_by),
-      left((row) => row.reconciled_epoch),
-      lanes.map(({ cursor }) => cursor),
-      lanes.length,
-      marker,
-    ],
-  };
+function advance(lanes: readonly LanePlan[]): Command {
+  const columns = COLUMNS.map((column) => lanes.map(({ row }) => row[column]));
+  const cursors = lanes.map(({ cursor }) => cursor);
+  if (lanes.length > 1) return { statement: advanceLanes, values: [...columns, cursors, lanes.length] };
+  return { statement: advanceLane, values: [...columns, cursors].flat() };
 }

@@ -1,0 +1,169 @@
+/**
+ * Statements that leave in one write with one Sync behind them: the server answers them all at once, and where one fails
+ * it does nothing of what follows. The driver's own queries each end in a Sync, and cost a packet either way.
+ */
+import pg from "pg";
+import { prepareValue } from "pg/lib/utils.js";
+import type { Statement } from "./statements/statement.ts";
+
+interface Field {
+  readonly name: string;
+  readonly parse: (value: string) => unknown;
+}
+
+/** What a connection knows of the statements that were named on it: their columns, once it has been told. */
+type Known = Map<string, readonly Field[] | null>;
+
+interface Step {
+  /** Null: one of a few words, sent as they are each time. */
+  readonly name: string | null;
+  readonly sql: string;
+  readonly values: readonly WireValue[];
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+  fields: readonly Field[] | null;
+  answer: Answer | null;
+}
+
+export interface Answer {
+  readonly rows: readonly unknown[];
+  /** What the server says it did. */
+  readonly tag: string;
+}
+
+export interface PipelineOptions {
+  readonly client: pg.PoolClient;
+  /** Whether statements are named, to be parsed once per connection. */
+  readonly prepared: boolean;
+  readonly types: pg.CustomTypesConfig;
+  /** It is not known which statements the server has names for: the connection must not be used again. */
+  readonly onConfused: () => void;
+}
+
+const knownBy = new WeakMap<pg.Connection, Known>();
+
+/** To the driver it is one query, that answers when it is ready for the next. */
+export class Pipeline extends pg.Query {
+  private readonly options: PipelineOptions;
+  private readonly steps: Step[] = [];
+  private readonly parsing: string[] = [];
+  private found: unknown[] = [];
+  private at = 0;
+  private failure: unknown = null;
+
+  constructor(options: PipelineOptions) {
+    super("");
+    this.options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.steps.length === 0;
+  }
+
+  run(statement: Statement<unknown>, values: readonly unknown[]): Promise<Answer> {
+    return this.add(this.options.prepared ? statement.name : null, statement.sql, values);
+  }
+
+  /** BEGIN, COMMIT, ROLLBACK. */
+  control(sql: string): Promise<Answer> {
+    return this.add(null, sql, []);
+  }
+
+  private add(name: string | null, sql: string, values: readonly unknown[]): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      // What cannot be written throws here, before anything is.
+      const written = values.map((value) => prepareValue(value));
+      this.steps.push({ name, sql, values: written, resolve, reject, fields: null, answer: null });
+    });
+  }
+
+  override submit = (connection: pg.Connection): void => {
+    const known: Known = knownBy.get(connection) ?? new Map();
+    knownBy.set(connection, known);
+    const { stream } = connection;
+    stream.cork();
+    for (const step of this.steps) this.write(step, connection as unknown as Wire, known);
+    connection.sync();
+    stream.uncork();
+  };
+
+  private write(step: Step, wire: Wire, known: Known): void {
+    const { name, sql, values } = step;
+    const isKnown = name !== null && known.has(name);
+    if (!isKnown) wire.parse({ name: name ?? "", text: sql });
+    if (!isKnown && name !== null) {
+      known.set(name, null);
+      this.parsing.push(name);
+    }
+    step.fields = name === null ? null : (known.get(name) ?? null);
+    wire.bind({ statement: name ?? "", values });
+    if (step.fields === null) wire.describe({ type: "P", name: "" });
+    wire.execute(null);
+  }
+
+  handleRowDescription(message: { readonly fields: readonly FieldDescription[] }): void {
+    const { types } = this.options;
+    this.step.fields = message.fields.map(({ name, dataTypeID }) => ({
+      name,
+      parse: types.getTypeParser(dataTypeID, "text") as Field["parse"],
+    }));
+  }
+
+  handleDataRow({ fields: values }: { readonly fields: readonly (string | null)[] }): void {
+    const fields = this.step.fields as readonly Field[];
+    const row: Record<string, unknown> = {};
+    for (let index = 0; index < fields.length; index++) {
+      const { name, parse } = fields[index] as Field;
+      const value = values[index] as string | null;
+      row[name] = value === null ? null : parse(value);
+    }
+    this.found.push(row);
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }, connection: pg.Connection): void {
+    const { step } = this;
+    step.answer = { rows: this.found, tag: text };
+    if (step.name !== null) knownBy.get(connection)?.set(step.name, step.fields ?? []);
+    this.found = [];
+    this.at++;
+  }
+
+  /** Nobody hears of anything before the connection can be used again. */
+  handleReadyForQuery(): void {
+    for (const { answer, resolve } of this.steps) resolve(answer as Answer);
+  }
+
+  /** The server skips the rest. A transaction that is still open there ends before anybody hears of the failure. */
+  handleError(error: unknown): void {
+    if (this.failure !== null) return;
+    this.failure = error;
+    const unnamed = new Set(this.steps.slice(this.at).map(({ name }) => name));
+    if (this.parsing.some((name) => unnamed.has(name))) this.options.onConfused();
+    const tell = () => {
+      for (const { answer, resolve, reject } of this.steps) {
+        if (answer === null) reject(error);
+        else resolve(answer);
+      }
+    };
+    this.options.client.query("ROLLBACK").then(tell, tell);
+  }
+
+  private get step(): Step {
+    return this.steps[this.at] as Step;
+  }
+}
+
+interface FieldDescription {
+  readonly name: string;
+  readonly dataTypeID: number;
+}
+
+type WireValue = string | Buffer | null;
+
+/** The driver's connection, as it is really called. */
+interface Wire {
+  parse(statement: { readonly name: string; readonly text: string }): void;
+  bind(values: { readonly statement: string; readonly values: readonly WireValue[] }): void;
+  describe(what: { readonly type: "P"; readonly name: string }): void;
+  execute(limits: null): void;
+}
