@@ -228,6 +228,21 @@ describe("hand-over", () => {
     checkInvariants(world);
   });
 
+  it("of a lane whose release failed is tried again at once, not after a lease", async () => {
+    world = new World({ signers: TWENTY });
+    const nodes = await startNodes(1);
+    const [giver] = nodes as [WorldNode];
+    const release = giver.store.releaseLane.bind(giver.store);
+    giver.store.releaseLane = () => Promise.reject(new StoreUnavailable("the database is away"));
+    const joined = await world.startNode();
+    await world.clock.advance(2_000);
+    expect(lanesOf(joined)).toBe(0);
+    giver.store.releaseLane = release;
+    const atMs = world.clock.monotonicMs();
+    await world.until(() => isBalanced([giver, joined]), 30_000);
+    expect(world.clock.monotonicMs() - atMs).toBeLessThanOrEqual(5_000);
+  });
+
   it("from a node that lost the chain for a lease, to one that has it", async () => {
     world = new World();
     const nodes = await startNodes(2);

@@ -145,7 +145,7 @@ export class Cluster {
   }
 
   private async give(lane: OwnedLane): Promise<void> {
-    await this.ports.lanes().handOver(lane, "placed on another node");
+    if (!(await this.ports.lanes().handOver(lane, "placed on another node"))) return;
     const taker = this.membership.favourite(lane.lane);
     if (taker === null) return;
     this.given.set(lane.key, { taker: taker.instanceId, atMs: this.ports.clock.monotonicMs() });

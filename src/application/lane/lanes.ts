@@ -133,9 +133,9 @@ export class Lanes {
     return this.held.has(laneKey(lane));
   }
 
-  /** Lets a lane go so that another node can have it at once: what is in hand ends, nothing new begins. */
-  async handOver(lane: OwnedLane, reason: string): Promise<void> {
-    if (lane.stopped) return;
+  /** Lets a lane go so that another node can have it at once: what is in hand ends, nothing new begins. False: it is ours still. */
+  async handOver(lane: OwnedLane, reason: string): Promise<boolean> {
+    if (lane.stopped) return false;
     this.leaving.add(lane.key);
     this.drop(lane, reason);
     try {
@@ -144,9 +144,11 @@ export class Lanes {
       if (await this.patiently(() => this.ports.store.releaseLane(lane.fence))) {
         this.ports.telemetry.emit({ type: "lease.released", lane: lane.lane, token: lane.fence.token });
       }
+      return true;
     } catch {
       // Ours still, as long as this instance lives, and nobody else can take it: it must be had until it can be released.
       if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
+      return false;
     } finally {
       this.leaving.delete(lane.key);
     }
