@@ -65,6 +65,13 @@ export class TcpProxy {
     return new Promise((hit) => this.holds.push({ text, from: () => 0, hit }));
   }
 
+  /** Delivers what stands before the next use of this statement, and keeps that and all that follows: bytes that stop coming. */
+  holdFrom(statement: string): Promise<() => void> {
+    // A use begins with its kind, one byte, and its length, four; then the empty name of a portal.
+    const from = (bytes: Buffer) => bytes.indexOf(`\0${statement}\0`) - 5;
+    return new Promise((hit) => this.holds.push({ text: `\0${statement}\0`, from, hit }));
+  }
+
   /** Delivers the next bytes in which a client says this, but not the COMMIT behind it: the server waits, and so do its locks. */
   holdCommitBehind(text: string): Promise<() => void> {
     // A message begins with its kind, one byte, and its length, four; then an empty name.

@@ -7,17 +7,22 @@ import pg from "pg";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
 import { asStoreError } from "./errors.ts";
-import { Pipeline } from "./pipeline.ts";
+import { type Answer, Pipeline, type Step, stepOf } from "./pipeline.ts";
 import { openRead } from "./statements/open-read.ts";
 import { readBackend } from "./statements/read-backend.ts";
 import type { Command, Statement } from "./statements/statement.ts";
 
-export interface ConnectionOptions {
+export interface SessionOptions {
+  /** Named statements are parsed and planned once per connection; a transaction pooler before 1.21 cannot keep them. */
+  readonly preparedStatements: boolean;
+  /** The server ends a transaction that takes too long, whatever it waits for (17). */
+  readonly hasTransactionTimeout: boolean;
+}
+
+export interface ConnectionOptions extends SessionOptions {
   readonly databaseUrl: string;
   readonly clock: Clock;
   readonly max: number;
-  /** Named statements are parsed and planned once per connection; a transaction pooler before 1.21 cannot keep them. */
-  readonly preparedStatements: boolean;
   /** How long to wait for a connection, and the most that one use of it may take. */
   readonly deadlineMs: number;
 }
@@ -76,7 +81,7 @@ export class Connections {
    */
   async use<T>(work: (session: Session) => Promise<T>, deadlineMs = this.options.deadlineMs): Promise<T> {
     const client = this.takeAtHand() ?? (await this.connect());
-    const session = new Session(client, this.options.preparedStatements);
+    const session = new Session(client, this.options);
     const cancelDeadline = this.options.clock.after(deadlineMs, () => session.destroy());
     try {
       return await work(session);
@@ -153,14 +158,14 @@ export class Connections {
 
 export class Session {
   private readonly client: pg.PoolClient;
-  private readonly prepared: boolean;
-  private gathering: Pipeline | null = null;
+  private readonly options: SessionOptions;
+  private gathering: Step[] | null = null;
   private destroyed = false;
   private confused = false;
 
-  constructor(client: pg.PoolClient, prepared: boolean) {
+  constructor(client: pg.PoolClient, options: SessionOptions) {
     this.client = client;
-    this.prepared = prepared;
+    this.options = options;
   }
 
   /** It was we who ended it, because it took too long. */
@@ -183,7 +188,8 @@ export class Session {
   }
 
   async run<Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> {
-    const { rows } = await this.inPipeline((pipeline) => pipeline.run(statement, values));
+    const { name, sql } = statement;
+    const { rows } = await this.step({ name: this.options.preparedStatements ? name : null, sql }, values);
     return rows as readonly Row[];
   }
 
@@ -193,34 +199,51 @@ export class Session {
 
   /** BEGIN, COMMIT, ROLLBACK; resolves with the tag of what the server did. */
   async control(sql: string): Promise<string> {
-    return (await this.inPipeline((pipeline) => pipeline.control(sql))).tag;
+    return (await this.step({ name: null, sql }, [])).tag;
   }
 
-  /** Everything that `write` sends leaves as one write, and is answered as one; where one fails, so do all behind it. */
+  /**
+   * Everything that `write` sends leaves as one write.
+   *
+   * What is not followed by a Sync the server answers later and cheaper; but until it comes, only `transaction_timeout`
+   * ends a transaction whose bytes have stopped coming. So before 17 each statement has its own. COMMIT always has: a
+   * session that holds the feed's counter and hears no more waits behind a Sync, where the shorter limits count.
+   */
   together<T>(write: () => T): T {
-    const pipeline = this.newPipeline();
-    this.gathering = pipeline;
+    const steps: Step[] = [];
+    this.gathering = steps;
+    const { stream } = wireOf(this.client);
+    stream.cork();
     try {
       return write();
     } finally {
       this.gathering = null;
-      if (!pipeline.isEmpty) this.client.query(pipeline);
+      this.submit(steps);
+      stream.uncork();
     }
   }
 
-  private inPipeline<T>(write: (pipeline: Pipeline) => T): T {
-    return this.gathering === null ? this.together(() => write(this.gathering as Pipeline)) : write(this.gathering);
+  private step(statement: { readonly name: string | null; readonly sql: string }, values: readonly unknown[]) {
+    return new Promise<Answer>((resolve, reject) => {
+      const step = stepOf(statement, values, { resolve, reject });
+      if (this.gathering === null) this.submit([step]);
+      else this.gathering.push(step);
+    });
   }
 
-  private newPipeline(): Pipeline {
-    return new Pipeline({
-      client: this.client,
-      prepared: this.prepared,
-      types,
-      onConfused: () => {
-        this.confused = true;
-      },
-    });
+  private submit(steps: readonly Step[]): void {
+    const options = { client: this.client, types, onConfused: () => this.onConfused() };
+    const { hasTransactionTimeout } = this.options;
+    const isLast = ({ sql }: Step): boolean => sql === "COMMIT";
+    const [whole, apart] = hasTransactionTimeout
+      ? [steps.filter((step) => !isLast(step)), steps.filter(isLast)]
+      : [[], steps];
+    if (whole.length > 0) this.client.query(new Pipeline(whole, options));
+    for (const step of apart) this.client.query(new Pipeline([step], options));
+  }
+
+  private onConfused(): void {
+    this.confused = true;
   }
 
   /** The server may or may not carry on with what it was sent; every statement still open here rejects. */

@@ -1,10 +1,8 @@
 /**
- * Statements that leave in one write with one Sync behind them: the server answers them all at once, and where one fails
- * it does nothing of what follows. The driver's own queries each end in a Sync, and cost a packet either way.
+ * Statements with one Sync behind them: the server answers them all at once, and where one fails it does nothing of the
+ * others. The driver's own queries each end in a Sync, and cost a packet either way.
  */
 import pg from "pg";
-import { prepareValue } from "pg/lib/utils.js";
-import type { Statement } from "./statements/statement.ts";
 
 interface Field {
   readonly name: string;
@@ -14,7 +12,8 @@ interface Field {
 /** What a connection knows of the statements that were named on it: their columns, once it has been told. */
 type Known = Map<string, readonly Field[] | null>;
 
-interface Step {
+/** One statement and who waits for it. */
+export interface Step {
   /** Null: one of a few words, sent as they are each time. */
   readonly name: string | null;
   readonly sql: string;
@@ -33,11 +32,19 @@ export interface Answer {
 
 export interface PipelineOptions {
   readonly client: pg.PoolClient;
-  /** Whether statements are named, to be parsed once per connection. */
-  readonly prepared: boolean;
   readonly types: pg.CustomTypesConfig;
   /** It is not known which statements the server has names for: the connection must not be used again. */
   readonly onConfused: () => void;
+}
+
+/** A statement that is parsed once per connection, or words that are sent as they are each time. Throws for what cannot be written. */
+export function stepOf(
+  statement: { readonly name: string | null; readonly sql: string },
+  values: readonly unknown[],
+  waiting: Pick<Step, "resolve" | "reject">,
+): Step {
+  const { name, sql } = statement;
+  return { name, sql, values: values.map(toWire), ...waiting, fields: null, answer: null };
 }
 
 const knownBy = new WeakMap<pg.Connection, Known>();
@@ -45,36 +52,16 @@ const knownBy = new WeakMap<pg.Connection, Known>();
 /** To the driver it is one query, that answers when it is ready for the next. */
 export class Pipeline extends pg.Query {
   private readonly options: PipelineOptions;
-  private readonly steps: Step[] = [];
+  private readonly steps: readonly Step[];
   private readonly parsing: string[] = [];
   private found: unknown[] = [];
   private at = 0;
   private failure: unknown = null;
 
-  constructor(options: PipelineOptions) {
+  constructor(steps: readonly Step[], options: PipelineOptions) {
     super("");
+    this.steps = steps;
     this.options = options;
-  }
-
-  get isEmpty(): boolean {
-    return this.steps.length === 0;
-  }
-
-  run(statement: Statement<unknown>, values: readonly unknown[]): Promise<Answer> {
-    return this.add(this.options.prepared ? statement.name : null, statement.sql, values);
-  }
-
-  /** BEGIN, COMMIT, ROLLBACK. */
-  control(sql: string): Promise<Answer> {
-    return this.add(null, sql, []);
-  }
-
-  private add(name: string | null, sql: string, values: readonly unknown[]): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      // What cannot be written throws here, before anything is.
-      const written = values.map((value) => prepareValue(value));
-      this.steps.push({ name, sql, values: written, resolve, reject, fields: null, answer: null });
-    });
   }
 
   override submit = (connection: pg.Connection): void => {
@@ -158,7 +145,20 @@ interface FieldDescription {
   readonly dataTypeID: number;
 }
 
-type WireValue = string | Buffer | null;
+type WireValue = string | null;
+
+/** Parameters are words, numbers, truths and lists of these; everything else travels as JSON, which is a word. */
+function toWire(value: unknown): WireValue {
+  if (value === null || value === undefined) return null;
+  if (Array.isArray(value)) return `{${value.map(toElement).join(",")}}`;
+  if (typeof value === "object" || typeof value === "function") throw new TypeError("a parameter is not a plain value");
+  return String(value);
+}
+
+function toElement(value: unknown): string {
+  const text = toWire(value);
+  return text === null ? "NULL" : `"${text.replace(/["\\]/g, "\\$&")}"`;
+}
 
 /** The driver's connection, as it is really called. */
 interface Wire {

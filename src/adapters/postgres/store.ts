@@ -14,11 +14,11 @@ import { commitWrites } from "./commit/commit.ts";
 import type { OneTripRuntime } from "./commit/one-trip.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { CommitSlots } from "./commit-slots.ts";
-import { Connections } from "./connections.ts";
+import { Connections, type SessionOptions } from "./connections.ts";
 import type { DurableRuntime } from "./durably.ts";
 import { KnownHistory } from "./known-history.ts";
 import { Leases, readInstances, readLeases, readSecret, readSignersOf } from "./leases.ts";
-import { limitsFor } from "./limits.ts";
+import { hasTransactionTimeout, limitsFor } from "./limits.ts";
 import { Loads } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { Queries } from "./queries.ts";
@@ -58,11 +58,14 @@ const LEASING = 3;
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
   const deadlineMs = Math.max(1_000, Math.floor(leaseDurationMs / 2));
-  const pool = (max: number, prepared: boolean) =>
-    new Connections({ databaseUrl, clock, max, preparedStatements: prepared, deadlineMs });
-  const first = pool(1, false);
+  const pool = (max: number, session: SessionOptions) =>
+    new Connections({ databaseUrl, clock, max, deadlineMs, ...session });
+  const first = pool(1, { preparedStatements: false, hasTransactionTimeout: false });
   const { server, pooled } = await inspect(first).finally(() => first.close());
-  const prepared = preparedStatements === "on" || (preparedStatements === "auto" && !pooled);
+  const session = {
+    preparedStatements: preparedStatements === "on" || (preparedStatements === "auto" && !pooled),
+    hasTransactionTimeout: hasTransactionTimeout(server.version),
+  };
   const history = new KnownHistory();
   history.begin({
     systemIdentifier: server.system_identifier,
@@ -73,9 +76,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const slots = new CommitSlots(server.store_id);
   const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
   return new PostgresStore({
-    reading: pool(poolSize, prepared),
-    writing: { ...shared, connections: pool(WRITING, prepared), lanes: new RememberedLanes() },
-    leasing: { ...shared, connections: pool(LEASING, prepared) },
+    reading: pool(poolSize, session),
+    writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes() },
+    leasing: { ...shared, connections: pool(LEASING, session) },
     newestMigration: await newestMigration(),
   });
 }

@@ -109,7 +109,7 @@ function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, ma
     statements: transaction.statements + 1,
     waits: transaction.waits + 1,
     find: async (run) => {
-      const marked = run(markCommit, [slots.storeId, mark.slot, mark.marker]);
+      const marked = run(markCommit, [slots.storeId, mark.slot, mark.marker, null]);
       const [, found] = await Promise.all([marked, transaction.find(run)]);
       return found;
     },
@@ -210,7 +210,7 @@ export interface WholeTransaction {
   readonly mark: Mark;
   /** Taken before anything is sent. */
   readonly known: ObservedHistory;
-  /** Statements that end a transaction whose lanes are not as planned for. */
+  /** Statements that end a transaction that is not open (`require_open`), or whose lanes are not as planned for. */
   readonly commands: readonly Command[];
 }
 
@@ -244,8 +244,8 @@ async function sendAtOnce(
   const answers = await Promise.allSettled(
     session.together(() => [
       session.control(BEGIN),
-      session.run(openKnown, [...limits, ...identity]),
-      session.run(markCommit, [runtime.slots.storeId, mark.slot, mark.marker]),
+      session.run(openKnown, [...limits, mark.marker, ...identity]),
+      session.run(markCommit, [runtime.slots.storeId, mark.slot, mark.marker, mark.marker]),
       ...commands.map((command) => session.send(command)),
       session.control("COMMIT"),
     ]),

@@ -1,6 +1,9 @@
 /** Fills the given bytes with chance. */
 export type FillRandom = (bytes: Uint8Array) => void;
 
+const ID_BYTES = 16;
+/** Asking for chance costs more than what is got. */
+const FILLED_AT_ONCE = 128;
 const COUNTER_LIMIT = 0x1000;
 /** A fresh millisecond starts in the lower half, so that at least 2,048 ids fit before the counter runs over. */
 const COUNTER_START_MASK = 0x7ff;
@@ -10,11 +13,17 @@ const COUNTER_START_MASK = 0x7ff;
  * one process are strictly ascending even inside one millisecond, and when the wall clock steps back.
  */
 export function createUuidSequence(nowMs: () => number, fillRandom: FillRandom): () => string {
-  const bytes = new Uint8Array(16);
+  const pool = new Uint8Array(ID_BYTES * FILLED_AT_ONCE);
+  let used = pool.length;
   let lastMs = -1;
   let counter = 0;
   return () => {
-    fillRandom(bytes);
+    if (used === pool.length) {
+      fillRandom(pool);
+      used = 0;
+    }
+    const bytes = pool.subarray(used, used + ID_BYTES);
+    used += ID_BYTES;
     const wallMs = nowMs();
     if (wallMs > lastMs) {
       lastMs = wallMs;

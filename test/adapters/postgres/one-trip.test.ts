@@ -8,7 +8,7 @@ import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 /** Named in the bytes of every transaction that leaves in one write, and of no other. */
-const ONE_TRIP = "fencepost:advance-lanes";
+const ONE_TRIP = "fencepost:advance-lane";
 const BEGIN = "BEGIN ISOLATION LEVEL";
 
 /** An allocation that was planned from memory is kept only where the database is as remembered, or nothing of it is. */

@@ -4,6 +4,7 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { AT, allocate, anInstance, anIntent, apply, holdLane, mine, nonces, step } from "../../support/lane-samples.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const LEASE_MS = 15_000;
@@ -45,6 +46,33 @@ describe("a node that stalls", () => {
     expect(nonces(await allocate(store, taken.fence, [anIntent(fence.lane)]))).toEqual([0]);
     expect(await late).toBeInstanceOf(StoreUnavailable);
     expect(await store.transaction(intent.txId)).toBeNull();
+  });
+
+  it("with half of a transaction still on its way is ended by the server too, though it waits behind no Sync", async () => {
+    // Its own deadline never comes: a process that stands still closes nothing.
+    const standing = { ...systemClock, after: () => () => undefined };
+    const databaseUrl = proxy.through(subject.url);
+    const paused = await openPostgresStore({ clock: standing, leaseDurationMs: LEASE_MS, databaseUrl });
+    const fence = await holdLane(paused);
+    await allocate(paused, fence, [anIntent(fence.lane)]);
+    await allocate(paused, fence, [anIntent(fence.lane)]);
+    const held = proxy.holdFrom("fencepost:insert-transactions");
+    const intent = anIntent(fence.lane);
+    const late = allocate(paused, fence, [intent]).catch((error: unknown) => error);
+    const release = await held;
+    const holding = `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
+      WHERE a.wait_event = 'ClientRead' AND a.xact_start IS NOT NULL AND l.mode = 'RowExclusiveLock'
+        AND l.relation = 'fencepost.lane'::regclass`;
+    await waitUntil(
+      async () => (await subject.client.query(holding)).rowCount !== 0,
+      "it has the lane and hears no more",
+    );
+    await subject.client.query("SELECT 1 FROM fencepost.lane WHERE signer = $1 FOR UPDATE", [fence.lane.signer]);
+    expect((await subject.client.query(holding)).rowCount).toBe(0);
+    release();
+    expect(await late).toBeInstanceOf(StoreUnavailable);
+    expect(await store.transaction(intent.txId)).toBeNull();
+    await paused.close();
   });
 
   it("holding the feed's counter makes others busy for a moment, and creates not at all", async () => {

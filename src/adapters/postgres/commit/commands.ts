@@ -72,13 +72,14 @@ function allocations({ allocations }: Plan): readonly Command[] {
   if (allocations.length === 0) return [];
   const consumed = allocations.flatMap(({ intake }) => intake?.intake_id ?? []);
   return [
-    insertion(allocations),
+    insertion(allocations, null),
     ...(consumed.length === 0 ? [] : [command(deleteIntake, [consumed, consumed.length])]),
   ];
 }
 
-export function insertion(allocations: readonly Allocation[]): Command {
-  return command(insertTransactions, [JSON.stringify(allocations.map(allocationRow)), allocations.length]);
+/** `marker`: of a transaction that leaves in one write. */
+export function insertion(allocations: readonly Allocation[], marker: string | null): Command {
+  return command(insertTransactions, [JSON.stringify(allocations.map(allocationRow)), allocations.length, marker]);
 }
 
 function allocationRow({ intent, nonce, lane, intake }: Allocation) {

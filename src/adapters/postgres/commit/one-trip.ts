@@ -16,7 +16,7 @@ import { advanceLane } from "../statements/advance-lane.ts";
 import { advanceLanes } from "../statements/advance-lanes.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { Command } from "../statements/statement.ts";
-import { CommitUnanswered, commitAtOnce } from "../write-transaction.ts";
+import { CommitUnanswered, commitAtOnce, type Mark } from "../write-transaction.ts";
 import { planAllocation } from "./allocate.ts";
 import { insertion } from "./commands.ts";
 import { type LanePlan, Plan } from "./plan.ts";
@@ -73,7 +73,7 @@ async function commitPlan(
   const { slots, history } = runtime;
   const { floor } = history;
   const mark = { slot: slots.take(), marker: randomUUID() };
-  const commands = [advance(lanes), insertion(plan.allocations)];
+  const commands = [advance(lanes, mark), insertion(plan.allocations, mark.marker)];
   try {
     const opened = await commitAtOnce(runtime, { mark, known, commands });
     if (opened === null) {
@@ -99,9 +99,9 @@ async function resolve(runtime: OneTripRuntime, error: unknown): Promise<void> {
   runtime.slots.acknowledged(error.slot, error.marker, runtime.clock.monotonicMs());
 }
 
-function advance(lanes: readonly LanePlan[]): Command {
+function advance(lanes: readonly LanePlan[], { marker }: Mark): Command {
   const columns = COLUMNS.map((column) => lanes.map(({ row }) => row[column]));
   const cursors = lanes.map(({ cursor }) => cursor);
-  if (lanes.length > 1) return { statement: advanceLanes, values: [...columns, cursors, lanes.length] };
-  return { statement: advanceLane, values: [...columns, cursors].flat() };
+  if (lanes.length > 1) return { statement: advanceLanes, values: [...columns, cursors, lanes.length, marker] };
+  return { statement: advanceLane, values: [...[...columns, cursors].flat(), marker] };
 }

@@ -3,7 +3,8 @@ import { statement } from "./statement.ts";
 /**
  * As advance-lanes.ts, for one lane alone: the update is its lock, and there is no order to keep.
  *
- * $1 to $7 the lane as it was left: chain, signer, instance, token, cursor, suspension and epoch; $8 the new cursor.
+ * $1 to $7 the lane as it was left: chain, signer, instance, token, cursor, suspension and epoch; $8 the new cursor, $9 the
+ * transaction's marker.
  */
 export const advanceLane = statement<unknown>(
   "advance-lane",
@@ -17,5 +18,6 @@ export const advanceLane = statement<unknown>(
        )
      RETURNING 1
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), 1, 'lanes as they were left')`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), 1, 'lanes as they were left'),
+     fencepost.require_open($9)`,
 );

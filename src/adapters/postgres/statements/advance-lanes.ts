@@ -5,7 +5,7 @@ import { statement } from "./statement.ts";
  * it was left, and the cursor moves at once. One lane that is not ends the transaction.
  *
  * $1 to $8, a place for each lane: chain, signer, instance, token, then cursor, suspension and epoch as they were left,
- * and the new cursor. $9 how many they are.
+ * and the new cursor. $9 how many they are, $10 the transaction's marker.
  */
 export const advanceLanes = statement<unknown>(
   "advance-lanes",
@@ -29,5 +29,6 @@ export const advanceLanes = statement<unknown>(
        AND l.chain_id = h.chain_id AND l.signer = h.signer
      RETURNING 1
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), $9, 'lanes as they were left')`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), $9, 'lanes as they were left'),
+     fencepost.require_open($10)`,
 );

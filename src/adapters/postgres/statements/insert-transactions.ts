@@ -3,7 +3,8 @@ import { statement } from "./statement.ts";
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. The payload's row is the first step of
  * its history as well (the view `every_step`), unless it was accepted before. Plain inserts: a nonce or a request id that
- * exists must be loud and end the commit, never be skipped.
+ * exists must be loud and end the commit, never be skipped. $3 the transaction's marker where BEGIN may have failed
+ * without anybody knowing yet, else null.
  *
  * One JSON parameter, because it measured the same as arrays of columns and cannot be put together wrongly.
  */
@@ -35,5 +36,5 @@ export const insertTransactions = statement<unknown>(
        CASE WHEN accepted_at IS NULL THEN now() END
      FROM item
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM bound), $2, 'allocated transactions')`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM bound), $2, 'allocated transactions'), fencepost.require_open($3)`,
 );

@@ -4,17 +4,18 @@ import { statement } from "./statement.ts";
 
 /**
  * As open-transaction.ts, for a transaction that leaves in one write: whether the history is the one known cannot be
- * asked in between, so the server ends the transaction where it is another. $6 to $9 system, timeline, epoch and the
- * least WAL position.
+ * asked in between, so the server ends the transaction where it is another. $6 is the transaction's marker, by which its
+ * other statements know that it is open; $7 to $10 system, timeline, epoch and the least WAL position.
  */
 export const openKnown = statement<OpenedRow>(
   "open-known",
   `SELECT ${LIMITS},
+     set_config('fencepost.transaction', $6, true),
      seen.*,
      fencepost.require_rows(
        (
-         seen.system_identifier = $6::text AND seen.timeline = $7::text AND seen.epoch = $8::integer
-           AND seen.wal_position >= $9::numeric
+         seen.system_identifier = $7::text AND seen.timeline = $8::text AND seen.epoch = $9::integer
+           AND seen.wal_position >= $10::numeric
        )::integer, 1, 'histories as known'
      )
    FROM (

@@ -28,7 +28,7 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import type { Gathering } from "./gather.ts";
 import { type NormalisePorts, normalise } from "./normalise.ts";
-import { asksChain, prepare } from "./prepare.ts";
+import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
 import type { RequestIds } from "./request-ids.ts";
 
 export interface CreatePorts extends AllocatePorts {
@@ -56,6 +56,10 @@ type Fate = Created | FencepostError;
 interface Item {
   readonly index: number;
   readonly intent: Intent;
+}
+
+interface Prepared extends Item {
+  readonly intent: PreparedIntent;
 }
 
 /** Heard from a caller: with the words it was asked in, which another node may have to hear too. */
@@ -248,28 +252,34 @@ async function answerExisting(ports: CreatePorts, items: readonly Item[], fates:
   });
 }
 
-async function prepareAll(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  batch: Batch,
-): Promise<readonly (Item & { readonly intent: PreparedIntent })[]> {
+async function prepareAll(ports: CreatePorts, lane: OwnedLane, batch: Batch): Promise<readonly Prepared[]> {
+  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  const behindOthers = lane.hasUnminedBefore(batch.items.length);
+  const laneKnown = lane.cursor !== null;
   const refused: Item[] = [];
-  const prepared = await Promise.all(
-    batch.items.map(async ({ index, intent }, position) => {
-      try {
-        const context = ports.chains.get(intent.lane.chainId) as ChainContext;
-        const behindPending = position > 0 || lane.hasUnminedBefore(batch.items.length);
-        return { index, intent: await prepare(context, intent, { behindPending, laneKnown: lane.cursor !== null }) };
-      } catch (error) {
-        batch.fates[index] = failure(error, intent);
-        refused.push({ index, intent });
-        return null;
-      }
-    }),
-  );
+  const refuse = ({ index, intent }: Item, error: unknown): null => {
+    batch.fates[index] = failure(error, intent);
+    refused.push({ index, intent });
+    return null;
+  };
+  const prepared = batch.items.map((item, position): Prepared | null | Promise<Prepared | null> => {
+    const { index, intent } = item;
+    const behindPending = position > 0 || behindOthers;
+    try {
+      const unasked = prepareUnasked(context, intent, { behindPending });
+      if (unasked !== null) return { index, intent: unasked };
+    } catch (error) {
+      return refuse(item, error);
+    }
+    return prepare(context, intent, { behindPending, laneKnown }).then(
+      (intent) => ({ index, intent }),
+      (error) => refuse(item, error),
+    );
+  });
+  const settled = await Promise.all(prepared);
   // A repeat may have been accepted while this one was being refused: an existing transaction wins.
   if (refused.length > 0) await answerExisting(ports, refused, batch.fates);
-  return prepared.filter((item) => item !== null);
+  return settled.filter((item) => item !== null);
 }
 
 /** A lane lost while its creates waited is acquired once more; nothing had been consumed. */

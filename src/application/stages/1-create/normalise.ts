@@ -25,6 +25,8 @@ export interface NormalisePorts {
 const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
+/** Every character of it is one that anybody can see and any database can store. */
+const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 
 export function normalise(ports: NormalisePorts, request: CreateRequest, txId = ports.entropy.uuid()): Intent {
   const body = asObject(request, "");
@@ -82,6 +84,7 @@ export function parseChainId(
 export function parseRequestId(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   if (typeof value !== "string") throw invalid("requestId", "must be a string");
+  if (USUAL_REQUEST_ID.test(value)) return value;
   const characters = [...value].length;
   if (characters < 1 || characters > MAX_REQUEST_ID_CHARACTERS) {
     throw invalid("requestId", `must have 1 to ${MAX_REQUEST_ID_CHARACTERS} characters, has ${characters}`);

@@ -37,12 +37,22 @@ export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing,
   return payload.gas === undefined || !behindPending;
 }
 
+/** Where the chain has nothing to say about it; null where it has to be asked. */
+export function prepareUnasked(
+  context: ChainContext,
+  intent: Intent,
+  { behindPending }: Pick<Standing, "behindPending">,
+): PreparedIntent | null {
+  const { payload } = intent;
+  refuseImpossibleGas(context, payload);
+  if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
+  return { ...intent, gas: payload.gas };
+}
+
 export async function prepare(context: ChainContext, intent: Intent, standing: Standing): Promise<PreparedIntent> {
   const { behindPending, laneKnown } = standing;
-  refuseImpossibleGas(context, intent.payload);
-  if (intent.payload.gas !== undefined && behindPending && isFullyPriced(intent.payload)) {
-    return { ...intent, gas: intent.payload.gas };
-  }
+  const unasked = prepareUnasked(context, intent, standing);
+  if (unasked !== null) return unasked;
   try {
     return await askChain(context, intent, behindPending);
   } catch (error) {
