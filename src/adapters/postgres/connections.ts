@@ -156,10 +156,16 @@ export class Connections {
   }
 }
 
+/** What leaves in one write, and why it cannot. */
+interface Gathering {
+  readonly steps: Step[];
+  unwritable: { readonly error: unknown } | null;
+}
+
 export class Session {
   private readonly client: pg.PoolClient;
   private readonly options: SessionOptions;
-  private gathering: Step[] | null = null;
+  private gathering: Gathering | null = null;
   private destroyed = false;
   private confused = false;
 
@@ -210,25 +216,36 @@ export class Session {
    * session that holds the feed's counter and hears no more waits behind a Sync, where the shorter limits count.
    */
   together<T>(write: () => T): T {
-    const steps: Step[] = [];
-    this.gathering = steps;
+    const gathering: Gathering = { steps: [], unwritable: null };
+    this.gathering = gathering;
     const { stream } = wireOf(this.client);
     stream.cork();
     try {
       return write();
     } finally {
       this.gathering = null;
-      this.submit(steps);
+      this.leave(gathering);
       stream.uncork();
     }
   }
 
   private step(statement: { readonly name: string | null; readonly sql: string }, values: readonly unknown[]) {
     return new Promise<Answer>((resolve, reject) => {
-      const step = stepOf(statement, values, { resolve, reject });
-      if (this.gathering === null) this.submit([step]);
-      else this.gathering.push(step);
+      const gathering = this.gathering ?? { steps: [], unwritable: null };
+      try {
+        gathering.steps.push(stepOf(statement, values, { resolve, reject }));
+      } catch (error) {
+        gathering.unwritable = { error };
+        reject(error);
+      }
+      if (this.gathering === null) this.leave(gathering);
     });
+  }
+
+  /** Without one of them none leaves: what stands behind it may be COMMIT. */
+  private leave({ steps, unwritable }: Gathering): void {
+    if (unwritable === null) this.submit(steps);
+    else for (const { reject } of steps) reject(unwritable.error);
   }
 
   private submit(steps: readonly Step[]): void {

@@ -117,8 +117,22 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     expect(second === first).toBe(!prepared);
   });
 
-  it("one of which cannot be written leave nothing and harm nobody", async () => {
+  it("one of which cannot be written do not leave at all, and harm nobody", async () => {
     await connections.use(async (session) => {
+      const answers = await Promise.allSettled(
+        session.together(() => [
+          session.control("BEGIN"),
+          session.run(note, ["before"]),
+          session.run(note, [{ word: "x" }]),
+          session.control("COMMIT"),
+        ]),
+      );
+      for (const answer of answers) {
+        expect(answer).toMatchObject({
+          status: "rejected",
+          reason: { message: expect.stringContaining("not a plain") },
+        });
+      }
       await expect(session.run(note, [{ word: "x" }])).rejects.toThrow("not a plain value");
       await session.run(note, ["after"]);
     });
