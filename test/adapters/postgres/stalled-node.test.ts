@@ -61,7 +61,7 @@ describe("a node that stalls", () => {
     const late = allocate(paused, fence, [intent]).catch((error: unknown) => error);
     const release = await held;
     const holding = `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
-      WHERE a.wait_event = 'ClientRead' AND a.xact_start IS NOT NULL AND l.mode = 'RowExclusiveLock'
+      WHERE a.datname = current_database() AND a.wait_event = 'ClientRead' AND a.xact_start IS NOT NULL AND l.mode = 'RowExclusiveLock'
         AND l.relation = 'fencepost.lane'::regclass`;
     await waitUntil(
       async () => (await subject.client.query(holding)).rowCount !== 0,
