@@ -7,7 +7,7 @@ import pg from "pg";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
 import { asStoreError } from "./errors.ts";
-import { type Answer, Pipeline, type Step, stepOf } from "./pipeline.ts";
+import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
 import { openRead } from "./statements/open-read.ts";
 import { readBackend } from "./statements/read-backend.ts";
 import type { Command, Statement } from "./statements/statement.ts";
@@ -218,27 +218,24 @@ export class Session {
   together<T>(write: () => T): T {
     const gathering: Gathering = { steps: [], unwritable: null };
     this.gathering = gathering;
-    const { stream } = wireOf(this.client);
-    stream.cork();
     try {
       return write();
     } finally {
       this.gathering = null;
       this.leave(gathering);
-      stream.uncork();
     }
   }
 
-  private step(statement: { readonly name: string | null; readonly sql: string }, values: readonly unknown[]) {
-    return new Promise<Answer>((resolve, reject) => {
-      const gathering = this.gathering ?? { steps: [], unwritable: null };
+  private step(statement: Wording, values: readonly unknown[]): Promise<Answer> {
+    const { gathering } = this;
+    if (gathering === null) return this.together(() => this.step(statement, values));
+    return new Promise((resolve, reject) => {
       try {
         gathering.steps.push(stepOf(statement, values, { resolve, reject }));
       } catch (error) {
         gathering.unwritable = { error };
         reject(error);
       }
-      if (this.gathering === null) this.leave(gathering);
     });
   }
 
@@ -249,18 +246,21 @@ export class Session {
   }
 
   private submit(steps: readonly Step[]): void {
-    const options = { client: this.client, types, onConfused: () => this.onConfused() };
+    const onConfused = () => {
+      this.confused = true;
+    };
+    const send = (part: readonly Step[]) =>
+      this.client.query(new Pipeline(part, { client: this.client, types, onConfused }));
     const { hasTransactionTimeout } = this.options;
     const isLast = ({ sql }: Step): boolean => sql === "COMMIT";
     const [whole, apart] = hasTransactionTimeout
       ? [steps.filter((step) => !isLast(step)), steps.filter(isLast)]
       : [[], steps];
-    if (whole.length > 0) this.client.query(new Pipeline(whole, options));
-    for (const step of apart) this.client.query(new Pipeline([step], options));
-  }
-
-  private onConfused(): void {
-    this.confused = true;
+    const { stream } = wireOf(this.client);
+    stream.cork();
+    if (whole.length > 0) send(whole);
+    for (const step of apart) send([step]);
+    stream.uncork();
   }
 
   /** The server may or may not carry on with what it was sent; every statement still open here rejects. */

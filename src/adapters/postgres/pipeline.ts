@@ -9,14 +9,17 @@ interface Field {
   readonly parse: (value: string) => unknown;
 }
 
-/** What a connection knows of the statements that were named on it: their columns, once it has been told. */
+/** What a connection knows of the statements that were named on it: their columns, null before it has been told. */
 type Known = Map<string, readonly Field[] | null>;
 
-/** One statement and who waits for it. */
-export interface Step {
-  /** Null: one of a few words, sent as they are each time. */
+export interface Wording {
+  /** Null: sent as it is each time. */
   readonly name: string | null;
   readonly sql: string;
+}
+
+/** One statement and who waits for it. */
+export interface Step extends Wording {
   readonly values: readonly WireValue[];
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
@@ -37,13 +40,12 @@ export interface PipelineOptions {
   readonly onConfused: () => void;
 }
 
-/** A statement that is parsed once per connection, or words that are sent as they are each time. Throws for what cannot be written. */
+/** Throws for what cannot be written. */
 export function stepOf(
-  statement: { readonly name: string | null; readonly sql: string },
+  { name, sql }: Wording,
   values: readonly unknown[],
   waiting: Pick<Step, "resolve" | "reject">,
 ): Step {
-  const { name, sql } = statement;
   return { name, sql, values: values.map(toWire), ...waiting, fields: null, answer: null };
 }
 
@@ -53,10 +55,8 @@ const knownBy = new WeakMap<pg.Connection, Known>();
 export class Pipeline extends pg.Query {
   private readonly options: PipelineOptions;
   private readonly steps: readonly Step[];
-  private readonly parsing: string[] = [];
   private found: unknown[] = [];
   private at = 0;
-  private failure: unknown = null;
 
   constructor(steps: readonly Step[], options: PipelineOptions) {
     super("");
@@ -67,26 +67,9 @@ export class Pipeline extends pg.Query {
   override submit = (connection: pg.Connection): void => {
     const known: Known = knownBy.get(connection) ?? new Map();
     knownBy.set(connection, known);
-    const { stream } = connection;
-    stream.cork();
-    for (const step of this.steps) this.write(step, connection as unknown as Wire, known);
+    for (const step of this.steps) write(step, connection as unknown as Wire, known);
     connection.sync();
-    stream.uncork();
   };
-
-  private write(step: Step, wire: Wire, known: Known): void {
-    const { name, sql, values } = step;
-    const isKnown = name !== null && known.has(name);
-    if (!isKnown) wire.parse({ name: name ?? "", text: sql });
-    if (!isKnown && name !== null) {
-      known.set(name, null);
-      this.parsing.push(name);
-    }
-    step.fields = name === null ? null : (known.get(name) ?? null);
-    wire.bind({ statement: name ?? "", values });
-    if (step.fields === null) wire.describe({ type: "P", name: "" });
-    wire.execute(null);
-  }
 
   handleRowDescription(message: { readonly fields: readonly FieldDescription[] }): void {
     const { types } = this.options;
@@ -121,11 +104,10 @@ export class Pipeline extends pg.Query {
   }
 
   /** The server skips the rest. A transaction that is still open there ends before anybody hears of the failure. */
-  handleError(error: unknown): void {
-    if (this.failure !== null) return;
-    this.failure = error;
-    const unnamed = new Set(this.steps.slice(this.at).map(({ name }) => name));
-    if (this.parsing.some((name) => unnamed.has(name))) this.options.onConfused();
+  handleError(error: unknown, connection: pg.Connection): void {
+    const known = knownBy.get(connection);
+    const isUnheardOf = ({ name }: Step): boolean => name !== null && known?.get(name) === null;
+    if (this.steps.slice(this.at).some(isUnheardOf)) this.options.onConfused();
     const tell = () => {
       for (const { answer, resolve, reject } of this.steps) {
         if (answer === null) reject(error);
@@ -138,6 +120,18 @@ export class Pipeline extends pg.Query {
   private get step(): Step {
     return this.steps[this.at] as Step;
   }
+}
+
+function write(step: Step, wire: Wire, known: Known): void {
+  const { name, sql, values } = step;
+  if (name === null || !known.has(name)) wire.parse({ name: name ?? "", text: sql });
+  if (name !== null) {
+    step.fields = known.get(name) ?? null;
+    known.set(name, step.fields);
+  }
+  wire.bind({ statement: name ?? "", values });
+  if (step.fields === null) wire.describe({ type: "P", name: "" });
+  wire.execute(null);
 }
 
 interface FieldDescription {
