@@ -87,7 +87,7 @@ export interface Chain {
    */
   secondOpinion(blockNumber: number): Promise<Hash | null | "none">;
 
-  /** Receipts of one block, restricted to `hashes`: eth_getBlockReceipts where the node has it. */
+  /** Receipts of one block, restricted to `hashes`: in one call where the node has it, unless most are of no interest. */
   receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]>;
   /** Receipts by hash, in the order asked; null = that endpoint knows none. */
   receipts(hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]>;

@@ -178,8 +178,9 @@ describe("receipts", () => {
       receiptJson(2, { status: "0x0", contractAddress: `0x${"AB".repeat(20)}`, effectiveGasPrice: undefined }),
       receiptJson(3, { blockHash: hashOf(5) }),
     ]);
-    const found = await chain.receiptsInBlock(block(7), [hashOf(2), hashOf(3)]);
+    const found = await chain.receiptsInBlock(block(7), [hashOf(1), hashOf(2), hashOf(3)]);
     expect(found).toEqual([
+      expect.objectContaining({ txHash: hashOf(1), status: "success" }),
       {
         txHash: hashOf(2),
         blockNumber: 7,
@@ -192,6 +193,42 @@ describe("receipts", () => {
       },
     ]);
     expect(server.calls("eth_getBlockReceipts").map((call) => call.params)).toEqual([[hashOf(1_007)]]);
+    expect(server.calls("eth_getTransactionReceipt")).toEqual([]);
+  });
+
+  describe("that are few in a large block", () => {
+    const large = { ...block(7), transactionHashes: Array.from({ length: 9 }, (_, index) => hashOf(index + 1)) };
+    const few = [hashOf(2), hashOf(5)];
+
+    it("come one by one, in a batch", async () => {
+      const { server, chain } = await bench();
+      server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(hash === hashOf(2) ? 2 : 5));
+      const found = await chain.receiptsInBlock(large, few);
+      expect(found.map(({ txHash }) => txHash)).toEqual(few);
+      expect(server.calls("eth_getTransactionReceipt").map((call) => call.params)).toEqual(few.map((hash) => [hash]));
+      expect(server.calls("eth_getBlockReceipts")).toEqual([]);
+    });
+
+    it.each([
+      ["lags", () => null],
+      ["names another block", () => receiptJson(2, { blockHash: hashOf(5) })],
+      ["fails", refuse(-32000, "transaction indexing is in progress")],
+    ])("come with the block's where the index of transactions %s", async (_, answer) => {
+      const { server, chain } = await bench();
+      server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : answer()));
+      server.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2), receiptJson(5)]);
+      const found = await chain.receiptsInBlock(large, few);
+      expect(found.map(({ txHash }) => txHash)).toEqual(few);
+    });
+
+    it("are not asked for again by block where the endpoint cannot be reached", async () => {
+      const { server, chain } = await bench();
+      await chain.head("latest");
+      server.on("eth_getTransactionReceipt", () => receiptJson(2));
+      server.failNext({ kind: "omit", at: 1 });
+      await expect(chain.receiptsInBlock(large, few)).rejects.toThrow(ChainUnavailable);
+      expect(server.calls("eth_getBlockReceipts")).toEqual([]);
+    });
   });
 
   it("are not asked for where the block holds none of them", async () => {
