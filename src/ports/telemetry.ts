@@ -117,6 +117,8 @@ export type TelemetryEvent =
       readonly endpoint: number;
       readonly method: string;
       readonly result: "ok" | "error" | "unreachable";
+      /** So many calls of one request to the endpoint. */
+      readonly calls: number;
       readonly durationMs: number;
     }
   | { readonly type: "store.historyChanged"; readonly detail: string }

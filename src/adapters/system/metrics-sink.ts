@@ -69,7 +69,7 @@ function countSubmission(instruments: Instruments, event: EventOf<"submit.answer
 }
 
 function countRequest(instruments: Instruments, event: EventOf<"rpc.request">, method: string): void {
-  instruments.rpcRequests.inc({ method, result: event.result });
+  instruments.rpcRequests.inc({ method, result: event.result }, event.calls);
   instruments.rpcSeconds.observe({ method }, event.durationMs / 1000);
 }
 

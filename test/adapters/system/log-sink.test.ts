@@ -104,7 +104,10 @@ describe("log sink", () => {
     [{ type: "lease.fenced", lane, token: 2, write: "sign", stoppedBy: "deadline" }, "warn"],
     [{ type: "instance.lost", instanceId: "i" }, "error"],
     [{ type: "store.historyChanged", detail: "timeline 2" }, "error"],
-    [{ type: "rpc.request", chainId: 1, endpoint: 0, method: "eth_call", result: "ok", durationMs: 1 }, "trace"],
+    [
+      { type: "rpc.request", chainId: 1, endpoint: 0, method: "eth_call", result: "ok", calls: 1, durationMs: 1 },
+      "trace",
+    ],
     [{ type: "create.answered", result: "created", durationMs: 1 }, "debug"],
     [{ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message: "m" }, "warn"],
     [{ type: "alert", severity: "ERROR", code: "NONCE_DRIFT", message: "m" }, "error"],

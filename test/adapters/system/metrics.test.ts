@@ -92,6 +92,7 @@ function everyLabel(): TelemetryEvent[] {
       endpoint: 0,
       method: "eth_call",
       result,
+      calls: 1,
       durationMs: 1,
     })),
     ...keys(RECONCILE_RESULTS).map((result) => ({ type: "lane.reconciled" as const, lane, result })),
@@ -199,9 +200,19 @@ describe("metrics", () => {
     expect(await value(metrics, "nonce_drift")).toBeUndefined();
   });
 
-  it("bounds the method label", async () => {
+  it("counts calls that travelled together one by one, and their journey once", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const request = { type: "rpc.request", chainId: 1, endpoint: 0, result: "ok", durationMs: 1 } as const;
+    metrics.sink({ ...request, method: "eth_sendRawTransaction", calls: 40 });
+    metrics.sink({ ...request, method: "eth_sendRawTransaction", calls: 2 });
+    const labels = { method: "eth_sendRawTransaction" };
+    expect(await value(metrics, "rpc_requests_total", { ...labels, result: "ok" })).toBe(42);
+    expect(await value(metrics, "rpc_duration_seconds_count", labels)).toBe(2);
+  });
+
+  it("bounds the method label", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    const request = { type: "rpc.request", chainId: 1, endpoint: 0, result: "ok", calls: 1, durationMs: 1 } as const;
     for (let i = 0; i < 500; i++) metrics.sink({ ...request, method: `evil_${i}` });
     const methods = (await scrape(metrics)).filter((sample) => sample.name === "fencepost_rpc_requests_total");
     expect(methods.length).toBe(65);

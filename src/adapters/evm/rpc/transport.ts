@@ -26,9 +26,11 @@ export interface RpcCall {
   readonly params: readonly unknown[];
 }
 
+/** Neighbours in one request that were of one method and had one fate. */
 export interface RpcReport {
   readonly method: string;
   readonly result: "ok" | "error" | "unreachable";
+  readonly calls: number;
   readonly durationMs: number;
 }
 
@@ -256,12 +258,20 @@ class HttpTransport implements RpcTransport {
   }
 
   #report(calls: readonly WireCall[], replies: readonly RpcReply[], durationMs: number): void {
-    for (const [index, call] of calls.entries()) {
-      const reply = replies[index];
-      const result = reply?.ok ? "ok" : reply?.error instanceof RpcErrorAnswer ? "error" : "unreachable";
-      this.#options.report({ method: call.method, result, durationMs });
+    for (let from = 0; from < calls.length; ) {
+      const { method } = calls[from] as WireCall;
+      const result = resultLabel(replies[from]);
+      let to = from + 1;
+      while (calls[to]?.method === method && resultLabel(replies[to]) === result) to++;
+      this.#options.report({ method, result, calls: to - from, durationMs });
+      from = to;
     }
   }
+}
+
+function resultLabel(reply: RpcReply | undefined): RpcReport["result"] {
+  if (reply?.ok) return "ok";
+  return reply?.error instanceof RpcErrorAnswer ? "error" : "unreachable";
 }
 
 type Unanswered = RpcReply & { readonly ok: false };

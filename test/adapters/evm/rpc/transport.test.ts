@@ -276,6 +276,17 @@ describe("closing", () => {
   });
 });
 
+it("reports calls that travelled together, side by side and with one fate, as one", async () => {
+  const { rpc, reports } = await bench();
+  const calls = ["echo", "echo", "nothing", "echo"].map((method) => ({ method, params: [1] }));
+  await rpc.batch(calls);
+  expect(reports.map(({ method, result, calls }) => [method, result, calls])).toEqual([
+    ["echo", "ok", 2],
+    ["nothing", "error", 1],
+    ["echo", "ok", 1],
+  ]);
+});
+
 it("reports every call with its method, its fate and how long it took", async () => {
   const { server, rpc, reports } = await bench();
   await Promise.allSettled([rpc.request("echo", [1]), rpc.request("nothing", [])]);
