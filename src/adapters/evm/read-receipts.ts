@@ -19,6 +19,8 @@ export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]):
 
 /** Up to this share of a block's transactions, asking for each moves fewer bytes than all receipts of the block. */
 const FEW = 2 / 3;
+/** And never more than so many: bytes are cheap where each call counts against a rate, or goes alone for want of batches. */
+const FEW_CALLS = 10;
 
 /** The receipts of one block among `hashes`. Whatever way they were found, each names that very block. */
 export async function fetchReceiptsInBlock(
@@ -30,7 +32,8 @@ export async function fetchReceiptsInBlock(
   const wanted = block.transactionHashes.filter((hash) => asked.has(hash));
   if (wanted.length === 0) return [];
   const isOfBlock = (receipt: Receipt | null): receipt is Receipt => receipt?.blockHash === block.hash;
-  if (wanted.length <= FEW * block.transactionHashes.length) {
+  const areFew = wanted.length <= Math.min(FEW_CALLS, FEW * block.transactionHashes.length);
+  if (areFew && endpoint.blockReceipts !== "unsupported") {
     const found = (await fetchIndexed(endpoint.rpc, wanted)).filter(isOfBlock);
     if (found.length === wanted.length) return found;
   }

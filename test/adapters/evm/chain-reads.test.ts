@@ -221,6 +221,16 @@ describe("receipts", () => {
       expect(found.map(({ txHash }) => txHash)).toEqual(few);
     });
 
+    it("are asked for no second time where the node has nothing but its index", async () => {
+      const { server, chain } = await bench();
+      server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : null));
+      await chain.receiptsInBlock(large, few);
+      const before = server.calls("eth_getTransactionReceipt").length;
+      const found = await chain.receiptsInBlock(large, few);
+      expect(found.map(({ txHash }) => txHash)).toEqual([hashOf(5)]);
+      expect(server.calls("eth_getTransactionReceipt")).toHaveLength(before + few.length);
+    });
+
     it("are not asked for again by block where the endpoint cannot be reached", async () => {
       const { server, chain } = await bench();
       await chain.head("latest");
@@ -229,6 +239,21 @@ describe("receipts", () => {
       await expect(chain.receiptsInBlock(large, few)).rejects.toThrow(ChainUnavailable);
       expect(server.calls("eth_getBlockReceipts")).toEqual([]);
     });
+  });
+
+  it.each([
+    ["takes no batches", { code: -32600, message: "batch requests are not supported" }],
+    ["limits calls a second", { code: -32005, message: "too many requests" }],
+  ])("come in one call where many are ours, also of a larger block, and where the endpoint %s", async (_, error) => {
+    const { server, chain } = await bench();
+    const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));
+    server.refuseBatches({ jsonrpc: "2.0", id: null, error });
+    server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
+    server.on("eth_getBlockReceipts", () => hashes.map((_, index) => receiptJson(index + 1)));
+    const found = await chain.receiptsInBlock({ ...block(7), transactionHashes: hashes }, hashes.slice(0, 100));
+    expect(found).toHaveLength(100);
+    expect(server.calls("eth_getTransactionReceipt")).toEqual([]);
+    expect(server.calls("eth_getBlockReceipts")).toHaveLength(1);
   });
 
   it("are not asked for where the block holds none of them", async () => {
