@@ -12,6 +12,9 @@ const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
 const TAG_PATIENCE_MS = 60_000;
 
+/** Transactions whose receipts are looked for by hash in one question, at most. */
+export const LOOKS_AT_ONCE = 100;
+
 interface Memo<T> {
   readonly atMs: number;
   readonly value: Promise<T>;
@@ -24,6 +27,8 @@ export class ChainContext {
   readonly follower: HeadFollower;
   readonly hashes: HashIndex = new Map();
   reachable = true;
+  /** As many as the endpoints last took: halved by a look that got no answer, doubled by one that did. */
+  looksAtOnce = LOOKS_AT_ONCE;
   /** The first block of the chain as the database knows it, and as an endpoint last showed it. */
   genesisHash: Hash | null = null;
   seenGenesis: Hash | null = null;

@@ -39,6 +39,8 @@ export interface Tracked {
   sending: boolean;
   /** Monotonic time of the last look for a receipt by hash, or one of the two constants below. */
   receiptCheckedAtMs: number;
+  /** Monotonic time of the last such look that got no answer; `LONG_AGO` once one did. */
+  lookFailedAtMs: number;
   /** What stands in its way, for people: why, and since when. */
   readonly facts: Map<FactCode, Fact>;
 }
@@ -118,6 +120,7 @@ export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked
     claimed: true,
     nextSendAtMs: null,
     receiptCheckedAtMs: LONG_AGO,
+    lookFailedAtMs: LONG_AGO,
     facts: new Map(),
   };
 }
@@ -147,6 +150,7 @@ export function resumed(record: TrackedRecord): Tracked {
     ...UNTRIED,
     nextSendAtMs: record.receipt === null ? 0 : null,
     receiptCheckedAtMs: RECEIPT_OWED,
+    lookFailedAtMs: LONG_AGO,
     facts: new Map(),
   };
 }

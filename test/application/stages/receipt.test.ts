@@ -182,7 +182,29 @@ describe("a look by hash", () => {
     );
     expect(owed.length).toBe(150);
     await staleReceipts(bench.ports, bench.context, [bench.lane]);
-    expect(pieces).toEqual([100, 100, 100, 50]);
+    expect(pieces).toEqual([100, 100, 50, 100]);
+  });
+
+  it("comes through where an endpoint takes fewer at once, and one that is never answered holds up nobody", async () => {
+    const bench = await at(
+      5,
+      Array.from({ length: 60 }, (_, nonce) => nonce),
+    );
+    for (const each of bench.lane.unmined.values()) Object.assign(each, { receiptCheckedAtMs: RECEIPT_OWED });
+    Object.assign(bench.chain, {
+      receipts: async (hashes: readonly string[]) => {
+        if (hashes.length > 20 || hashes.includes(hashNumber(0))) throw new Error("429");
+        return hashes.map(() => null);
+      },
+    });
+    for (let passes = 0; passes < 30; passes++) {
+      await bench.clock.advance(10);
+      await staleReceipts(bench.ports, bench.context, [bench.lane]);
+    }
+    const owed = [...bench.lane.unmined.values()].filter(
+      ({ receiptCheckedAtMs }) => receiptCheckedAtMs === RECEIPT_OWED,
+    );
+    expect(owed.map(({ nonce }) => nonce)).toEqual([0]);
   });
 
   it("believes what stands in the window, and nothing of another branch or above it", async () => {

@@ -14,16 +14,14 @@ import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
-import type { ChainContext } from "../../chain/chain-context.ts";
+import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
-import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { LONG_AGO, type OwnedLane, type Tracked } from "../../lane/owned-lane.ts";
 import { establish } from "../../lane/tracked.ts";
 
 export interface ReceiptPorts extends LaneWriterPorts {
   readonly failpoint: Failpoints;
 }
-
-const HASHES_AT_ONCE = 100;
 
 /** Matches new blocks. Returns those whose receipts could not be fetched, to be tried again. */
 export async function receiptsOfBlocks(
@@ -68,7 +66,10 @@ async function receiptsOfBlock(ports: ReceiptPorts, context: ChainContext, block
   }
 }
 
-/** Looks for receipts by hash of everything that owes a look, oldest first. */
+/**
+ * Looks for receipts by hash of everything that owes a look, oldest first, behind it what got no answer last time. Half
+ * as many are asked for after that: an endpoint that counts calls would refuse the same hundred for ever.
+ */
 export async function staleReceipts(
   ports: ReceiptPorts,
   context: ChainContext,
@@ -81,9 +82,15 @@ export async function staleReceipts(
       if (nowMs - tx.receiptCheckedAtMs >= context.settings.staleReceiptTimeoutMs) due.push(tx);
     }
   }
-  due.sort((a, b) => a.receiptCheckedAtMs - b.receiptCheckedAtMs);
-  for (let from = 0; from < due.length; from += HASHES_AT_ONCE) {
-    if (!(await lookUp(ports, context, due.slice(from, from + HASHES_AT_ONCE)))) return;
+  due.sort((a, b) => a.lookFailedAtMs - b.lookFailedAtMs || a.receiptCheckedAtMs - b.receiptCheckedAtMs);
+  for (let from = 0; from < due.length; ) {
+    const asked = due.slice(from, from + context.looksAtOnce);
+    if (!(await lookUp(ports, context, asked))) {
+      context.looksAtOnce = Math.max(1, Math.floor(asked.length / 2));
+      return;
+    }
+    context.looksAtOnce = Math.min(2 * context.looksAtOnce, LOOKS_AT_ONCE);
+    from += asked.length;
   }
 }
 
@@ -94,12 +101,17 @@ async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: 
     const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);
     const canonical = await onCanonicalChain(context, found);
     const nowMs = ports.clock.monotonicMs();
-    for (const tx of transactions) tx.receiptCheckedAtMs = nowMs;
+    for (const tx of transactions) {
+      tx.receiptCheckedAtMs = nowMs;
+      tx.lookFailedAtMs = LONG_AGO;
+    }
     ports.telemetry.emit({ type: "receipt.checked", chainId, result: "found", count: found.length });
     ports.telemetry.emit({ type: "receipt.checked", chainId, result: "notFound", count: hashes.length - found.length });
     await record(ports, context, canonical);
     return true;
   } catch {
+    const nowMs = ports.clock.monotonicMs();
+    for (const tx of transactions) tx.lookFailedAtMs = nowMs;
     ports.telemetry.emit({ type: "receipt.checked", chainId, result: "error", count: hashes.length });
     return false;
   }
