@@ -132,9 +132,17 @@ export interface Chain {
   close(): Promise<void>;
 }
 
+export interface ChainUnavailableOptions extends ErrorOptions {
+  readonly limited?: boolean;
+}
+
 export class ChainUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** Whoever was asked is there and answers again soon: we ask for more than it gives. Nobody was lost sight of. */
+  readonly limited: boolean;
+
+  constructor(message: string, { limited = false, ...options }: ChainUnavailableOptions = {}) {
     super(message, options);
     this.name = "ChainUnavailable";
+    this.limited = limited;
   }
 }

@@ -7,6 +7,7 @@ let world: World;
 afterEach(() => world.close());
 
 const SEND = "eth_sendRawTransaction";
+const HEAD = "eth_getBlockByNumber";
 
 async function create(node: Awaited<ReturnType<World["startNode"]>>, count: number): Promise<void> {
   await world.settle(Promise.all(Array.from({ length: count }, () => node.node.api.create(transfer()))));
@@ -141,6 +142,25 @@ describe("an RPC that is down", () => {
     entry.faults.inject({ kind: "unavailable" });
     await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(world.rows()).toEqual([]);
+  });
+
+  it.each([
+    ["is gone: nothing is sent before it has shown which chain it serves", { kind: "unavailable" }, 0],
+    ["limits the rate: it has not gone away, and sending goes on", { kind: "httpError", status: 429 }, 3],
+  ] as const)("that %s", async (_, fault, sent) => {
+    world = new World();
+    const entry = await world.startNode();
+    await create(entry, 1);
+    await world.allSettled(1);
+    const before = world.chain.witness.length;
+    const heals = [HEAD, "eth_chainId"].map((method) => entry.faults.inject(fault, { method }));
+    await world.clock.advance(5 * POLL_MS);
+    await create(entry, 3);
+    await world.clock.advance(10 * POLL_MS);
+    expect(world.chain.witness.length - before).toBe(sent);
+    for (const heal of heals) heal();
+    await world.allSettled(4);
+    checkInvariants(world);
   });
 
   it("fails for receipts alone: nothing is decided until it answers again", async () => {

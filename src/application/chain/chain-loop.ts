@@ -93,7 +93,8 @@ export class ChainLoop {
       if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
       this.context.reachable = false;
       // Whoever answers next may be another machine: nothing is sent before it has shown which chain it serves.
-      for (const lane of this.ports.lanesOf(chainId)) lane.lookOwed = true;
+      const isLost = !(error instanceof ChainUnavailable && error.limited);
+      if (isLost) for (const lane of this.ports.lanesOf(chainId)) lane.lookOwed = true;
       this.context.unreachableSince ??= this.ports.clock.now();
     }
   }

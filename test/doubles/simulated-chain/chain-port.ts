@@ -218,8 +218,9 @@ export class DirectChain implements Chain {
 
 function failOn(faults: Faults, method: string, params: readonly unknown[]): void {
   const fault = faults.strike(method, params);
-  if (fault !== null && fault.kind !== "wrapErrors")
-    throw new ChainUnavailable(`${method}: simulated fault: ${fault.kind}`);
+  if (fault === null || fault.kind === "wrapErrors") return;
+  const limited = fault.kind === "httpError" && fault.status === 429;
+  throw new ChainUnavailable(`${method}: simulated fault: ${fault.kind}`, { limited });
 }
 
 function isExecuted(fault: { readonly kind: string; readonly executed?: boolean }): boolean {

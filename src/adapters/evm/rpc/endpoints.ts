@@ -146,17 +146,19 @@ export class Endpoints {
 
   async #firstAnswer<T>(candidates: readonly Endpoint[], ask: Ask<T>): Promise<T> {
     const reasons: string[] = [];
+    let limited = candidates.length > 0;
     for (const endpoint of candidates) {
       try {
         return await this.askOne(endpoint, ask);
       } catch (error) {
         if (!isEndpointTrouble(error)) throw error;
         reasons.push(describe(endpoint, error));
+        limited &&= isRateLimited(error);
       }
     }
     const { chainId } = this.#options;
     const detail = reasons.length === 0 ? "no endpoint serves this chain" : reasons.join("; ");
-    throw new ChainUnavailable(`chain ${chainId} is not available: ${detail}`);
+    throw new ChainUnavailable(`chain ${chainId} is not available: ${detail}`, { limited });
   }
 
   async #proveChain(endpoint: Endpoint): Promise<void> {
@@ -187,7 +189,9 @@ export class Endpoints {
   #failed(endpoint: Endpoint, error: EndpointTrouble): void {
     // A node that answers is up, even where it refuses; unless it refuses to serve us at all.
     if (error instanceof RpcErrorAnswer && !saysOverLimit(error)) return;
-    if (error instanceof RpcUnreachable && endpoint.chain === "proven") endpoint.chain = "unproven";
+    // Who limits the rate has not gone away; proving its chain anew would take more of what it has too little of.
+    const isLost = error instanceof RpcUnreachable && !isRateLimited(error);
+    if (isLost && endpoint.chain === "proven") endpoint.chain = "unproven";
     // Many calls fail together when contact is lost; together they are one failed probe.
     if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
     endpoint.failures++;
@@ -232,6 +236,10 @@ type EndpointTrouble = RpcUnreachable | RpcErrorAnswer | BadAnswer;
 /** Anything else is a mistake of ours and must not be hidden behind another endpoint. */
 function isEndpointTrouble(error: unknown): error is EndpointTrouble {
   return error instanceof RpcUnreachable || error instanceof RpcErrorAnswer || error instanceof BadAnswer;
+}
+
+function isRateLimited(error: EndpointTrouble): boolean {
+  return error instanceof RpcUnreachable && error.kind === "rateLimited";
 }
 
 function describe(endpoint: Endpoint, error: Error): string {

@@ -53,6 +53,7 @@ const DEFAULTS = {
   maxRequestsInFlight: 8,
 } as const;
 const REMEMBER_REFUSAL_MS = 10 * 60_000;
+const PACE_GROWTH = 9 / 8;
 
 export function createTransport(options: TransportOptions): RpcTransport {
   return new HttpTransport({ ...DEFAULTS, ...options });
@@ -76,6 +77,8 @@ class HttpTransport implements RpcTransport {
   /** Learned: shrinks when the endpoint calls a batch too large, 1 where it takes none. Tried anew after a while. */
   #batchLimit: number;
   #limitExpiresMs = Number.POSITIVE_INFINITY;
+  /** Calls in one request that the endpoint's rate allows: halved by a 429, won back bit by bit. */
+  #pace: number;
   /** Set by Retry-After; until then nothing is sent. */
   #silentUntilMs = 0;
 
@@ -83,6 +86,7 @@ class HttpTransport implements RpcTransport {
     this.#options = options;
     this.#http = openHttp(options);
     this.#batchLimit = options.maxBatchCalls;
+    this.#pace = options.maxBatchCalls;
   }
 
   get label(): string {
@@ -120,6 +124,10 @@ class HttpTransport implements RpcTransport {
     return calls.map((call) => encodeCall(this.#nextId++, call.method, call.params));
   }
 
+  get #callLimit(): number {
+    return Math.min(this.#batchLimit, this.#pace);
+  }
+
   /** Cuts at the limits on calls and bytes. A single call over the byte limit still travels, alone. */
   #split(calls: readonly WireCall[]): readonly (readonly WireCall[])[] {
     const parts: WireCall[][] = [];
@@ -127,7 +135,7 @@ class HttpTransport implements RpcTransport {
     for (const call of calls) {
       const part = parts.at(-1);
       bytes += call.json.length;
-      if (part === undefined || part.length >= this.#batchLimit || bytes > this.#options.maxBatchBytes) {
+      if (part === undefined || part.length >= this.#callLimit || bytes > this.#options.maxBatchBytes) {
         parts.push([call]);
         bytes = call.json.length;
       } else {
@@ -167,7 +175,7 @@ class HttpTransport implements RpcTransport {
     for (const group of this.#waiting[kind]) {
       calls += group.calls.length;
       bytes += group.bytes;
-      const fits = calls <= this.#batchLimit && bytes <= this.#options.maxBatchBytes;
+      const fits = calls <= this.#callLimit && bytes <= this.#options.maxBatchBytes;
       if (taken.length > 0 && !fits) break;
       taken.push(group);
     }
@@ -190,7 +198,7 @@ class HttpTransport implements RpcTransport {
   async #exchange(calls: readonly WireCall[], kind: Kind): Promise<readonly RpcReply[]> {
     const [first] = calls;
     if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first)];
-    if (calls.length > this.#batchLimit) return this.#exchangeInParts(calls, kind);
+    if (calls.length > this.#callLimit) return this.#exchangeInParts(calls, kind);
     const outcome = await this.#exchangeBatch(calls);
     if (typeof outcome === "string") return this.#afterRefusal(calls, kind, outcome);
     return outcome;
@@ -198,7 +206,7 @@ class HttpTransport implements RpcTransport {
 
   async #exchangeBatch(calls: readonly WireCall[]): Promise<readonly RpcReply[] | BatchRefusal> {
     try {
-      const { status, body } = await this.#post(encodeBatch(calls));
+      const { status, body } = await this.#post(encodeBatch(calls), calls.length);
       if (status === 413) return "tooLarge";
       const value = tryParse(body);
       // A gateway that takes no batches may say so in HTML.
@@ -212,7 +220,7 @@ class HttpTransport implements RpcTransport {
 
   async #exchangeOne(call: WireCall): Promise<RpcReply> {
     try {
-      const { body } = await this.#post(call.json);
+      const { body } = await this.#post(call.json, 1);
       return readSingle(parseBody(body, this.label), call, this.label);
     } catch (error) {
       return { ok: false, error: asUnreachable(error, this.label) };
@@ -241,15 +249,19 @@ class HttpTransport implements RpcTransport {
     return replies;
   }
 
-  async #post(body: string): Promise<{ readonly status: number; readonly body: string }> {
+  async #post(body: string, calls: number): Promise<{ readonly status: number; readonly body: string }> {
     const waitMs = this.#silentUntilMs - this.#options.clock.monotonicMs();
     if (waitMs > 0) {
       const message = `${this.label} asked to be left alone for another ${Math.ceil(waitMs)} ms`;
       throw new RpcUnreachable("rateLimited", message, { retryAfterMs: waitMs });
     }
     try {
-      return await this.#http.post(body);
+      const reply = await this.#http.post(body);
+      if (calls >= this.#pace) this.#pace = Math.min(Math.ceil(this.#pace * PACE_GROWTH), this.#options.maxBatchCalls);
+      return reply;
     } catch (error) {
+      // Some limiters count calls, and would refuse the same batch for ever.
+      if (error instanceof RpcUnreachable && error.kind === "rateLimited") this.#pace = Math.max(1, calls >> 1);
       if (error instanceof RpcUnreachable && error.retryAfterMs !== null) {
         this.#silentUntilMs = this.#options.clock.monotonicMs() + error.retryAfterMs;
       }

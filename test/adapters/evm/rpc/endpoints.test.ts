@@ -41,6 +41,7 @@ function server(bench: Bench, index: number): FaultyRpc {
 }
 
 const DOWN = { kind: "status", status: 502, body: "<html>" } as const;
+const LIMITED = { kind: "status", status: 429, headers: { "retry-after": "1" } } as const;
 const alerts = (telemetry: RecordedTelemetry) =>
   telemetry.of("alert").map(({ severity, code }) => `${severity} ${code}`);
 
@@ -66,6 +67,22 @@ describe("reading", () => {
     for (let times = 0; times < 10; times++) expect(await b.endpoints.read(who)).toBe(1);
     expect(server(b, 0).calls("who")).toHaveLength(10);
     expect(alerts(b.telemetry)).toEqual([]);
+  });
+
+  it("tells endpoints that limit the rate from those that are gone, and does not ask them to prove their chain again", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    await b.endpoints.read(who);
+    server(b, 0).failAlways(LIMITED);
+    server(b, 1).failAlways(LIMITED);
+    await expect(b.endpoints.read(who)).rejects.toMatchObject({ limited: true });
+    server(b, 0).failAlways(null);
+    await b.clock.advance(1_000);
+    expect(await b.endpoints.read(who)).toBe(0);
+    expect(server(b, 0).calls("eth_chainId")).toHaveLength(1);
+    server(b, 0).failAlways(LIMITED);
+    server(b, 1).failAlways(DOWN);
+    await b.clock.advance(1_000);
+    await expect(b.endpoints.read(who)).rejects.toMatchObject({ name: "ChainUnavailable", limited: false });
   });
 
   it("says ChainUnavailable with every reason where nobody answers", async () => {

@@ -75,6 +75,40 @@ describe("endpoints that refuse batches", () => {
   });
 });
 
+describe("endpoints that count calls", () => {
+  const limited = { kind: "status", status: 429, headers: { "retry-after": "1" } } as const;
+  const sizes = (requests: readonly { readonly calls: readonly unknown[] }[]) =>
+    requests.map(({ calls }) => calls.length);
+
+  it("get half as many at once after a 429, until they take them, and more again bit by bit", async () => {
+    const { server, rpc, clock } = await bench();
+    for (let times = 0; times < 2; times++) {
+      server.failNext(limited);
+      expect(new Set(values(await rpc.sendInOrder(echoes(64))))).toEqual(new Set(["rateLimited"]));
+      await clock.advance(1_000);
+    }
+    expect(values(await rpc.sendInOrder(echoes(64)))).toEqual(Array.from({ length: 64 }, (_, index) => index));
+    expect(sizes(server.requests)).toEqual([64, 32, 16, 16, 16, 16]);
+    for (let times = 0; times < 30; times++) await rpc.sendInOrder(echoes(100));
+    const before = server.requests.length;
+    await rpc.sendInOrder(echoes(100));
+    expect(sizes(server.requests.slice(before))).toEqual([100]);
+  });
+
+  it("learn nothing from a request that was never sent", async () => {
+    const { server, rpc, clock } = await bench();
+    server.failNext(limited);
+    await rpc.request("echo", [1]).catch(() => undefined);
+    await rpc.sendInOrder(echoes(50));
+    await clock.advance(1_000);
+    await rpc.request("echo", [1]);
+    for (let times = 0; times < 50; times++) await rpc.sendInOrder(echoes(100));
+    const before = server.requests.length;
+    await rpc.sendInOrder(echoes(50));
+    expect(sizes(server.requests.slice(before))).toEqual([50]);
+  });
+});
+
 describe("sending in order", () => {
   it("never has two parts on the way at once", async () => {
     const { server, rpc } = await bench();
