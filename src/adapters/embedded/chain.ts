@@ -3,6 +3,7 @@ import { createEngine } from "./chain/edr.ts";
 import { resultOf } from "./chain/json-rpc.ts";
 import { speakLikeANode } from "./chain/node-dialect.ts";
 import { serveRpc } from "./chain/rpc-server.ts";
+import { spareEdr } from "./chain/spare-edr.ts";
 import { LOOPBACK } from "./loopback-port.ts";
 
 export interface ChainOptions {
@@ -57,7 +58,7 @@ export async function startEmbeddedChain(options: ChainOptions = {}): Promise<De
   const accounts = await deriveAccounts(settings.mnemonic, settings.accounts);
   const balanceWei = BigInt(settings.balanceEther) * 10n ** 18n;
   const engine = await createEngine({ chainId, accounts, balanceWei, blockTimeMs, automine });
-  const handle = speakLikeANode(engine);
+  const handle = speakLikeANode(spareEdr(engine));
   const stopMining = () => engine("evm_setIntervalMining", [0]);
   const server = await serveRpc(handle, options.port ?? 0).catch(async (error: unknown) => {
     await stopMining();

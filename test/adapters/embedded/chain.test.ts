@@ -40,27 +40,6 @@ describe("a chain with a block every 50 ms", () => {
     expect(Number(block.timestamp)).toBeLessThanOrEqual(Date.now() / 1000 + 2);
   });
 
-  test("outlives an estimate for more than there can be", async () => {
-    for (const value of [2n ** 256n - 1n, 2n ** 255n]) {
-      const call = { from: accountOf(0).address, to: accountOf(1).address, value: `0x${value.toString(16)}` };
-      const estimate = chain.rpc("eth_estimateGas", [call, "latest"]);
-      await expect(estimate).rejects.toMatchObject({
-        code: -32000,
-        message: expect.stringMatching(/insufficient funds/),
-      });
-    }
-    expect(await chain.rpc("eth_chainId")).toBe("0x7a69");
-  });
-
-  test.each(["0x73", `0x73${"ab".repeat(19)}`])(
-    "outlives the estimate of code that is cut off in a push: %s",
-    async (data) => {
-      const call = { from: accountOf(0).address, data };
-      expect(BigInt(String(await chain.rpc("eth_estimateGas", [call, "latest"])))).toBeGreaterThan(53_000n);
-      expect(await chain.rpc("eth_call", [{ ...call, to: null }, "latest"])).toBe("0x");
-    },
-  );
-
   test("mines what viem signs and sends, several of one sender in order", async () => {
     const wallet = createWalletClient({ account: accountOf(0), chain: foundry, transport: http(chain.url) });
     const reader = createPublicClient({ chain: foundry, transport: http(chain.url), pollingInterval: 20 });
@@ -161,7 +140,26 @@ describe("a chain that mines when told", () => {
       code: -32004,
       message: "no_suchMethod: Method no_suchMethod is not supported",
     });
-    await expect(chain.rpc("eth_sendRawTransaction", ["0x1234"])).rejects.toMatchObject({ code: -32602 });
+  });
+
+  test("says of bytes that are no transaction what other nodes say", async () => {
+    const { privateKey } = chain.accounts[0] as DevAccount;
+    const fee = 2n ** 128n;
+    const tooDear = await privateKeyToAccount(privateKey).signTransaction({
+      chainId: 4242,
+      gas: 21_000n,
+      gasPrice: fee,
+    });
+    for (const bytes of ["0x", tooDear]) {
+      await expect(chain.rpc("eth_sendRawTransaction", [bytes])).rejects.toMatchObject({
+        code: -32602,
+        message: expect.stringMatching(/^eth_sendRawTransaction: failed to decode signed transaction: ./),
+      });
+    }
+    await expect(chain.rpc("eth_sendRawTransaction", ["0x1234"])).rejects.toMatchObject({
+      code: -32602,
+      message: "eth_sendRawTransaction: Invalid transaction type 18.",
+    });
   });
 
   test("deploys contracts under the rules of a recent fork", async () => {

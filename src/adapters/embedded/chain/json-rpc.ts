@@ -12,9 +12,11 @@ export type Handle = (method: string, params: unknown) => Promise<Answer>;
 
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
+export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
 /** What nodes use for whatever a transaction or call runs into. */
 export const EXECUTION_ERROR = -32000;
+export const REVERTED = 3;
 
 export class ChainRpcError extends Error {
   readonly code: number;

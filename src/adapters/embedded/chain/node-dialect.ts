@@ -1,44 +1,12 @@
-import { type Answer, EXECUTION_ERROR, fault, type Handle, type RpcFault } from "./json-rpc.ts";
+import { type Answer, type Handle, INVALID_PARAMS, REVERTED, type RpcFault } from "./json-rpc.ts";
 
 /** EDR speaks Hardhat's dialect. Where that differs from what nodes say in a way that clients depend on, we translate. */
 export function speakLikeANode(edr: Handle): Handle {
   return async (method, params) => {
     if (method === "eth_getBlockReceipts") return blockReceipts(edr, params);
-    if (method === "eth_estimateGas" && isBeyondWealth(params)) {
-      return fault(EXECUTION_ERROR, "insufficient funds for transfer");
-    }
-    return translateRevert(await edr(method, withWholePush(params)));
+    const answer = await edr(method, params);
+    return method === "eth_sendRawTransaction" ? translateUndecodable(answer) : translateRevert(answer);
   };
-}
-
-/**
- * Where value and the price of the gas come to more than 256 bits, EDR's estimate does not fail: it panics, and takes this
- * process with it. Nobody has half of that.
- */
-function isBeyondWealth(params: unknown): boolean {
-  const call: unknown = Array.isArray(params) ? params[0] : undefined;
-  if (typeof call !== "object" || call === null || !("value" in call) || typeof call.value !== "string") return false;
-  return QUANTITY.test(call.value) && BigInt(call.value) >> 255n > 0n;
-}
-
-const QUANTITY = /^0x[0-9a-f]+$/i;
-
-/**
- * Code to deploy that is nothing but a PUSH20 cut short makes EDR panic as well: it looks for a library's address there. The
- * EVM reads zeros beyond the end, so with the zeros written out it is the same code.
- */
-function withWholePush(params: unknown): unknown {
-  const [call, ...rest]: unknown[] = Array.isArray(params) ? params : [];
-  if (typeof call !== "object" || call === null || ("to" in call && call.to !== null)) return params;
-  const padded = Object.entries(call).map(([name, value]) => [
-    name,
-    isCutPush(name, value) ? value.padEnd(44, "0") : value,
-  ]);
-  return [Object.fromEntries(padded), ...rest];
-}
-
-function isCutPush(name: string, value: unknown): value is string {
-  return /^(data|input)$/.test(name) && typeof value === "string" && /^0x73(?:[0-9a-f]{2}){0,19}$/i.test(value);
 }
 
 /**
@@ -50,7 +18,14 @@ function translateRevert(answer: Answer): Answer {
   const data = revertData(answer.error);
   if (data === null) return answer;
   const reason = /reverted with reason string '(.*)'$/s.exec(answer.error.message)?.[1];
-  return { error: { code: 3, message: `execution reverted${reason === undefined ? "" : `: ${reason}`}`, data } };
+  return { error: { code: REVERTED, message: `execution reverted${reason === undefined ? "" : `: ${reason}`}`, data } };
+}
+
+/** Of bytes that are no transaction to it, EDR only names what it stumbled over ("overflow"); its sentences say more. */
+function translateUndecodable(answer: Answer): Answer {
+  if (!("error" in answer) || answer.error.code !== INVALID_PARAMS || !/^[a-z]/.test(answer.error.message))
+    return answer;
+  return { error: { ...answer.error, message: `failed to decode signed transaction: ${answer.error.message}` } };
 }
 
 function revertData({ data }: RpcFault): string | null {
