@@ -203,6 +203,8 @@ const REJECTED: readonly Wording[] = [
   { says: "max initcode size exceeded", answer: "rejected", by: ["geth", "Reth", "anvil", "Nethermind"] },
   { says: "initcode too large", answer: "rejected", by: ["Erigon"] },
   { says: "trying to send a deployment transaction whose init code length is", answer: "rejected", by: ["EDR"] },
+  { says: "contract creation without any data provided", answer: "rejected", by: ["EDR"] },
+  { says: "invalid eip-7702 transaction", answer: "rejected", by: ["EDR"] },
   { says: "gas uint64 overflow", answer: "rejected", by: ["geth", "Reth", "anvil"] },
   { says: "gasuintoverflow", answer: "rejected", by: ["Erigon"] },
   { says: "int256overflow", answer: "rejected", by: ["Nethermind"] },

@@ -234,6 +234,10 @@ export const NODE_ANSWERS: readonly Case[] = [
     "rejected",
     -32602,
   ],
+  ["EDR", "Contract creation without any data provided", "rejected"],
+  ["EDR", "Invalid EIP-7702 transaction: authorization list is empty.", "rejected"],
+  // What the embedded chain makes of EDR's bare "overflow".
+  ["EDR", "failed to decode signed transaction: overflow", "rejected", -32602],
   [
     "OpenEthereum",
     "Transaction gas is too low. There is not enough gas to cover minimal cost of the transaction (minimal: 100 got: 50) Try increasing supplied gas.",
