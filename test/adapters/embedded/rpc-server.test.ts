@@ -33,6 +33,17 @@ describe("one request", () => {
     expect((await post({ id, method: "a" })).body).toEqual({ jsonrpc: "2.0", id, result: "a done" });
   });
 
+  test("with an id that is none is answered without", async () => {
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    for (const id of ["{}", "[1]", "true", deep]) {
+      const response = await fetch(`http://127.0.0.1:${server.port}`, {
+        method: "POST",
+        body: `{"id":${id},"method":"a"}`,
+      });
+      expect(await response.json()).toEqual({ jsonrpc: "2.0", id: null, result: "a done" });
+    }
+  });
+
   test("without params is passed on with none", async () => {
     await post({ id: 1, method: "a" });
     expect(calls).toEqual([["a", []]]);

@@ -90,7 +90,12 @@ async function answerOne(handle: Handle, request: unknown): Promise<unknown> {
     fault(INTERNAL_ERROR, messageOf(error)),
   );
   // Without an id it is a notification: carried out, never answered.
-  return "id" in request ? envelope(request.id, answer) : null;
+  return "id" in request ? envelope(idOf(request.id), answer) : null;
+}
+
+/** Whatever else came as an id, too deep to be written again perhaps, is answered as none. */
+function idOf(id: unknown): unknown {
+  return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
 function isCall(request: unknown): request is { method: string; params?: unknown; id?: unknown } {
