@@ -233,6 +233,7 @@ async function standingContent(ports: ChangePorts, tx: Tracked): Promise<Content
 }
 
 async function priced(context: ChainContext, tx: Tracked, wishes: FeeWishes): Promise<Fees> {
+  if (nothingStands(tx)) return context.price(wishes);
   const standing = standingOffer(tx);
   if (Object.keys(wishes).length > 0) return wished(context, standing, wishes);
   const first = tx.attempts.find(isSendable);
@@ -243,6 +244,14 @@ async function priced(context: ChainContext, tx: Tracked, wishes: FeeWishes): Pr
   if (fees !== null) return fees;
   const least = feeCap(leastReplacement(standing));
   throw conflict(tx.txId, `needs at least ${least} wei of gas fee, above the ceiling of ${ceiling}: give the fees`);
+}
+
+/**
+ * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that nobody can pay
+ * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
+ */
+function nothingStands({ acceptedOrdinal, answer }: Tracked): boolean {
+  return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
 }
 
 /** The dearest that may stand in a pool: up to the highest that was taken, and beyond it where the answer left that open. */

@@ -89,6 +89,19 @@ describe("cancel", () => {
     expect(ops.decisions(txId)).toEqual([]);
   });
 
+  it("need not outbid what no node took: a fee that nobody can pay does not hold its lane for ever", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const before = await ops.sent(node);
+    const txId = await ops.create(node, { payload: { to: TO, gas: "21000", maxFeePerGas: String(2n ** 100n) } });
+    await world.until(() => ops.row(txId).lastError?.startsWith("insufficientFunds") === true);
+    await ops.act(node, "cancel", { txId });
+    world.releaseBlocks();
+    await ops.settled(before, txId);
+    expect([ops.outcome(before), ops.outcome(txId)]).toEqual(["CONFIRMED", "FAILED_FINAL/CANCELLED"]);
+    checkInvariants(world);
+  });
+
   it("leaves the older payload tracked, but never sends it again", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000, repricing: null } });
     world.holdBlocks();
