@@ -103,7 +103,11 @@ describe("the embedded chain outlives", () => {
 
   test("a base fee that the next one could not be higher than", async () => {
     const set = (wei: bigint) => chain.rpc("hardhat_setNextBlockBaseFeePerGas", [quantity(wei)]);
-    await expect(set(2n ** 128n - 1n)).rejects.toMatchObject({ code: -32602 });
+    for (const wei of [2n ** 128n - 1n, 2n ** 99n, 2n ** 64n - 1n, 2n ** 60n]) {
+      await expect(set(wei)).rejects.toMatchObject({ code: -32602 });
+    }
+    expect(await set(2n ** 60n - 1n)).toBe(true);
+    await chain.mine(3);
     expect(await set(10n ** 9n)).toBe(true);
     await chain.mine(3);
   });

@@ -28,7 +28,7 @@ const REFUSALS: Readonly<Record<string, Refuse | undefined>> = {
   hardhat_mine: ([blocks, interval]) => refuseMining(blocks, interval),
   hardhat_setCode: ([, code]) => refuseCode(code),
   hardhat_setNextBlockBaseFeePerGas: ([price]) =>
-    isBeyondPrice(price) ? fault(INVALID_PARAMS, "the base fee must be under 2^100 wei") : null,
+    toQuantity(price) < MOST_BASE_FEE ? null : fault(INVALID_PARAMS, `the base fee must be under ${MOST_BASE_FEE} wei`),
 };
 
 const QUANTITY = /^0x[0-9a-f]+$/i;
@@ -97,6 +97,9 @@ async function isCutCreationSigned(bytes: unknown): Promise<boolean> {
     return false;
   }
 }
+
+/** Base fees have 64 bits, and the next one may be an eighth higher: room for twenty full blocks. */
+const MOST_BASE_FEE = 2n ** 60n;
 
 /** Seconds are counted in 63 bits, unchecked. These last for 34,000 years. */
 const MOST_SECONDS = 2n ** 40n;
