@@ -79,7 +79,7 @@ const HALTED = new RegExp(
   [
     "invalid ?(fe)?opcode|bad ?instruction|opcode ?not ?found|\\bnotactivated\\b",
     "invalid ?jump|stack ?(under|over)flow|out ?of ?offset|return data out of bounds",
-    "max (init)?code size exceeded|init ?code (size limit|too large)|contract ?size ?limit",
+    "max (init)?code size exceeded|init ?code ?(size ?limit|too ?large)|contract ?size ?limit",
     "must not begin with 0xef|starting ?with ?ef|(address|create) ?collision|precompile ?error",
   ].join("|"),
   "i",

@@ -123,6 +123,7 @@ describe("a simulation", () => {
     ["geth", [-32000, "max code size exceeded"]],
     ["geth", [-32000, "max initcode size exceeded: code size 49153 limit 49152"]],
     ["EDR", [-32000, "create initcode size limit", null]],
+    ["EDR", [-32000, "CreateInitCodeSizeLimit", { reason: { Inner: "CreateInitCodeSizeLimit" }, data: "0x" }]],
     ["Reth", [-32003, "EVM error: CreateContractSizeLimit"]],
     ["geth", [-32000, "invalid code: must not begin with 0xef"]],
     [
