@@ -8,7 +8,7 @@ import { type Answer, EXECUTION_ERROR, fault, type Handle, INVALID_PARAMS, REVER
 export function spareEdr(edr: Handle): Handle {
   return async (method, params) => {
     const given: readonly unknown[] = Array.isArray(params) ? params : [];
-    const refusal = (await REFUSALS[method]?.(given)) ?? null;
+    const refusal = (await REFUSALS.get(method)?.(given)) ?? null;
     if (refusal !== null) return refusal;
     return edr(method, RANGED.has(method) ? await withinHead(edr, given, params) : params);
   };
@@ -16,20 +16,24 @@ export function spareEdr(edr: Handle): Handle {
 
 type Refuse = (params: readonly unknown[]) => Answer | null | Promise<Answer | null>;
 
-const REFUSALS: Readonly<Record<string, Refuse | undefined>> = {
-  eth_call: refuseCall,
-  eth_estimateGas: refuseCall,
-  debug_traceCall: refuseCall,
-  eth_sendTransaction: ([call]) => (isCutCreation(call) ? CUT_CREATION : null),
-  eth_sendRawTransaction: async ([bytes]) => ((await isCutCreationSigned(bytes)) ? CUT_CREATION : null),
-  evm_increaseTime: ([seconds]) => refuseTime(toQuantity(seconds)),
-  evm_setNextBlockTimestamp: ([timestamp]) => refuseTime(toQuantity(timestamp)),
-  evm_mine: ([timestamp]) => refuseTime(toQuantity(timestamp)),
-  hardhat_mine: ([blocks, interval]) => refuseMining(blocks, interval),
-  hardhat_setCode: ([, code]) => refuseCode(code),
-  hardhat_setNextBlockBaseFeePerGas: ([price]) =>
-    toQuantity(price) < MOST_BASE_FEE ? null : fault(INVALID_PARAMS, `the base fee must be under ${MOST_BASE_FEE} wei`),
-};
+const REFUSALS: ReadonlyMap<string, Refuse> = new Map(
+  Object.entries<Refuse>({
+    eth_call: refuseCall,
+    eth_estimateGas: refuseCall,
+    debug_traceCall: refuseCall,
+    eth_sendTransaction: ([call]) => (isCutCreation(call) ? CUT_CREATION : null),
+    eth_sendRawTransaction: async ([bytes]) => ((await isCutCreationSigned(bytes)) ? CUT_CREATION : null),
+    evm_increaseTime: ([seconds]) => refuseTime(toQuantity(seconds)),
+    evm_setNextBlockTimestamp: ([timestamp]) => refuseTime(toQuantity(timestamp)),
+    evm_mine: ([timestamp]) => refuseTime(toQuantity(timestamp)),
+    hardhat_mine: ([blocks, interval]) => refuseMining(blocks, interval),
+    hardhat_setCode: ([, code]) => refuseCode(code),
+    hardhat_setNextBlockBaseFeePerGas: ([price]) =>
+      toQuantity(price) < MOST_BASE_FEE
+        ? null
+        : fault(INVALID_PARAMS, `the base fee must be under ${MOST_BASE_FEE} wei`),
+  }),
+);
 
 const QUANTITY = /^0x[0-9a-f]+$/i;
 
