@@ -1,10 +1,12 @@
 import { startAnvil } from "../adapters/embedded/anvil.ts";
-import { type DevChain, startEmbeddedChain } from "../adapters/embedded/chain.ts";
+import type { DevChain } from "../adapters/embedded/chain.ts";
+import { EmbeddedError } from "../adapters/embedded/errors.ts";
 import { startEmbeddedPostgres } from "../adapters/embedded/postgres.ts";
 import { dropSchema } from "../adapters/postgres/drop-schema.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import type { Config } from "./config/config.ts";
+import { startDevChain } from "./dev-chain.ts";
 import { startService } from "./service.ts";
 import { runUntilStopped } from "./start.ts";
 import { listenForStop, type StopSignals } from "./stop-signals.ts";
@@ -67,7 +69,17 @@ async function run(
   stop.signal.throwIfAborted();
   const { url, nodeId, signers, chainIds } = service;
   const node = { url, nodeId, chainId: chainIds[0] as number, signers };
-  await runUntilStopped(service, stop.received, { logger, ready: () => ready(node) });
+  const lost = chain?.ended ?? new Promise<never>(() => undefined);
+  await runUntilStopped(service, Promise.race([stop.received, lost.then(() => undefined)]), {
+    logger,
+    ready: () => ready(node),
+  });
+  if (!stop.signal.aborted) throw chainEnded(await lost);
+}
+
+/** Its blocks were in its memory: on a new chain, nothing of what the database says would be true. */
+function chainEnded(how: string): EmbeddedError {
+  return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
 }
 
 async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Undo[]): Promise<string> {
@@ -84,10 +96,8 @@ async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Un
 }
 
 async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChain> {
-  const chain =
-    request.chain === "anvil"
-      ? await startAnvil({ blockTimeMs: BLOCK_TIME_MS, clock: systemClock })
-      : await startEmbeddedChain({ blockTimeMs: BLOCK_TIME_MS });
+  const startChain = request.chain === "anvil" ? startAnvil : startDevChain;
+  const chain = await startChain({ blockTimeMs: BLOCK_TIME_MS, clock: systemClock });
   undo.push(() => chain.stop());
   request.say(
     `${request.chain === "anvil" ? "anvil" : "EVM"} chain ${chain.chainId} at ${chain.url}, a block every ${BLOCK_TIME_MS} ms`,

@@ -73,6 +73,19 @@ describe("fencepost dev", () => {
     expect((await fetch(`${(await again.ready).url}/readyz`)).status).toBe(200);
   });
 
+  it("whose chain panics ends in order, with one line that says why", async ({ fencepost }) => {
+    const dev = fencepost.run(DEV);
+    const client = createClient({ url: (await dev.ready).url });
+    const [lane] = await client.signers();
+    // Panic(2^256 − 1): what code does while it runs, nobody can refuse beforehand.
+    const bytecode = `0x634e487b7160e01b5f527f${"ff".repeat(32)}60045260245ffd`;
+    const sending = client.send({ signer: lane?.signer as string, payload: { bytecode } });
+    await expect(sending).rejects.toMatchObject({ status: 503 });
+    expect(await dev.exited).toEqual({ code: 1, signal: null });
+    expect(linesOf(dev.stderr()).at(-1)).toMatch(/^fencepost: the chain ended \(.*panicked at .*start again$/);
+    expect(await isListening(portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/))).toBe(false);
+  });
+
   it("on a directory that another one uses says so in one line", async ({ fencepost }) => {
     const first = fencepost.run(DEV);
     const { url } = await first.ready;

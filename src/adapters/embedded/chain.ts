@@ -24,6 +24,8 @@ export interface DevChain {
   readonly port: number;
   readonly chainId: number;
   readonly accounts: readonly DevAccount[];
+  /** Of a process of its own: resolves when that has ended, with what it said last. */
+  readonly ended?: Promise<string>;
   /** Rejects with a ChainRpcError where the chain answers with an error. */
   rpc(method: string, params?: readonly unknown[]): Promise<unknown>;
   mine(blocks?: number): Promise<void>;

@@ -5,7 +5,8 @@ export type EmbeddedErrorCode =
   | "ALREADY_RUNNING"
   | "DIRECTORY_UNUSABLE"
   | "OTHER_VERSION"
-  | "START_FAILED";
+  | "START_FAILED"
+  | "ENDED";
 
 /** Why an embedded server could not be had. The message is the one line that a person reads: what is wrong, what to do. */
 export class EmbeddedError extends Error {
