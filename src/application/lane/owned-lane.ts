@@ -11,7 +11,7 @@ import type { HeadOfLine } from "./head-of-line.ts";
 import { LaneNonces } from "./lane-nonces.ts";
 import { RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
 
-export { LONG_AGO, RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
+export { LONG_AGO, queued, RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
 
 export interface IndexedAttempt {
   readonly lane: OwnedLane;
@@ -92,6 +92,8 @@ export class OwnedLane {
   private moreInDatabase: boolean;
   /** The highest nonce that was allocated here and left to be read from the database. */
   private leftThrough = -1;
+  /** Took holes, and were left to a page: one that was read before they were there passes over their nonces. */
+  private leftBelow: AllocatedRecord[] = [];
 
   constructor(fence: Fence, snapshot: LaneSnapshot, index: HashIndex) {
     this.fence = fence;
@@ -234,8 +236,10 @@ export class OwnedLane {
   /** One that took a hole below what is at hand: no page will bring it, unless it was read meanwhile. */
   slipIn(record: AllocatedRecord): void {
     const isSigned = this.unmined.has(record.nonce) || this.mined.has(record.nonce);
-    if (record.nonce > this.atHandThrough()) this.enqueue([record]);
-    else if (!isSigned && !this.backlog.some(({ txId }) => txId === record.txId)) {
+    if (record.nonce > this.atHandThrough()) {
+      if (this.moreInDatabase) this.leftBelow.push(record);
+      this.enqueue([record]);
+    } else if (!isSigned && !this.backlog.some(({ txId }) => txId === record.txId)) {
       this.backlog.push(record);
       this.backlog.sort((a, b) => a.nonce - b.nonce);
     }
@@ -247,10 +251,17 @@ export class OwnedLane {
     return this.nextUnsigned;
   }
 
-  refill(page: readonly AllocatedRecord[], limit: number): void {
+  /** False: one that took a hole while the page was on its way is missing on it. It has to be read again. */
+  refill(page: readonly AllocatedRecord[], limit: number): boolean {
+    const readThrough = page.length === limit ? (page.at(-1)?.nonce ?? 0) : Number.POSITIVE_INFINITY;
+    const ids = new Set(page.map(({ txId }) => txId));
+    const isMissing = this.leftBelow.some(({ txId, nonce }) => nonce <= readThrough && !ids.has(txId));
+    this.leftBelow = [];
+    if (isMissing) return false;
     this.backlog.push(...page);
     // What was allocated and left while the page was on its way is not on it, and must not be forgotten: a hole.
     this.moreInDatabase = page.length === limit || this.leftThrough > this.atHandThrough();
+    return true;
   }
 
   /**
@@ -384,12 +395,4 @@ export class OwnedLane {
 /** Taken or underpriced: sending the same again is one way on, another price the other. */
 function awaitsVerdict({ answer }: Tracked): boolean {
   return answer !== null && (isTaken(answer) || answer === "underpriced");
-}
-
-/** One that waits to be signed, for a step that leaves it there. */
-export function queued(record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt">): Tracked {
-  const { txId, nonce, requestId, createdAt } = record;
-  const never = { submitAttempts: 0, firstSentAt: null, lastSubmittedAt: null, acceptedOrdinal: null } as const;
-  const status = { state: "ALLOCATED", subState: null, attempts: [], receipt: null, lastError: null } as const;
-  return resumed({ txId, nonce, requestId, createdAt, ...status, ...never });
 }

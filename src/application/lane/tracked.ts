@@ -172,3 +172,11 @@ export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date
   tx.answer = "alreadyKnown";
   tx.nextSendAtMs = everyMs === null ? null : nowMs + Math.max(0, everyMs - ageMs);
 }
+
+/** One that waits to be signed, for a step that leaves it there. */
+export function queued(record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt">): Tracked {
+  const { txId, nonce, requestId, createdAt } = record;
+  const never = { submitAttempts: 0, firstSentAt: null, lastSubmittedAt: null, acceptedOrdinal: null } as const;
+  const status = { state: "ALLOCATED", subState: null, attempts: [], receipt: null, lastError: null } as const;
+  return resumed({ txId, nonce, requestId, createdAt, ...status, ...never });
+}

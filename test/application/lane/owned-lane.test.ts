@@ -102,6 +102,16 @@ describe("what waits to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
+  it("in a hole that was taken while a page was on its way has the page read again", () => {
+    const lane = createOwnedLane({ cursor: 8, allocated: 3 });
+    lane.missingFrom();
+    const page = records(5, 3);
+    lane.slipIn(record(4)); // committed after the page was read, below all that is on it
+    expect(lane.refill(page, PAGE)).toBe(false);
+    expect(signAll(lane, records(4, 4))).toEqual([4, 5, 6, 7]);
+    expect(lane.hasUnmined()).toBe(false);
+  });
+
   it("on a page that is faster than the word of its own allocation is not signed twice", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.refill(records(5, 3), PAGE); // read after 6 and 7 were committed, before anyone was told

@@ -44,8 +44,10 @@ export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedL
 }
 
 async function refill(ports: SignPorts, lane: OwnedLane): Promise<void> {
-  const from = lane.missingFrom();
-  if (from !== null) lane.refill(await ports.store.loadAllocated(lane.lane, from, PAGE), PAGE);
+  for (let from = lane.missingFrom(); from !== null; ) {
+    const page = await ports.store.loadAllocated(lane.lane, from, PAGE);
+    from = lane.refill(page, PAGE) ? null : lane.missingFrom();
+  }
 }
 
 async function signBatch(
