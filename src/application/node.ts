@@ -36,6 +36,7 @@ import { Gathering } from "./stages/1-create/gather.ts";
 import { RequestIds } from "./stages/1-create/request-ids.ts";
 import { sign } from "./stages/3-sign/sign.ts";
 import { broadcast } from "./stages/4-broadcast/broadcast.ts";
+import { WORTH_A_COMMIT } from "./writer/batch.ts";
 import { Committer } from "./writer/committer.ts";
 
 const BEAT_MS = 100;
@@ -124,7 +125,7 @@ export class FencepostNode {
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
       admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
-      gathering: new Gathering(clock, (heard) => createTogether(this.createPorts, heard)),
+      gathering: new Gathering(clock, (heard) => createTogether(this.createPorts, heard), WORTH_A_COMMIT),
     };
     this.intakePorts = { ...this.stagePorts(), chains: this.chains };
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { ANONYMOUS, authenticator } from "./auth.ts";
 import type { RouteContext } from "./context.ts";
+import { addHooks } from "./hooks.ts";
 import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions } from "./options.ts";
@@ -66,34 +66,6 @@ function bareApp(): FastifyInstance {
       if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
       socket.end(rawProblem(invalid("", "is not an HTTP request that can be read")));
     },
-  });
-}
-
-function addHooks(app: FastifyInstance, options: HttpServerOptions, longPolls: LongPolls): void {
-  const authenticate = authenticator(options.apiKeys);
-  app.decorateRequest("keyName", ANONYMOUS);
-  app.addHook("onRequest", (request, _, done) => {
-    const { open, peer } = request.routeOptions.config;
-    if (open !== true && peer !== true && !request.is404) {
-      request.keyName = authenticate(request.headers.authorization);
-    }
-    done();
-  });
-  app.addHook("onSend", (_, reply, payload, done) => {
-    // A draining node is leaving: clients that keep connections should open their next one elsewhere.
-    if (longPolls.draining) reply.header("connection", "close");
-    done(null, payload);
-  });
-  const { onResponse } = options;
-  if (onResponse === undefined) return;
-  app.addHook("onResponse", (request, reply, done) => {
-    onResponse({
-      method: request.method,
-      route: request.routeOptions.url ?? "unmatched",
-      status: reply.statusCode,
-      durationMs: reply.elapsedTime,
-    });
-    done();
   });
 }
 

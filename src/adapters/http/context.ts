@@ -13,10 +13,6 @@ export interface RouteContext {
 }
 
 declare module "fastify" {
-  interface FastifyRequest {
-    /** Of the API key that was shown: who asks, for the audit. */
-    keyName: string;
-  }
   interface FastifyContextConfig {
     /** Answered without an API key. */
     open?: true;

@@ -42,10 +42,14 @@ function parse(request: FastifyRequest, body: Buffer): unknown {
   // Decoding would replace stray bytes by U+FFFD, and two different request ids could become one.
   if (!isUtf8(body)) throw invalid("", "is not UTF-8");
   const value = parseJson(body.toString("utf8"));
-  const depthLimit = request.routeOptions.config.peer === true ? PEER_DEPTH_LIMIT : DEPTH_LIMIT;
-  const offence = findOffence(value, 0, depthLimit);
+  const offence = findOffence(value, 0, DEPTH_LIMIT) && findOffence(value, 0, depthLimitOf(request));
   if (offence !== null) throw invalid(offence.path.join(".").slice(0, PATH_LENGTH_LIMIT), offence.detail);
   return value;
+}
+
+/** Asked for where something is wrong already: looking at the route costs more than looking through a usual body. */
+function depthLimitOf(request: FastifyRequest): number {
+  return request.routeOptions.config.peer === true ? PEER_DEPTH_LIMIT : DEPTH_LIMIT;
 }
 
 function parseJson(text: string): unknown {

@@ -22,6 +22,13 @@ export function weightOf(write: LaneWrite): number {
   }
 }
 
+/** So many creates are worth a transaction: the server begins with them while the next ones are still being read. */
+export const WORTH_A_COMMIT = 24;
+
+export function isWorthACommit(write: LaneWrite): boolean {
+  return write.kind === "allocate" && write.items.length >= WORTH_A_COMMIT;
+}
+
 /** Writes that end at the feed's counter row. */
 export function hasCompletion(write: LaneWrite): boolean {
   if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);

@@ -2,7 +2,7 @@
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
  * commits: at most two database transactions in flight. Where none is, the next one leaves with whatever has arrived by
  * the end of this turn of the event loop: what comes while it is under way gathers by itself, and waiting for more would
- * only leave the database idle. Beside one that is under way, another leaves when it is full, when its oldest entry is
+ * only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way, another leaves when it is full, when its oldest entry is
  * old enough, or when the one before it has committed.
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
@@ -24,7 +24,7 @@ import {
 } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { WriterSettings } from "../settings.ts";
-import { type Entry, hasCompletion, mergeAllocations, splitEntry, weightOf } from "./batch.ts";
+import { type Entry, hasCompletion, isWorthACommit, mergeAllocations, splitEntry, weightOf } from "./batch.ts";
 import { Turns } from "./turn.ts";
 
 export interface CommitterPorts {
@@ -102,7 +102,7 @@ export class Committer {
       const weight = weightOf(write);
       this.queue.push({ write, shard, weight, resolve, reject });
       this.queuedItems += weight;
-      this.schedule();
+      this.schedule(isWorthACommit(write));
     });
   }
 
@@ -115,9 +115,9 @@ export class Committer {
     for (const waiter of ready) waiter.resolve();
   }
 
-  private schedule(): void {
+  private schedule(urgent: boolean): void {
     if (this.inFlight >= MAX_IN_FLIGHT) return;
-    if (this.queuedItems >= this.settings.batchSize) {
+    if (this.queuedItems >= this.settings.batchSize || (urgent && this.inFlight === 0)) {
       this.flush();
       return;
     }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WriterSettings } from "../../../src/application/settings.ts";
+import { WORTH_A_COMMIT } from "../../../src/application/writer/batch.ts";
 import { Committer } from "../../../src/application/writer/committer.ts";
 import { HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
@@ -37,6 +38,10 @@ function bench(settings: Partial<WriterSettings> = {}): Bench {
   return { committer, store, clock, telemetry, fenced, histories, givenUp };
 }
 
+function names(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `t${index}`);
+}
+
 /** What a promise has come to by now. */
 function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; error: unknown; value: T | undefined } {
   const seen: ReturnType<typeof watch<T>> = { state: "open", error: null, value: undefined };
@@ -69,6 +74,27 @@ describe("flushing", () => {
     await clock.advance(1);
     expect(store.call(1).writes.map(idsOf)).toEqual([["b"], ["c"]]);
     expect(committer.depth).toBe(0);
+  });
+
+  it("does not wait for the end of the turn where creates are worth a transaction of their own", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1_000 });
+    void committer.write(allocation(1, ...names(WORTH_A_COMMIT)));
+    expect(store.calls.length).toBe(1);
+    void committer.write(allocation(2, ...names(WORTH_A_COMMIT)));
+    void committer.write(allocation(3, "z"));
+    expect(store.calls.length).toBe(1);
+    store.call(0).answer();
+    await clock.advance(0);
+    expect(store.call(1).writes.length).toBe(2);
+  });
+
+  it("waits for the end of the turn with fewer creates, and with whatever follows transactions", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1_000 });
+    void committer.write(allocation(1, ...names(WORTH_A_COMMIT - 1)));
+    void committer.write(moves(2, ...names(WORTH_A_COMMIT)));
+    expect(store.calls.length).toBe(0);
+    await clock.advance(0);
+    expect(store.call(0).writes.length).toBe(2);
   });
 
   it("happens at once when a batch is full", async () => {

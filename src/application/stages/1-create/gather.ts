@@ -1,7 +1,8 @@
 /**
  * Stage 1: single creates that arrive together travel together. What was read from all connections in one turn of the
  * event loop is routed, admitted and committed as one batch, each with its own fate: a single create then costs little
- * more than one of a batch. Nobody waits for more to come.
+ * more than one of a batch. Nobody waits for more to come; and where a turn brings many, the first of them leave while the
+ * others are still being read.
  *
  * Reads, writes: nothing. A crash here leaves nothing behind.
  */
@@ -16,22 +17,31 @@ interface Gathered<Item, Fate> {
 export class Gathering<Item, Fate> {
   private readonly clock: Pick<Clock, "soon">;
   private readonly together: (items: readonly Item[]) => Promise<readonly Fate[]>;
+  private readonly enough: number;
   private gathered: Gathered<Item, Fate>[] = [];
 
-  /** `together`: one fate for each item, in order. */
-  constructor(clock: Pick<Clock, "soon">, together: (items: readonly Item[]) => Promise<readonly Fate[]>) {
+  /** `together`: one fate for each item, in order. `enough`: so many leave at once. */
+  constructor(
+    clock: Pick<Clock, "soon">,
+    together: (items: readonly Item[]) => Promise<readonly Fate[]>,
+    enough = Number.POSITIVE_INFINITY,
+  ) {
     this.clock = clock;
     this.together = together;
+    this.enough = enough;
   }
 
   add(item: Item): Promise<Fate> {
     return new Promise((resolve, reject) => {
-      if (this.gathered.push({ item, resolve, reject }) === 1) this.clock.soon(() => void this.leave());
+      const gathered = this.gathered.push({ item, resolve, reject });
+      if (gathered === 1) this.clock.soon(() => void this.leave());
+      if (gathered >= this.enough) void this.leave();
     });
   }
 
   private async leave(): Promise<void> {
     const leaving = this.gathered;
+    if (leaving.length === 0) return;
     this.gathered = [];
     try {
       const fates = await this.together(leaving.map(({ item }) => item));
