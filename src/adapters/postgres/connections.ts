@@ -7,7 +7,7 @@ import pg from "pg";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
 import { asStoreError } from "./errors.ts";
-import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
+import { type Answer, type Given, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
 import { openRead } from "./statements/open-read.ts";
 import { readBackend } from "./statements/read-backend.ts";
 import type { Command, Statement } from "./statements/statement.ts";
@@ -162,6 +162,8 @@ interface Gathering {
   unwritable: { readonly error: unknown } | null;
 }
 
+const NOTHING_GIVEN: Given = { values: [] };
+
 export class Session {
   private readonly client: pg.PoolClient;
   private readonly options: SessionOptions;
@@ -194,18 +196,17 @@ export class Session {
   }
 
   async run<Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> {
-    const { name, sql } = statement;
-    const { rows } = await this.step({ name: this.options.preparedStatements ? name : null, sql }, values);
+    const { rows } = await this.step(this.wordingOf(statement), { values });
     return rows as readonly Row[];
   }
 
   send(command: Command): Promise<unknown> {
-    return this.run(command.statement, command.values);
+    return this.step(this.wordingOf(command.statement), command);
   }
 
   /** BEGIN, COMMIT, ROLLBACK; resolves with the tag of what the server did. */
   async control(sql: string): Promise<string> {
-    return (await this.step({ name: null, sql }, [])).tag;
+    return (await this.step({ name: null, sql }, NOTHING_GIVEN)).tag;
   }
 
   /**
@@ -226,12 +227,16 @@ export class Session {
     }
   }
 
-  private step(statement: Wording, values: readonly unknown[]): Promise<Answer> {
+  private wordingOf({ name, sql }: Statement<unknown>): Wording {
+    return { name: this.options.preparedStatements ? name : null, sql };
+  }
+
+  private step(statement: Wording, given: Given): Promise<Answer> {
     const { gathering } = this;
-    if (gathering === null) return this.together(() => this.step(statement, values));
+    if (gathering === null) return this.together(() => this.step(statement, given));
     return new Promise((resolve, reject) => {
       try {
-        gathering.steps.push(stepOf(statement, values, { resolve, reject }));
+        gathering.steps.push(stepOf(statement, given, { resolve, reject }));
       } catch (error) {
         gathering.unwritable = { error };
         reject(error);

@@ -24,7 +24,15 @@ import {
 } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { WriterSettings } from "../settings.ts";
-import { type Entry, hasCompletion, isWorthACommit, mergeAllocations, splitEntry, weightOf } from "./batch.ts";
+import {
+  type Entry,
+  hasCompletion,
+  isWorthACommit,
+  mergeAllocations,
+  splitEntry,
+  WORTH_A_COMMIT,
+  weightOf,
+} from "./batch.ts";
 import { Turns } from "./turn.ts";
 
 export interface CommitterPorts {
@@ -155,8 +163,15 @@ export class Committer {
       for (const shard of shards) this.busyShards.delete(shard);
       if (completing) this.completing = false;
       this.inFlight--;
-      if (this.queue.length > 0) this.flush();
+      if (this.queue.length > 0) this.goOn();
     });
+  }
+
+  /** A few creates wait for the end of this turn of the event loop, which is often about to bring others. */
+  private goOn(): void {
+    const isFew = this.queuedItems < WORTH_A_COMMIT && this.queue.every(({ write }) => write.kind === "allocate");
+    if (isFew && this.inFlight === 0) this.flushSoon();
+    else this.flush();
   }
 
   private take(): Entry[] {

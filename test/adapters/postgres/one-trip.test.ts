@@ -76,6 +76,17 @@ describe("an allocation in one round trip", () => {
     ]);
   });
 
+  it("goes well whatever is asked for: the next one goes the same way", async () => {
+    for (const word of ["back\\slash", "tab\\t", "\\N", "\\."]) {
+      const intent = anIntent(fence.lane, { requestId: word, metadata: { [word]: `${word}\n` } });
+      await interfering(allocate(store, fence, [intent]), async () => undefined);
+      expect(await store.transaction(intent.txId)).toMatchObject({
+        requestId: word,
+        metadata: { [word]: `${word}\n` },
+      });
+    }
+  });
+
   it("carries several lanes, each with its own cursor", async () => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane), anIntent(other.lane)]);

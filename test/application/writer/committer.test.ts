@@ -116,6 +116,19 @@ describe("flushing", () => {
     expect(store.call(1).writes.map(idsOf)).toEqual([["b"]]);
   });
 
+  it("waits for the end of the turn where only a few creates are left, and no longer", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1_000 });
+    void committer.write(moves(1, "a"));
+    await clock.advance(0);
+    void committer.write(allocation(1, "b"));
+    store.call(0).answer();
+    for (let tick = 0; tick < 20; tick++) await null;
+    expect(store.calls.length).toBe(1);
+    void committer.write(allocation(1, "c"));
+    await clock.advance(0);
+    expect(store.call(1).writes.map(idsOf)).toEqual([["b", "c"]]);
+  });
+
   it("happens before anyone is told of the one before: what they do then costs the next no time", async () => {
     const { committer, store, clock } = bench();
     const callsWhenTold: number[] = [];

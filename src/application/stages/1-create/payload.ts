@@ -33,6 +33,8 @@ const TYPES: ReadonlyMap<string, Fees["type"]> = new Map([
 ]);
 
 type Fields = Readonly<Record<string, unknown>>;
+/** While it is put together. */
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Raw fields, an ABI call or a deployment: three ways in, one form out. */
 export function normalisePayload(codec: Codec, input: unknown): Payload {
@@ -48,14 +50,11 @@ export function normalisePayload(codec: Codec, input: unknown): Payload {
   const value = optionalQuantity(fields.value, "payload.value") ?? 0n;
   const gas = optionalQuantity(fields.gas, "payload.gas", MAX_GAS);
   const accessList = parseAccessList(codec, fields.accessList);
-  return {
-    to: target,
-    data,
-    value,
-    ...(gas === undefined ? {} : { gas }),
-    ...(accessList === undefined ? {} : { accessList }),
-    ...parseFees(fields, "payload", accessList !== undefined),
-  };
+  const fees = parseFees(fields, "payload", accessList !== undefined);
+  const payload: Mutable<Payload> = { ...fees, to: target, data, value };
+  if (gas !== undefined) payload.gas = gas;
+  if (accessList !== undefined) payload.accessList = accessList;
+  return payload;
 }
 
 function formOf(fields: Fields): keyof typeof FORMS {
@@ -154,12 +153,12 @@ export function parseFees(fields: Fields, path = "payload", hasAccessList = fals
   if ((type === "legacy" || type === "eip2930") && dynamic)
     throw invalid(join(path, "type"), `does not fit the fee fields given`);
   if (type === "legacy" && hasAccessList) throw invalid(join(path, "accessList"), "does not fit type legacy");
-  return {
-    ...(type === undefined ? {} : { type }),
-    ...(gasPrice === undefined ? {} : { gasPrice }),
-    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas }),
-    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas }),
-  };
+  const fees: Mutable<FeeWishes> = {};
+  if (type !== undefined) fees.type = type;
+  if (gasPrice !== undefined) fees.gasPrice = gasPrice;
+  if (maxFeePerGas !== undefined) fees.maxFeePerGas = maxFeePerGas;
+  if (maxPriorityFeePerGas !== undefined) fees.maxPriorityFeePerGas = maxPriorityFeePerGas;
+  return fees;
 }
 
 function parseType(value: unknown, path: string): FeeWishes["type"] {

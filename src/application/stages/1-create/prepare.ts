@@ -46,7 +46,7 @@ export function prepareUnasked(
   const { payload } = intent;
   refuseImpossibleGas(context, payload);
   if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
-  return { ...intent, gas: payload.gas };
+  return withGas(intent, payload.gas);
 }
 
 export async function prepare(context: ChainContext, intent: Intent, standing: Standing): Promise<PreparedIntent> {
@@ -59,7 +59,7 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
     if (!(error instanceof ChainUnavailable)) throw error;
     const { gas } = intent.payload;
     const isComplete = gas !== undefined && isFullyPriced(intent.payload);
-    if (isComplete && laneKnown) return { ...intent, gas };
+    if (isComplete && laneKnown) return withGas(intent, gas);
     const hint = isComplete
       ? "this signer's nonce is not known yet: wait for it"
       : "bring gas and fees to be accepted meanwhile";
@@ -72,7 +72,7 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
   if (payload.gas !== undefined && behindPending) {
     await context.price(payload);
     refuseHopelessFee(context, payload);
-    return { ...intent, gas: payload.gas };
+    return withGas(intent, payload.gas);
   }
   const [simulation, fees, balance] = await Promise.all([
     context.chain.simulate(callOf(intent)),
@@ -88,7 +88,13 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
     const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${balance}`;
     throw refusal({ outcome: "insufficientFunds", detail }, behindPending);
   }
-  return { ...intent, gas };
+  return withGas(intent, gas);
+}
+
+/** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
+function withGas(intent: Intent, gas: bigint): PreparedIntent {
+  const { txId, lane, requestId, payload, fingerprint, metadata } = intent;
+  return { txId, lane, requestId, payload, fingerprint, metadata, gas };
 }
 
 function callOf({ lane, payload }: Intent): Call {

@@ -7,7 +7,6 @@
  * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  */
 import { unavailable } from "../../../domain/errors.ts";
-import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import {
   type AllocatedRecord,
@@ -51,7 +50,7 @@ export async function allocate(
   if (outcome.status !== "allocated") return "fenced";
   await ports.failpoint("allocate.committed");
   lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
-  const records = outcome.items.flatMap((fate, index) => created(fate, (items[index] as NewTransaction).intent));
+  const records = recordsOf(outcome.items, items);
   const recycled = recycle(ports, lane, outcome.items);
   if (records.length > 0 && !lane.stopped) {
     for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
@@ -88,10 +87,15 @@ function recycle(ports: AllocatePorts, lane: OwnedLane, fates: readonly Allocate
   return new Set(recycled);
 }
 
-function created(fate: AllocateFate, intent: PreparedIntent): readonly AllocatedRecord[] {
-  if (fate.fate !== "created") return [];
-  const { txId, requestId, payload, gas } = intent;
-  return [{ txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt }];
+/** Of those that were created. */
+function recordsOf(fates: readonly AllocateFate[], items: readonly NewTransaction[]): readonly AllocatedRecord[] {
+  const records: AllocatedRecord[] = [];
+  fates.forEach((fate, index) => {
+    if (fate.fate !== "created") return;
+    const { txId, requestId, payload, gas } = (items[index] as NewTransaction).intent;
+    records.push({ txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt });
+  });
+  return records;
 }
 
 function report(ports: AllocatePorts, lane: OwnedLane, records: readonly AllocatedRecord[]): void {
