@@ -18,7 +18,8 @@ export interface HttpPoster {
 }
 
 const CONNECTIONS = 16;
-const DEFAULT_RETRY_AFTER_MS = 1_000;
+/** Where an endpoint limits the rate and does not say for how long. */
+export const DEFAULT_RETRY_AFTER_MS = 1_000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 /** The endpoint, or something before it, turned us away; what it wrote into the body is no node's answer. */
 const NO_ANSWER_STATUSES: readonly number[] = [401, 403, 407, 408];

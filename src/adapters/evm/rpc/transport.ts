@@ -1,6 +1,6 @@
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./errors.ts";
-import { type HttpPoster, openHttp } from "./http.ts";
+import { DEFAULT_RETRY_AFTER_MS, type HttpPoster, openHttp } from "./http.ts";
 import { type BatchRefusal, encodeBatch, encodeCall, parseBody, readBatch, readSingle, type WireCall } from "./wire.ts";
 
 /**
@@ -67,6 +67,7 @@ interface Group {
 }
 
 type Kind = "read" | "send";
+type Resizing = Exclude<BatchRefusal, "rateLimited">;
 
 class HttpTransport implements RpcTransport {
   readonly #options: Required<TransportOptions>;
@@ -200,6 +201,7 @@ class HttpTransport implements RpcTransport {
     if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first)];
     if (calls.length > this.#callLimit) return this.#exchangeInParts(calls, kind);
     const outcome = await this.#exchangeBatch(calls);
+    if (outcome === "rateLimited") return this.#afterLimit(calls);
     if (typeof outcome === "string") return this.#afterRefusal(calls, kind, outcome);
     return outcome;
   }
@@ -227,8 +229,16 @@ class HttpTransport implements RpcTransport {
     }
   }
 
+  /** Said with status 200, and without a word on when to come back. */
+  #afterLimit(calls: readonly WireCall[]): readonly RpcReply[] {
+    const message = `${this.label} limits the rate`;
+    const error = new RpcUnreachable("rateLimited", message, { retryAfterMs: DEFAULT_RETRY_AFTER_MS });
+    this.#heed(error, calls.length);
+    return allFailed(calls, error);
+  }
+
   /** All calls are safe to repeat (reads, or the very bytes already sent), so a refused batch simply goes out in smaller pieces. */
-  async #afterRefusal(calls: readonly WireCall[], kind: Kind, refusal: BatchRefusal): Promise<readonly RpcReply[]> {
+  async #afterRefusal(calls: readonly WireCall[], kind: Kind, refusal: Resizing): Promise<readonly RpcReply[]> {
     const before = this.#batchLimit;
     this.#batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls.length / 2)) : 1;
     this.#limitExpiresMs = this.#options.clock.monotonicMs() + REMEMBER_REFUSAL_MS;
@@ -260,13 +270,15 @@ class HttpTransport implements RpcTransport {
       if (calls >= this.#pace) this.#pace = Math.min(Math.ceil(this.#pace * PACE_GROWTH), this.#options.maxBatchCalls);
       return reply;
     } catch (error) {
-      // Some limiters count calls, and would refuse the same batch for ever.
-      if (error instanceof RpcUnreachable && error.kind === "rateLimited") this.#pace = Math.max(1, calls >> 1);
-      if (error instanceof RpcUnreachable && error.retryAfterMs !== null) {
-        this.#silentUntilMs = this.#options.clock.monotonicMs() + error.retryAfterMs;
-      }
+      if (error instanceof RpcUnreachable) this.#heed(error, calls);
       throw error;
     }
+  }
+
+  /** Some limiters count calls, and would refuse the same batch for ever. */
+  #heed({ kind, retryAfterMs }: RpcUnreachable, calls: number): void {
+    if (kind === "rateLimited") this.#pace = Math.max(1, calls >> 1);
+    if (retryAfterMs !== null) this.#silentUntilMs = this.#options.clock.monotonicMs() + retryAfterMs;
   }
 
   #report(calls: readonly WireCall[], replies: readonly RpcReply[], durationMs: number): void {

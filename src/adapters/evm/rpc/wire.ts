@@ -30,8 +30,8 @@ export function readSingle(value: unknown, call: WireCall, label: string): RpcRe
   return anonymousError || hasId(value, call.id) ? readMember(value, call, label) : malformed(label, call);
 }
 
-/** What a server said of batches, instead of answering one. */
-export type BatchRefusal = "tooLarge" | "unsupported";
+/** What a server said of batches, or of us, instead of answering one. */
+export type BatchRefusal = "tooLarge" | "unsupported" | "rateLimited";
 
 /** Replies in the order of `calls`, whatever order the server chose; a call it left out has no answer. */
 export function readBatch(
@@ -54,14 +54,19 @@ export function readBatch(
 
 /**
  * geth: -32600 "batch too large"; Besu: -32005 "Number of requests exceeds max batch size"; public gateways: "batch
- * requests are not supported". A rate limit on the whole batch is neither: asking one by one would only make it worse.
+ * requests are not supported". A rate limit on the whole batch, in whatever words, is neither: asking one by one would only
+ * make it worse.
  */
 function refusalOf(value: unknown): BatchRefusal | null {
   if (!isRecord(value) || !isRecord(value.error)) return null;
   const text = String(value.error.message ?? "");
   if (/batch/i.test(text)) return /large|many|size|max|limit|exceed/i.test(text) ? "tooLarge" : "unsupported";
-  return value.error.code === -32600 || value.error.code === -32700 ? "unsupported" : null;
+  const { code } = value.error;
+  if (code === 429 || RATE_TEXT.test(text)) return "rateLimited";
+  return code === -32600 || code === -32700 ? "unsupported" : null;
 }
+
+const RATE_TEXT = /rate.?limit|too many requests|limit.*exceeded|exceeded.*(limit|capacity|quota)|compute units/i;
 
 function readMember(member: Record<string, unknown>, call: WireCall, label: string): RpcReply {
   if (isRecord(member.error)) {

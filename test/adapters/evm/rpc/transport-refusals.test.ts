@@ -55,13 +55,33 @@ describe("endpoints that refuse batches", () => {
   });
 
   it("are not confused with endpoints that limit the rate: no answer, and no flood of single calls", async () => {
-    const { server, rpc } = await bench();
+    const { server, rpc, clock } = await bench();
     server.refuseBatches({ error: { code: -32005, message: "daily request count exceeded, request rate limited" } });
-    expect(values(await rpc.batch(echoes(3)))).toEqual(["malformed", "malformed", "malformed"]);
+    expect(values(await rpc.batch(echoes(4)))).toEqual(Array(4).fill("rateLimited"));
+    expect(server.requests).toHaveLength(1);
+    expect(values(await rpc.batch(echoes(4)))).toEqual(Array(4).fill("rateLimited"));
     expect(server.requests).toHaveLength(1);
     server.refuseBatches(null);
-    await rpc.batch(echoes(3));
-    expect(server.requests.map((each) => each.calls.length)).toEqual([3, 3]);
+    await clock.advance(1_000);
+    expect(values(await rpc.batch(echoes(4)))).toEqual([0, 1, 2, 3]);
+    expect(server.requests.map((each) => each.calls.length)).toEqual([4, 2, 2]);
+  });
+
+  it.each([
+    { code: -32005, message: "limit exceeded" },
+    { code: 429, message: "slow down" },
+    { code: -32000, message: "Too Many Requests" },
+    { code: -32029, message: "Your app has exceeded its compute units per second capacity" },
+  ])("nor whatever words they find for it: $message", async (error) => {
+    const { server, rpc } = await bench();
+    server.refuseBatches({ jsonrpc: "2.0", id: null, error });
+    expect(values(await rpc.batch(echoes(2)))).toEqual(["rateLimited", "rateLimited"]);
+  });
+
+  it("nor with an error that says nothing of batches or rates", async () => {
+    const { server, rpc } = await bench();
+    server.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32000, message: "unauthorized" } });
+    expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
   });
 
   it("nor with endpoints that fail altogether", async () => {
