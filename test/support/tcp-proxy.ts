@@ -72,6 +72,12 @@ export class TcpProxy {
     return new Promise((hit) => this.holds.push({ text: `\0${statement}\0`, from, hit }));
   }
 
+  /** Delivers the next bytes in which a client says this up to half of it, and keeps the rest and all that follows. */
+  holdWithin(text: string): Promise<() => void> {
+    const from = (bytes: Buffer) => bytes.indexOf(text) + (text.length >> 1);
+    return new Promise((hit) => this.holds.push({ text, from, hit }));
+  }
+
   /** Delivers the next bytes in which a client says this, but not the COMMIT behind it: the server waits, and so do its locks. */
   holdCommitBehind(text: string): Promise<() => void> {
     // A message begins with its kind, one byte, and its length, four; then an empty name.

@@ -7,7 +7,7 @@ import pg from "pg";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
 import { asStoreError } from "./errors.ts";
-import { type Answer, type Given, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
+import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
 import { openRead } from "./statements/open-read.ts";
 import { readBackend } from "./statements/read-backend.ts";
 import type { Command, Statement } from "./statements/statement.ts";
@@ -162,8 +162,6 @@ interface Gathering {
   unwritable: { readonly error: unknown } | null;
 }
 
-const NOTHING_GIVEN: Given = { values: [] };
-
 export class Session {
   private readonly client: pg.PoolClient;
   private readonly options: SessionOptions;
@@ -196,17 +194,18 @@ export class Session {
   }
 
   async run<Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> {
-    const { rows } = await this.step(this.wordingOf(statement), { values });
+    const { name, sql } = statement;
+    const { rows } = await this.step({ name: this.options.preparedStatements ? name : null, sql }, values);
     return rows as readonly Row[];
   }
 
   send(command: Command): Promise<unknown> {
-    return this.step(this.wordingOf(command.statement), command);
+    return this.run(command.statement, command.values);
   }
 
   /** BEGIN, COMMIT, ROLLBACK; resolves with the tag of what the server did. */
   async control(sql: string): Promise<string> {
-    return (await this.step({ name: null, sql }, NOTHING_GIVEN)).tag;
+    return (await this.step({ name: null, sql }, [])).tag;
   }
 
   /**
@@ -227,16 +226,12 @@ export class Session {
     }
   }
 
-  private wordingOf({ name, sql }: Statement<unknown>): Wording {
-    return { name: this.options.preparedStatements ? name : null, sql };
-  }
-
-  private step(statement: Wording, given: Given): Promise<Answer> {
+  private step(statement: Wording, values: readonly unknown[]): Promise<Answer> {
     const { gathering } = this;
-    if (gathering === null) return this.together(() => this.step(statement, given));
+    if (gathering === null) return this.together(() => this.step(statement, values));
     return new Promise((resolve, reject) => {
       try {
-        gathering.steps.push(stepOf(statement, given, { resolve, reject }));
+        gathering.steps.push(stepOf(statement, values, { resolve, reject }));
       } catch (error) {
         gathering.unwritable = { error };
         reject(error);

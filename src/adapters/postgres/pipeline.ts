@@ -21,18 +21,10 @@ export interface Wording {
 /** One statement and who waits for it. */
 export interface Step extends Wording {
   readonly values: readonly WireValue[];
-  /** What the server reads behind a COPY. */
-  readonly copied: string | null;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
   fields: readonly Field[] | null;
   answer: Answer | null;
-}
-
-/** A statement's parameters, and its rows where it is a COPY. */
-export interface Given {
-  readonly values: readonly unknown[];
-  readonly copied?: string | undefined;
 }
 
 export interface Answer {
@@ -51,10 +43,10 @@ export interface PipelineOptions {
 /** Throws for what cannot be written. */
 export function stepOf(
   { name, sql }: Wording,
-  { values, copied }: Given,
-  { resolve, reject }: Pick<Step, "resolve" | "reject">,
+  values: readonly unknown[],
+  waiting: Pick<Step, "resolve" | "reject">,
 ): Step {
-  return { name, sql, values: values.map(toWire), copied: copied ?? null, resolve, reject, fields: null, answer: null };
+  return { name, sql, values: values.map(toWire), ...waiting, fields: null, answer: null };
 }
 
 const knownBy = new WeakMap<pg.Connection, Known>();
@@ -98,9 +90,6 @@ export class Pipeline extends pg.Query {
     this.found.push(row);
   }
 
-  /** The rows are behind the statement already. */
-  handleCopyInResponse(): void {}
-
   handleCommandComplete({ text }: { readonly text: string }, connection: pg.Connection): void {
     const { step } = this;
     step.answer = { rows: this.found, tag: text };
@@ -134,7 +123,7 @@ export class Pipeline extends pg.Query {
 }
 
 function write(step: Step, wire: Wire, known: Known): void {
-  const { name, sql, values, copied } = step;
+  const { name, sql, values } = step;
   if (name === null || !known.has(name)) wire.parse({ name: name ?? "", text: sql });
   if (name !== null) {
     step.fields = known.get(name) ?? null;
@@ -143,9 +132,6 @@ function write(step: Step, wire: Wire, known: Known): void {
   wire.bind({ statement: name ?? "", values });
   if (step.fields === null) wire.describe({ type: "P", name: "" });
   wire.execute(null);
-  if (copied === null) return;
-  wire.sendCopyFromChunk(Buffer.from(copied));
-  wire.endCopyFrom();
 }
 
 interface FieldDescription {
@@ -174,6 +160,4 @@ interface Wire {
   bind(values: { readonly statement: string; readonly values: readonly WireValue[] }): void;
   describe(what: { readonly type: "P"; readonly name: string }): void;
   execute(limits: null): void;
-  sendCopyFromChunk(rows: Buffer): void;
-  endCopyFrom(): void;
 }

@@ -9,7 +9,6 @@ const read = statement<{ word: string; place: number; none: null }>(
   "read",
   "SELECT word, place::bigint, NULL AS none FROM noted ORDER BY place",
 );
-const copy = statement<unknown>("copy", "COPY noted (word) FROM STDIN");
 const fail = statement<unknown>("fail", "SELECT 1 / $1::integer");
 
 const KINDS = [
@@ -149,57 +148,6 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     const numbers = [1, -2, null];
     expect(await connections.use((session) => session.run(lists, [words, numbers]))).toEqual([{ words, numbers }]);
     expect(await connections.use((session) => session.run(lists, [[], null]))).toEqual([{ words: [], numbers: null }]);
-  });
-
-  it("carry the rows of a COPY behind it, the first time and every other", async () => {
-    for (const copied of ["a\nb\n", "tab\\tbed\n"]) {
-      const answers = await connections.use((session) =>
-        session.together(() =>
-          Promise.all([
-            session.control("BEGIN"),
-            session.send({ statement: copy, values: [], copied }),
-            session.run(note, ["c"]),
-            session.control("COMMIT"),
-          ]),
-        ),
-      );
-      expect(answers.at(-1)).toBe("COMMIT");
-    }
-    expect(await words()).toEqual(["a", "b", "c", "tab\tbed", "c"]);
-  });
-
-  it("behind a COPY that cannot be read are not carried out, and the connection can be used again", async () => {
-    const send = (copied: string) =>
-      connections.use((session) =>
-        Promise.allSettled(
-          session.together(() => [
-            session.control("BEGIN"),
-            session.send({ statement: copy, values: [], copied }),
-            session.run(note, ["behind"]),
-            session.control("COMMIT"),
-          ]),
-        ),
-      );
-    expect((await send("known\n")).map(({ status }) => status)).toEqual(Array(4).fill("fulfilled"));
-    const [, refused, behind] = await send("one\ttoo many\n");
-    expect([refused, behind]).toMatchObject([{ reason: { code: "22P04" } }, { status: "rejected" }]);
-    expect(await words()).toEqual(["known", "behind"]);
-    expect((await send("again\n")).map(({ status }) => status)).toEqual(Array(4).fill("fulfilled"));
-  });
-
-  it("are not read where a COPY stands behind one that failed", async () => {
-    const answers = await connections.use((session) =>
-      Promise.allSettled(
-        session.together(() => [
-          session.control("BEGIN"),
-          session.run(fail, [0]),
-          session.send({ statement: copy, values: [], copied: "a\nb\n" }),
-          session.control("COMMIT"),
-        ]),
-      ),
-    );
-    expect(answers.slice(1, 3).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    expect(await words()).toEqual([]);
   });
 
   it("end with their connection, and none is left waiting", async () => {

@@ -48,32 +48,38 @@ describe("a node that stalls", () => {
     expect(await store.transaction(intent.txId)).toBeNull();
   });
 
-  it("with half of a transaction still on its way is ended by the server too, though it waits behind no Sync", async () => {
-    // Its own deadline never comes: a process that stands still closes nothing.
-    const standing = { ...systemClock, after: () => () => undefined };
-    const databaseUrl = proxy.through(subject.url);
-    const paused = await openPostgresStore({ clock: standing, leaseDurationMs: LEASE_MS, databaseUrl });
-    const fence = await holdLane(paused);
-    await allocate(paused, fence, [anIntent(fence.lane)]);
-    await allocate(paused, fence, [anIntent(fence.lane)]);
-    const held = proxy.holdFrom("fencepost:insert-transactions");
-    const intent = anIntent(fence.lane);
-    const late = allocate(paused, fence, [intent]).catch((error: unknown) => error);
-    const release = await held;
-    const holding = `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
+  it.each([
+    ["between two statements", () => proxy.holdFrom("fencepost:insert-transactions")],
+    ["in the middle of one", () => proxy.holdWithin('"request_id":"half"')],
+  ])(
+    "with half of a transaction still on its way is ended by the server too, though it waits behind no Sync: %s",
+    async (_, hold) => {
+      // Its own deadline never comes: a process that stands still closes nothing.
+      const standing = { ...systemClock, after: () => () => undefined };
+      const databaseUrl = proxy.through(subject.url);
+      const paused = await openPostgresStore({ clock: standing, leaseDurationMs: LEASE_MS, databaseUrl });
+      const fence = await holdLane(paused);
+      await allocate(paused, fence, [anIntent(fence.lane)]);
+      await allocate(paused, fence, [anIntent(fence.lane)]);
+      const held = hold();
+      const intent = anIntent(fence.lane, { requestId: "half" });
+      const late = allocate(paused, fence, [intent]).catch((error: unknown) => error);
+      const release = await held;
+      const holding = `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
       WHERE a.datname = current_database() AND a.wait_event = 'ClientRead' AND a.xact_start IS NOT NULL AND l.mode = 'RowExclusiveLock'
         AND l.relation = 'fencepost.lane'::regclass`;
-    await waitUntil(
-      async () => (await subject.client.query(holding)).rowCount !== 0,
-      "it has the lane and hears no more",
-    );
-    await subject.client.query("SELECT 1 FROM fencepost.lane WHERE signer = $1 FOR UPDATE", [fence.lane.signer]);
-    expect((await subject.client.query(holding)).rowCount).toBe(0);
-    release();
-    expect(await late).toBeInstanceOf(StoreUnavailable);
-    expect(await store.transaction(intent.txId)).toBeNull();
-    await paused.close();
-  });
+      await waitUntil(
+        async () => (await subject.client.query(holding)).rowCount !== 0,
+        "it has the lane and hears no more",
+      );
+      await subject.client.query("SELECT 1 FROM fencepost.lane WHERE signer = $1 FOR UPDATE", [fence.lane.signer]);
+      expect((await subject.client.query(holding)).rowCount).toBe(0);
+      release();
+      expect(await late).toBeInstanceOf(StoreUnavailable);
+      expect(await store.transaction(intent.txId)).toBeNull();
+      await paused.close();
+    },
+  );
 
   it("holding the feed's counter makes others busy for a moment, and creates not at all", async () => {
     const fence = await holdLane(store);

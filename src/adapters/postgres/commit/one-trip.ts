@@ -11,7 +11,6 @@ import { randomUUID } from "node:crypto";
 import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import type { DurableRuntime } from "../durably.ts";
 import type { ObservedHistory } from "../known-history.ts";
-import { hasTransactionTimeout } from "../limits.ts";
 import { resolveCommit } from "../resolve-commit.ts";
 import { advanceLane } from "../statements/advance-lane.ts";
 import { advanceLanes } from "../statements/advance-lanes.ts";
@@ -20,7 +19,6 @@ import type { Command } from "../statements/statement.ts";
 import { CommitUnanswered, commitAtOnce, type Mark } from "../write-transaction.ts";
 import { planAllocation } from "./allocate.ts";
 import { insertion } from "./commands.ts";
-import { copies } from "./copies.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
 
@@ -75,7 +73,7 @@ async function commitPlan(
   const { slots, history } = runtime;
   const { floor } = history;
   const mark = { slot: slots.take(), marker: randomUUID() };
-  const commands = [advance(lanes, mark), ...insertions(runtime, plan, mark)];
+  const commands = [advance(lanes, mark), insertion(plan.allocations, mark.marker)];
   try {
     const opened = await commitAtOnce(runtime, { mark, known, commands });
     if (opened === null) {
@@ -99,11 +97,6 @@ async function resolve(runtime: OneTripRuntime, error: unknown): Promise<void> {
   if (!(error instanceof CommitUnanswered)) throw error;
   await resolveCommit(runtime, error);
   runtime.slots.acknowledged(error.slot, error.marker, runtime.clock.monotonicMs());
-}
-
-/** Before 17 every statement has a Sync of its own, and must find out by itself whether the one before it has failed. */
-function insertions({ serverVersion }: OneTripRuntime, { allocations }: Plan, { marker }: Mark): readonly Command[] {
-  return hasTransactionTimeout(serverVersion) ? copies(allocations) : [insertion(allocations, marker)];
 }
 
 function advance(lanes: readonly LanePlan[], { marker }: Mark): Command {

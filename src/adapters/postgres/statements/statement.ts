@@ -14,6 +14,4 @@ export function statement<Row>(name: string, sql: string): Statement<Row> {
 export interface Command {
   readonly statement: Statement<unknown>;
   readonly values: readonly unknown[];
-  /** The rows of a COPY, in text. */
-  readonly copied?: string;
 }
