@@ -30,7 +30,7 @@ export async function giveUp(
   await ports.failpoint("giveUp.committed");
   const detail = `${txId} gave it up: ${why}`;
   lane.nonces.leave({ nonce, why: "givenUp", detail, since: ports.clock.now(), reservationId: null });
-  lane.drop(record);
+  lane.backlog.drop(record);
   ports.feedGrew();
   const message = `${txId} will never be signed and gave nonce ${nonce} of ${lane.lane.signer} up: ${why}`;
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NONCE_GIVEN_UP", message, lane: lane.lane, txId });

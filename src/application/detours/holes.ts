@@ -144,7 +144,7 @@ function isFirst(lane: OwnedLane, nonce: number): boolean {
 
 function hasAbove(lane: OwnedLane, nonce: number): boolean {
   for (const each of lane.unmined.keys()) if (each > nonce) return true;
-  return lane.waiting().some((record) => record.nonce > nonce);
+  return lane.backlog.atHand.some((record) => record.nonce > nonce);
 }
 
 async function stickHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: Hole): Promise<void> {

@@ -21,7 +21,7 @@ export async function shiftDown(ports: ShiftDownPorts, lane: OwnedLane): Promise
   if (free.length === 0) return true;
   const moves = planShiftDown(free, lane.holders());
   if (moves.length === 0) return true;
-  const byId = new Map(lane.waiting().map((record) => [record.txId, record]));
+  const byId = new Map(lane.backlog.atHand.map((record) => [record.txId, record]));
   const planned = moves.flatMap(({ txId, from, to }) => {
     const record = byId.get(txId);
     if (record === undefined) return [];
@@ -32,7 +32,7 @@ export async function shiftDown(ports: ShiftDownPorts, lane: OwnedLane): Promise
   if (!(await commitPlanned(ports, lane, planned))) return false;
   await ports.failpoint("shiftDown.committed");
   noteHoles(ports, lane, moves);
-  lane.shifted(moves);
+  lane.backlog.shifted(moves);
   ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: free.length });
   return true;
 }

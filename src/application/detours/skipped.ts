@@ -56,7 +56,7 @@ async function countOf({ chain, follower }: ChainContext, { lane }: OwnedLane): 
 
 /** Whether the nonce that the chain waits for is known to be somebody's here: then it is waited for, or tended, as such. */
 function isHeld(lane: OwnedLane, nonce: number): boolean {
-  const waits = lane.waiting().some((record) => record.nonce === nonce);
+  const waits = lane.backlog.atHand.some((record) => record.nonce === nonce);
   return waits || lane.mined.has(nonce) || lane.nonces.holds(nonce);
 }
 

@@ -2,11 +2,12 @@ import { isTaken } from "../../domain/answers.ts";
 import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
 import { type BackoffRule, backoffMs } from "../../domain/backoff.ts";
 import { type Doubt, NO_DOUBT } from "../../domain/doubt.ts";
-import type { Holder, Hole, NonceMove } from "../../domain/holes.ts";
+import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot, SuspendedBy } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
+import { Backlog } from "./backlog.ts";
 import type { HeadOfLine } from "./head-of-line.ts";
 import { LaneNonces } from "./lane-nonces.ts";
 import { RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
@@ -20,9 +21,6 @@ export interface IndexedAttempt {
 
 /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
 export type HashIndex = Map<Hash, IndexedAttempt>;
-
-/** How many ALLOCATED rows are kept at hand; the rest waits in the database. */
-const BACKLOG_LIMIT = 1_024;
 
 /** When a node that refused a future nonce is offered one again. Most such nodes never take one. */
 const REOPEN: BackoffRule = { firstMs: 2_000, mostMs: 600_000 };
@@ -73,6 +71,8 @@ export class OwnedLane {
   readonly mined = new Map<number, Tracked>();
   /** Blocks that hold settled transactions still under watch. By hash: a height may have had two, one of them gone. */
   readonly watched = new Map<Hash, number>();
+  /** Not signed yet. */
+  readonly backlog: Backlog;
   /** Kept for callers, or held by nothing. */
   readonly nonces: LaneNonces;
   signing: Activity | null = null;
@@ -88,13 +88,6 @@ export class OwnedLane {
   private closedUntilMs = 0;
   private closures = 0;
   private readonly index: HashIndex;
-  private backlog: AllocatedRecord[] = [];
-  private moreInDatabase: boolean;
-  /** The highest nonce that was allocated here and left to be read from the database. */
-  private leftThrough = -1;
-  /** Took holes, and were left to a page: one that was read before they were there passes over their nonces. */
-  private leftBelow: AllocatedRecord[] = [];
-
   constructor(fence: Fence, snapshot: LaneSnapshot, index: HashIndex) {
     this.fence = fence;
     this.lane = fence.lane;
@@ -105,7 +98,7 @@ export class OwnedLane {
     this.epochFloor = snapshot.epochFloor;
     this.genesisHash = snapshot.genesisHash;
     this.index = index;
-    this.moreInDatabase = snapshot.allocated > 0;
+    this.backlog = new Backlog(snapshot.allocated > 0);
     this.nonces = new LaneNonces(snapshot.holes, snapshot.reservations);
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
@@ -127,12 +120,12 @@ export class OwnedLane {
   }
 
   hasUnmined(): boolean {
-    return this.unmined.size > 0 || this.backlog.length > 0 || this.moreInDatabase || this.creating > 0;
+    return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > 0;
   }
 
   /** True while a transaction before these `own` creates may still change the state they would meet. */
   hasUnminedBefore(own: number): boolean {
-    return this.unmined.size > 0 || this.backlog.length > 0 || this.moreInDatabase || this.creating > own;
+    return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > own;
   }
 
   /** Nothing is signed or sent: an operator said so, or nobody knows whether this is still our chain. */
@@ -142,7 +135,7 @@ export class OwnedLane {
 
   /** The lowest nonce that is not final, as far as it is at hand; null where there is none. */
   lowestOpen(): number | null {
-    const first = this.backlog[0]?.nonce ?? Number.POSITIVE_INFINITY;
+    const first = this.backlog.atHand[0]?.nonce ?? Number.POSITIVE_INFINITY;
     let lowest = first;
     for (const nonce of this.mined.keys()) lowest = Math.min(lowest, nonce);
     lowest = Math.min(lowest, this.headOfLine() ?? lowest);
@@ -158,26 +151,26 @@ export class OwnedLane {
 
   /** How many wait for what is mined only after this one. */
   pendingBehind(nonce: number): number {
-    let behind = this.backlog.length;
+    let behind = this.backlog.atHand.length;
     for (const each of this.unmined.keys()) if (each > nonce) behind++;
     return behind;
   }
 
   pendingDepth(): number {
-    return this.unmined.size + this.mined.size + this.backlog.length;
+    return this.unmined.size + this.mined.size + this.backlog.atHand.length;
   }
 
   /** Nonces given and not mined, wherever they wait. */
   unminedDepth(): number {
-    const head = this.headOfLine() ?? this.backlog[0]?.nonce ?? null;
+    const head = this.headOfLine() ?? this.backlog.atHand[0]?.nonce ?? null;
     const given = head === null || this.cursor === null ? 0 : this.cursor - head;
-    return Math.max(given, this.unmined.size + this.backlog.length);
+    return Math.max(given, this.unmined.size + this.backlog.atHand.length);
   }
 
   oldestPendingAt(): Date | null {
     const first = this.headOfLine();
     const tx = first === null ? this.mined.values().next().value : this.unmined.get(first);
-    return tx?.createdAt ?? this.backlog[0]?.createdAt ?? null;
+    return tx?.createdAt ?? this.backlog.atHand[0]?.createdAt ?? null;
   }
 
   /** What is signed and not settled, by its id. */
@@ -222,46 +215,9 @@ export class OwnedLane {
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 
-  /** Newly allocated rows: kept at hand while they follow on, else left to be read from the database in their turn. */
-  enqueue(records: readonly AllocatedRecord[]): void {
-    for (const record of records) {
-      if (record.nonce <= this.atHandThrough()) continue; // a page that was read meanwhile has brought it
-      if (this.moreInDatabase || this.backlog.length >= BACKLOG_LIMIT) {
-        this.moreInDatabase = true;
-        this.leftThrough = Math.max(this.leftThrough, record.nonce);
-      } else this.backlog.push(record);
-    }
-  }
-
-  /** One that took a hole below what is at hand: no page will bring it, unless it was read meanwhile. */
+  /** One that took a hole below others. */
   slipIn(record: AllocatedRecord): void {
-    const isSigned = this.unmined.has(record.nonce) || this.mined.has(record.nonce);
-    if (record.nonce > this.atHandThrough()) {
-      if (this.moreInDatabase) this.leftBelow.push(record);
-      this.enqueue([record]);
-    } else if (!isSigned && !this.backlog.some(({ txId }) => txId === record.txId)) {
-      this.backlog.push(record);
-      this.backlog.sort((a, b) => a.nonce - b.nonce);
-    }
-  }
-
-  /** Where the next page begins, where the backlog has run dry and the database has more. */
-  missingFrom(): number | null {
-    if (!this.moreInDatabase || this.backlog.length > 0) return null;
-    return this.nextUnsigned;
-  }
-
-  /** False: one that took a hole while the page was on its way is missing on it. It has to be read again. */
-  refill(page: readonly AllocatedRecord[], limit: number): boolean {
-    const readThrough = page.length === limit ? (page.at(-1)?.nonce ?? 0) : Number.POSITIVE_INFINITY;
-    const ids = new Set(page.map(({ txId }) => txId));
-    const isMissing = this.leftBelow.some(({ txId, nonce }) => nonce <= readThrough && !ids.has(txId));
-    this.leftBelow = [];
-    if (isMissing) return false;
-    this.backlog.push(...page);
-    // What was allocated and left while the page was on its way is not on it, and must not be forgotten: a hole.
-    this.moreInDatabase = page.length === limit || this.leftThrough > this.atHandThrough();
-    return true;
+    this.backlog.slipIn(record, this.unmined.has(record.nonce) || this.mined.has(record.nonce));
   }
 
   /**
@@ -269,30 +225,13 @@ export class OwnedLane {
    * mined. What its caller signed may stand far above, and takes no room from those that must be mined before it.
    */
   toSign(window: number, limit: number): readonly AllocatedRecord[] {
-    const first = this.backlog[0]?.nonce;
+    const first = this.backlog.atHand[0]?.nonce;
     if (first === undefined) return [];
     const end = Math.min(this.headOfLine() ?? first, first) + window;
     let room = window;
     for (const nonce of this.unmined.keys()) if (nonce < end) room--;
-    const fitting = this.backlog.slice(0, Math.max(0, Math.min(limit, room)));
+    const fitting = this.backlog.atHand.slice(0, Math.max(0, Math.min(limit, room)));
     return fitting.filter((record) => record.nonce < end);
-  }
-
-  signed(batch: readonly AllocatedRecord[]): void {
-    const last = batch.at(-1);
-    if (last !== undefined) this.nextUnsigned = Math.max(this.nextUnsigned, last.nonce + 1);
-    const ids = new Set(batch.map(({ txId }) => txId));
-    this.backlog = this.backlog.filter(({ txId }) => !ids.has(txId));
-  }
-
-  /** Given up before it was signed: nothing of it is left. */
-  drop(record: AllocatedRecord): void {
-    this.backlog = this.backlog.filter(({ txId }) => txId !== record.txId);
-  }
-
-  /** What waits to be signed, as far as it is at hand. */
-  waiting(): readonly AllocatedRecord[] {
-    return this.backlog;
   }
 
   /** Nonces that the next transaction may have: free, and not below what the chain may have passed. */
@@ -313,13 +252,8 @@ export class OwnedLane {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
       ...claimed.map(({ txId, nonce }) => ({ txId, nonce, movable: false })),
-      ...this.backlog.map(({ txId, nonce, attempts = [] }) => ({ txId, nonce, movable: attempts.length === 0 })),
+      ...this.backlog.atHand.map(({ txId, nonce, attempts = [] }) => ({ txId, nonce, movable: attempts.length === 0 })),
     ];
-  }
-
-  shifted(moves: readonly NonceMove[]): void {
-    const to = new Map(moves.map((move) => [move.txId, move.to]));
-    this.backlog = this.backlog.map((record) => ({ ...record, nonce: to.get(record.txId) ?? record.nonce }));
   }
 
   /** Due to be sent, ascending by nonce. What owes a look for its receipt waits for that, what was answered for a verdict. */
@@ -384,12 +318,6 @@ export class OwnedLane {
       for (const hash of hashesOf(tx.attempts)) if (this.index.get(hash)?.lane === this) this.index.delete(hash);
     }
   }
-
-  private atHandThrough(): number {
-    return this.backlog.at(-1)?.nonce ?? this.nextUnsigned - 1;
-  }
-
-  private nextUnsigned = 0;
 }
 
 /** Taken or underpriced: sending the same again is one way on, another price the other. */

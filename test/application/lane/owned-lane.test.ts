@@ -46,12 +46,12 @@ function nonces(list: readonly { readonly nonce: number }[]): readonly number[] 
 function signAll(lane: OwnedLane, database: readonly AllocatedRecord[], page = PAGE): readonly number[] {
   const signed: number[] = [];
   for (;;) {
-    const from = lane.missingFrom();
-    if (from !== null) lane.refill(database.filter(({ nonce }) => nonce >= from).slice(0, page), page);
+    const from = lane.backlog.missingFrom();
+    if (from !== null) lane.backlog.refill(database.filter(({ nonce }) => nonce >= from).slice(0, page), page);
     const batch = lane.toSign(1_000_000, 100);
     if (batch.length === 0) return signed;
     signed.push(...nonces(batch));
-    lane.signed(batch);
+    lane.backlog.signed(batch);
   }
 }
 
@@ -59,7 +59,7 @@ describe("who may move down into a hole", () => {
   it("is what waits to be signed and never was: not what was sent, nor what was signed at another nonce before", () => {
     const lane = createOwnedLane({ cursor: 5, tracking: [tracked(1)] });
     const [attempt] = tracked(3).attempts;
-    lane.enqueue([record(2), { ...record(3), attempts: attempt === undefined ? [] : [attempt] }, record(4)]);
+    lane.backlog.enqueue([record(2), { ...record(3), attempts: attempt === undefined ? [] : [attempt] }, record(4)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
       [1, false],
       [2, true],
@@ -72,52 +72,52 @@ describe("who may move down into a hole", () => {
 describe("what waits to be signed", () => {
   it("comes in the order it was allocated", () => {
     const lane = createOwnedLane({ cursor: 0 });
-    lane.enqueue(records(0, 3));
-    lane.enqueue(records(3, 2));
+    lane.backlog.enqueue(records(0, 3));
+    lane.backlog.enqueue(records(3, 2));
     expect(signAll(lane, [])).toEqual([0, 1, 2, 3, 4]);
   });
 
   it("beyond what is kept at hand is read from the database in its turn, all of it, once", () => {
     const lane = createOwnedLane({ cursor: 0 });
     const all = records(0, 3_000);
-    lane.enqueue(all);
-    expect(lane.missingFrom()).toBeNull();
+    lane.backlog.enqueue(all);
+    expect(lane.backlog.missingFrom()).toBeNull();
     expect(signAll(lane, all)).toEqual(nonces(all));
     expect(lane.hasUnmined()).toBe(false);
   });
 
   it("in the database already is read from its first nonce on", () => {
     const lane = createOwnedLane({ cursor: 9, allocated: 4 });
-    expect([lane.missingFrom(), lane.hasUnmined(), lane.idle]).toEqual([0, true, false]);
+    expect([lane.backlog.missingFrom(), lane.hasUnmined(), lane.idle]).toEqual([0, true, false]);
     expect(signAll(lane, records(5, 4))).toEqual([5, 6, 7, 8]);
   });
 
   it("allocated while a page was on its way is not forgotten: it would be a hole", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
-    lane.missingFrom();
+    lane.backlog.missingFrom();
     const page = records(5, 1);
-    lane.enqueue(records(6, 2)); // committed after the page was read, told before the page came back
-    lane.refill(page, PAGE);
+    lane.backlog.enqueue(records(6, 2)); // committed after the page was read, told before the page came back
+    lane.backlog.refill(page, PAGE);
     expect(signAll(lane, records(5, 3))).toEqual([5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
   });
 
   it("in a hole that was taken while a page was on its way has the page read again", () => {
     const lane = createOwnedLane({ cursor: 8, allocated: 3 });
-    lane.missingFrom();
+    lane.backlog.missingFrom();
     const page = records(5, 3);
     lane.slipIn(record(4)); // committed after the page was read, below all that is on it
-    expect(lane.refill(page, PAGE)).toBe(false);
+    expect(lane.backlog.refill(page, PAGE)).toBe(false);
     expect(signAll(lane, records(4, 4))).toEqual([4, 5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
   });
 
   it("on a page that is faster than the word of its own allocation is not signed twice", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
-    lane.refill(records(5, 3), PAGE); // read after 6 and 7 were committed, before anyone was told
-    lane.enqueue(records(6, 2));
+    lane.backlog.refill(records(5, 3), PAGE); // read after 6 and 7 were committed, before anyone was told
+    lane.backlog.enqueue(records(6, 2));
     expect(signAll(lane, [])).toEqual([5, 6, 7]);
-    lane.enqueue(records(7, 1));
+    lane.backlog.enqueue(records(7, 1));
     expect(signAll(lane, [])).toEqual([]);
   });
 
@@ -132,18 +132,18 @@ describe("what waits to be signed", () => {
         const untold: AllocatedRecord[] = [];
         const signed: number[] = [];
         for (const { allocate, told, read } of story) {
-          const from = lane.missingFrom();
+          const from = lane.backlog.missingFrom();
           const page = from === null || !read ? null : database.filter(({ nonce }) => nonce >= from);
           const fresh = records(database.length, allocate);
           database.push(...fresh);
           untold.push(...fresh);
-          if (told) lane.enqueue(untold.splice(0));
-          if (page !== null) lane.refill(page, PAGE);
+          if (told) lane.backlog.enqueue(untold.splice(0));
+          if (page !== null) lane.backlog.refill(page, PAGE);
           const batch = lane.toSign(1_000_000, 3);
           signed.push(...nonces(batch));
-          lane.signed(batch);
+          lane.backlog.signed(batch);
         }
-        lane.enqueue(untold);
+        lane.backlog.enqueue(untold);
         signed.push(...signAll(lane, database));
         expect(signed).toEqual(nonces(database));
       }),
@@ -152,7 +152,7 @@ describe("what waits to be signed", () => {
 
   it("keeps within the window over the head of line", () => {
     const lane = createOwnedLane({ cursor: 20, tracking: [tracked(5), tracked(6), tracked(9)] });
-    lane.enqueue(records(10, 10));
+    lane.backlog.enqueue(records(10, 10));
     expect(nonces(lane.toSign(8, 100))).toEqual([10, 11, 12]);
     expect(nonces(lane.toSign(8, 2))).toEqual([10, 11]);
     expect(lane.toSign(3, 100)).toEqual([]);
@@ -246,7 +246,7 @@ describe("what the lane says of itself", () => {
 
   it("tells the oldest: in flight first, then mined, then waiting", () => {
     const waiting = createOwnedLane({ cursor: 9 });
-    waiting.enqueue(records(8, 1));
+    waiting.backlog.enqueue(records(8, 1));
     expect(waiting.oldestPendingAt()).toEqual(new Date(8));
     const mined = createOwnedLane({ tracking: [tracked(7, receipt(7, 5))] });
     expect(mined.oldestPendingAt()).toEqual(new Date(7));

@@ -13,7 +13,7 @@ function run(bench: StageBench): Promise<void> {
 
 function waiting(count: number, payload = PRICED): StageBench {
   const bench = createStageBench({ cursor: count });
-  bench.lane.enqueue(Array.from({ length: count }, (_, nonce) => allocatedRecord(nonce, payload)));
+  bench.lane.backlog.enqueue(Array.from({ length: count }, (_, nonce) => allocatedRecord(nonce, payload)));
   return bench;
 }
 
@@ -40,7 +40,7 @@ describe("signing", () => {
 
   it("stops at the window, and goes on when it opens", async () => {
     const bench = createStageBench({ cursor: 9 }, { settings: { inFlightWindow: 4 } });
-    bench.lane.enqueue(Array.from({ length: 9 }, (_, nonce) => allocatedRecord(nonce, PRICED)));
+    bench.lane.backlog.enqueue(Array.from({ length: 9 }, (_, nonce) => allocatedRecord(nonce, PRICED)));
     await run(bench);
     expect([...bench.lane.unmined.keys()]).toEqual([0, 1, 2, 3]);
     for (const nonce of [0, 1]) bench.lane.unmined.delete(nonce);
@@ -58,7 +58,7 @@ describe("signing", () => {
 
   it("looks for a receipt upon entry where that is asked for", async () => {
     const bench = createStageBench({ cursor: 1 }, { settings: { fetchReceiptUponEntry: true } });
-    bench.lane.enqueue([allocatedRecord(0, PRICED)]);
+    bench.lane.backlog.enqueue([allocatedRecord(0, PRICED)]);
     await run(bench);
     expect(bench.lane.unmined.get(0)?.receiptCheckedAtMs).toBe(LONG_AGO);
   });
@@ -70,7 +70,7 @@ describe("nothing is signed", () => {
     ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspendedBy: "OPERATOR" })],
     ["on a lane that is not reconciled", ({ lane }) => void Object.assign(lane, { reconciled: false })],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
-    ["where nothing waits", ({ lane }) => lane.signed(lane.waiting())],
+    ["where nothing waits", ({ lane }) => lane.backlog.signed(lane.backlog.atHand)],
   ])("%s", async (_, prepare) => {
     const bench = waiting(2);
     prepare(bench);
@@ -82,7 +82,7 @@ describe("nothing is signed", () => {
   it("and nothing breaks, while the market cannot be asked; what brings its own price is not affected", async () => {
     const bench = createStageBench({ cursor: 2 });
     bench.faults.inject({ kind: "unavailable" });
-    bench.lane.enqueue([allocatedRecord(0), allocatedRecord(1)]);
+    bench.lane.backlog.enqueue([allocatedRecord(0), allocatedRecord(1)]);
     await run(bench);
     expect(bench.writes).toEqual([]);
     bench.faults.heal();
@@ -120,7 +120,7 @@ describe("nothing is signed", () => {
 
   it("and a mistake of ours is not taken for the chain's", async () => {
     const bench = createStageBench({ cursor: 1 });
-    bench.lane.enqueue([allocatedRecord(0)]);
+    bench.lane.backlog.enqueue([allocatedRecord(0)]);
     Object.assign(bench.context, { price: () => Promise.reject(new TypeError("a mistake of ours")) });
     await expect(run(bench)).rejects.toThrow(TypeError);
   });
@@ -136,7 +136,7 @@ describe("what is signed", () => {
         return all.map(() => ({ rawTransaction: "0x01", txHash: "0x02" }));
       },
     });
-    bench.lane.enqueue([allocatedRecord(7, { data: "0xab", value: 5n, gasPrice: 3n })]);
+    bench.lane.backlog.enqueue([allocatedRecord(7, { data: "0xab", value: 5n, gasPrice: 3n })]);
     await run(bench);
     expect(asked).toEqual([
       bench.lane.lane.signer,
@@ -157,7 +157,7 @@ describe("what is signed", () => {
     const bench = createStageBench({ cursor: 1 }, { chain: { baseFee: null } });
     bench.simulated.mine();
     const accessList = [{ address: TO, storageKeys: [] }];
-    bench.lane.enqueue([allocatedRecord(0, { accessList }), allocatedRecord(1)]);
+    bench.lane.backlog.enqueue([allocatedRecord(0, { accessList }), allocatedRecord(1)]);
     await run(bench);
     const types = [...bench.lane.unmined.values()].map(({ attempts }) => attempts[0]?.fees.type);
     expect(types).toEqual(["eip2930", "legacy"]);

@@ -54,7 +54,7 @@ export async function allocate(
   const recycled = recycle(ports, lane, outcome.items);
   if (records.length > 0 && !lane.stopped) {
     for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
-    lane.enqueue(records.filter(({ nonce }) => !recycled.has(nonce)));
+    lane.backlog.enqueue(records.filter(({ nonce }) => !recycled.has(nonce)));
     report(ports, lane, records);
     lane.signing?.kick();
   }

@@ -44,9 +44,9 @@ export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedL
 }
 
 async function refill(ports: SignPorts, lane: OwnedLane): Promise<void> {
-  for (let from = lane.missingFrom(); from !== null; ) {
+  for (let from = lane.backlog.missingFrom(); from !== null; ) {
     const page = await ports.store.loadAllocated(lane.lane, from, PAGE);
-    from = lane.refill(page, PAGE) ? null : lane.missingFrom();
+    from = lane.backlog.refill(page, PAGE) ? null : lane.backlog.missingFrom();
   }
 }
 
@@ -69,7 +69,7 @@ async function signBatch(
   await ports.failpoint("sign.committed");
   const nowMs = ports.clock.monotonicMs();
   const sentAt = ports.clock.now();
-  lane.signed(batch);
+  lane.backlog.signed(batch);
   for (const { tx } of planned) {
     tx.firstSentAt = sentAt;
     tx.nextSendAtMs = nowMs;

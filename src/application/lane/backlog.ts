@@ -1,0 +1,90 @@
+import type { NonceMove } from "../../domain/holes.ts";
+import type { AllocatedRecord } from "../../ports/lane-store.ts";
+
+/** How many ALLOCATED rows are kept at hand; the rest waits in the database. */
+const LIMIT = 1_024;
+
+/** What waits to be signed, in nonce order: the first of it at hand, the rest in the database, read page by page. */
+export class Backlog {
+  private records: AllocatedRecord[] = [];
+  private moreInDatabase: boolean;
+  private nextUnsigned = 0;
+  /** The highest nonce that was allocated here and left to be read from the database. */
+  private leftThrough = -1;
+  /** Took holes, and were left to a page: one that was read before they were there passes over their nonces. */
+  private leftBelow: AllocatedRecord[] = [];
+
+  constructor(waitsInDatabase: boolean) {
+    this.moreInDatabase = waitsInDatabase;
+  }
+
+  get isEmpty(): boolean {
+    return this.records.length === 0 && !this.moreInDatabase;
+  }
+
+  get atHand(): readonly AllocatedRecord[] {
+    return this.records;
+  }
+
+  /** Newly allocated rows: kept at hand while they follow on, else left to be read from the database in their turn. */
+  enqueue(records: readonly AllocatedRecord[]): void {
+    for (const record of records) {
+      if (record.nonce <= this.atHandThrough()) continue; // a page that was read meanwhile has brought it
+      if (this.moreInDatabase || this.records.length >= LIMIT) {
+        this.moreInDatabase = true;
+        this.leftThrough = Math.max(this.leftThrough, record.nonce);
+      } else this.records.push(record);
+    }
+  }
+
+  /** One that took a hole below what is at hand: no page will bring it, unless it was read meanwhile. */
+  slipIn(record: AllocatedRecord, isSigned: boolean): void {
+    if (record.nonce > this.atHandThrough()) {
+      if (this.moreInDatabase) this.leftBelow.push(record);
+      this.enqueue([record]);
+    } else if (!isSigned && !this.records.some(({ txId }) => txId === record.txId)) {
+      this.records.push(record);
+      this.records.sort((a, b) => a.nonce - b.nonce);
+    }
+  }
+
+  /** Where the next page begins, where what was at hand has run out and the database has more. */
+  missingFrom(): number | null {
+    if (!this.moreInDatabase || this.records.length > 0) return null;
+    return this.nextUnsigned;
+  }
+
+  /** False: one that took a hole while the page was on its way is missing on it. It has to be read again. */
+  refill(page: readonly AllocatedRecord[], limit: number): boolean {
+    const readThrough = page.length === limit ? (page.at(-1)?.nonce ?? 0) : Number.POSITIVE_INFINITY;
+    const ids = new Set(page.map(({ txId }) => txId));
+    const isMissing = this.leftBelow.some(({ txId, nonce }) => nonce <= readThrough && !ids.has(txId));
+    this.leftBelow = [];
+    if (isMissing) return false;
+    this.records.push(...page);
+    // What was allocated and left while the page was on its way is not on it, and must not be forgotten: a hole.
+    this.moreInDatabase = page.length === limit || this.leftThrough > this.atHandThrough();
+    return true;
+  }
+
+  signed(batch: readonly AllocatedRecord[]): void {
+    const last = batch.at(-1);
+    if (last !== undefined) this.nextUnsigned = Math.max(this.nextUnsigned, last.nonce + 1);
+    const ids = new Set(batch.map(({ txId }) => txId));
+    this.records = this.records.filter(({ txId }) => !ids.has(txId));
+  }
+
+  /** Given up before it was signed: nothing of it is left. */
+  drop(record: AllocatedRecord): void {
+    this.records = this.records.filter(({ txId }) => txId !== record.txId);
+  }
+
+  shifted(moves: readonly NonceMove[]): void {
+    const to = new Map(moves.map((move) => [move.txId, move.to]));
+    this.records = this.records.map((record) => ({ ...record, nonce: to.get(record.txId) ?? record.nonce }));
+  }
+
+  private atHandThrough(): number {
+    return this.records.at(-1)?.nonce ?? this.nextUnsigned - 1;
+  }
+}
