@@ -36,7 +36,7 @@ export async function measureBatchCreate(bench: Workbench, pace: Pace): Promise<
       });
     }
     return [
-      { ...figure("create, batches of 100, lane suspended", turns, "suspended"), bar: BAR },
+      figure("create, batches of 100, lane suspended", turns, "suspended"),
       figure("create, batches of 100, live", turns, "live"),
     ];
   } finally {
@@ -74,6 +74,7 @@ function figure(measure: string, turns: readonly Turn[], key: "suspended" | "liv
       value: median(turns.map((turn) => turn.bare)),
       ratio: median(turns.map((turn) => turn[key] / turn.bare)),
     },
+    bar: BAR,
     goal: GOAL,
   };
 }
