@@ -28,6 +28,7 @@ export class TcpProxy {
   private readonly faults: { readonly fault: CommitFault; readonly hit: () => void }[] = [];
   private readonly spoils: { readonly text: string; readonly by: string; readonly hit: () => void }[] = [];
   private readonly holds: Hold[] = [];
+  private readonly delays: ((deliver: () => Promise<void>) => void)[] = [];
   private refusing = false;
   private frozen = false;
 
@@ -58,6 +59,14 @@ export class TcpProxy {
   /** For one COMMIT, the next; resolves when it came by. */
   atNextCommit(fault: CommitFault): Promise<void> {
     return new Promise((hit) => this.faults.push({ fault, hit }));
+  }
+
+  /**
+   * Ends the client at its next COMMIT and keeps its bytes: what a slow wire still carries after its sender has gone.
+   * Resolves with how to deliver them; that resolves when the server has read them and hung up.
+   */
+  delayNextCommit(): Promise<() => Promise<void>> {
+    return new Promise((hit) => this.delays.push((deliver) => hit(deliver)));
   }
 
   /** Keeps the next bytes in which a client says this, and all that follow; resolves with how to let them go. */
@@ -162,7 +171,14 @@ export class TcpProxy {
       });
       return;
     }
-    const fault = bytes.includes("COMMIT\0") ? this.faults.shift() : undefined;
+    const commits = bytes.includes("COMMIT\0");
+    const delay = commits ? this.delays.shift() : undefined;
+    if (delay !== undefined) {
+      this.outlive(pair);
+      delay(() => new Promise((resolve) => pair.upstream.on("close", () => resolve()).end(bytes)));
+      return;
+    }
+    const fault = commits ? this.faults.shift() : undefined;
     if (fault === undefined) {
       pair.upstream.write(bytes);
       return;
@@ -172,13 +188,39 @@ export class TcpProxy {
       pair.client.destroy();
     } else if (fault.fault === "stall-before") {
       pair.client.pause();
-    } else {
-      pair.upstream.removeAllListeners("data");
-      pair.upstream.on("data", () => undefined);
+    } else if (fault.fault === "hold-answer") {
+      this.mute(pair);
       pair.upstream.write(bytes);
-      if (fault.fault === "cut-after") pair.client.destroy();
+    } else {
+      this.cutAtAnswer(pair, fault.hit);
+      pair.upstream.write(bytes);
+      return;
     }
     fault.hit();
+  }
+
+  /** The server has carried it out, and says so to nobody. */
+  private cutAtAnswer({ client, upstream }: Pair, hit: () => void): void {
+    let said = Buffer.alloc(0);
+    upstream.removeAllListeners("data");
+    upstream.on("data", (bytes) => {
+      said = Buffer.concat([said, bytes]);
+      if (!said.includes("COMMIT\0") || client.destroyed) return;
+      client.destroy();
+      hit();
+    });
+  }
+
+  private mute({ upstream }: Pair): void {
+    upstream.removeAllListeners("data");
+    upstream.on("data", () => undefined);
+  }
+
+  /** The client is gone; the server does not know it yet. */
+  private outlive(pair: Pair): void {
+    this.mute(pair);
+    pair.client.removeAllListeners("close");
+    pair.client.destroy();
   }
 
   /** What the server was sent it still gets, as from a kernel that goes on after the process is gone. */

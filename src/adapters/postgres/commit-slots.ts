@@ -1,3 +1,6 @@
+/** Where a slot holds this, no transaction is to use it any more. */
+export const CLOSED = "00000000-0000-0000-0000-000000000000";
+
 /**
  * Rows of `commit_marker`: one for each writing transaction that is under way at a time, and what this process knows to
  * be in them. A database that lost commits does not hold the newest of what it had acknowledged.
@@ -5,6 +8,7 @@
 export class CommitSlots {
   readonly storeId: string;
   private readonly free: number[] = [];
+  private readonly retired = new Set<number>();
   private readonly written = new Map<number, Written>();
   private highest = 0;
 
@@ -22,7 +26,13 @@ export class CommitSlots {
   }
 
   give(slot: number): void {
-    this.free.push(slot);
+    if (!this.retired.delete(slot)) this.free.push(slot);
+  }
+
+  /** A transaction that got no answer may still arrive there: the slot may be closed from here on, and is not given out again. */
+  retire(slot: number): void {
+    this.retired.add(slot);
+    this.sent(slot, CLOSED);
   }
 
   /** COMMIT is about to leave: from here on this marker may be there. */

@@ -1,11 +1,12 @@
 /**
  * Finds out what became of a COMMIT that got no answer. The transaction's marker is in a row that it had locked; whoever
- * gets that row knows that the transaction is over, and finds the marker or does not. Only an answer counts: without
- * one in time the outcome stays unknown.
+ * gets that row finds the marker, or closes the slot: a transaction whose bytes are still on their way to the server, as
+ * one that left in a single write may be, then ends there. Only an answer counts: without one in time the outcome stays
+ * unknown.
  */
 import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { DurableRuntime } from "./durably.ts";
-import { readCommitMarker } from "./statements/read-commit-marker.ts";
+import { closeSlot } from "./statements/close-slot.ts";
 import { type CommitUnanswered, open } from "./write-transaction.ts";
 
 const PAUSE_MS = 50;
@@ -14,6 +15,7 @@ const NOT_COMMITTED = "the connection ended before COMMIT";
 /** Returns where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where nobody can say. */
 export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnanswered): Promise<void> {
   const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
+  runtime.slots.retire(failure.slot);
   for (;;) {
     const committed = await lookUp(runtime, failure).catch(passUnknown);
     if (committed === true) return;
@@ -35,7 +37,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: CommitUnanswere
     const { found } = await open(runtime, session, {
       statements: 1,
       waits: 1,
-      find: (run) => run(readCommitMarker, [runtime.slots.storeId, slot]),
+      find: (run) => run(closeSlot, [runtime.slots.storeId, slot, marker]),
       // What another history holds says nothing about this one.
       verify: ({ history }, floor) => {
         try {
@@ -45,7 +47,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: CommitUnanswere
         }
       },
     });
-    await session.control("ROLLBACK");
+    if ((await session.control("COMMIT")) !== "COMMIT") throw new StoreUnavailable("the server rolled back");
     return found[0]?.marker === marker;
   }, runtime.limits.transactionMs);
 }

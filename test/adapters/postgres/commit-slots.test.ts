@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CommitSlots } from "../../../src/adapters/postgres/commit-slots.ts";
+import { CLOSED, CommitSlots } from "../../../src/adapters/postgres/commit-slots.ts";
 
 const kept = (slots: CommitSlots, found: Parameters<CommitSlots["areKept"]>[1]) =>
   slots.areKept(slots.expected(), found);
@@ -12,6 +12,17 @@ describe("commit slots", () => {
     slots.give(first);
     expect(slots.takeFresh()).toBe(3);
     expect(slots.take()).toBe(first);
+  });
+
+  it("are not used again where a transaction may still be on its way to them", () => {
+    const slots = new CommitSlots("store");
+    const slot = slots.take();
+    slots.acknowledged(slot, "a", 0);
+    slots.sent(slot, "b");
+    slots.retire(slot);
+    slots.give(slot);
+    expect(slots.take()).not.toBe(slot);
+    for (const marker of ["a", "b", CLOSED]) expect(kept(slots, [{ slot, marker }]), marker).toBe(true);
   });
 
   it("know a database that has what it acknowledged from one that has not", () => {

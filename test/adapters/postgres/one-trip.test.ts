@@ -186,6 +186,17 @@ describe("an allocation in one round trip", () => {
     expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([1]);
   });
 
+  it("that arrives after it was called lost changes nothing", async () => {
+    const intent = anIntent(fence.lane, { requestId: "late" });
+    const delayed = proxy.delayNextCommit();
+    const failure = allocate(store, fence, [intent]).catch((error: unknown) => error);
+    const deliver = await delayed;
+    expect(await failure).toMatchObject({ busy: true });
+    await deliver();
+    expect([await cursor(), await count()]).toEqual([1, 1]);
+    expect(nonces(await allocate(store, fence, [intent]))).toEqual([1]);
+  });
+
   it("is tried again after it went wrong, but not at once", async () => {
     await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 5"));
     const again = proxy.holdAt(ONE_TRIP);

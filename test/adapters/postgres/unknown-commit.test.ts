@@ -15,6 +15,7 @@ import {
   step,
 } from "../../support/lane-samples.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 /** A COMMIT that got no answer was carried out or was not; the store finds out, or says that it could not. */
@@ -42,6 +43,14 @@ describe("a commit without an answer", () => {
     fence = await holdLane(direct);
   });
   afterEach(() => proxy.admit());
+
+  async function waitingForLocks(): Promise<number> {
+    const { rows } = await subject.client.query<{ waiting: number }>(
+      `SELECT count(*)::int AS waiting FROM pg_stat_activity
+       WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return rows[0]?.waiting ?? 0;
+  }
 
   it("was carried out: the answer is as if nothing had happened", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
@@ -105,6 +114,23 @@ describe("a commit without an answer", () => {
     }
     const row = (await direct.instances()).find(({ instanceId }) => instanceId === instance.instanceId);
     expect(row).toMatchObject({ counter: 2, lanes: 1 });
+  });
+
+  it("is waited for where it is the first of its slot, and no row shows yet", async () => {
+    const fresh = await openPostgresStore({
+      clock: systemClock,
+      leaseDurationMs: 12_000,
+      databaseUrl: proxy.through(subject.url),
+    });
+    const instance = anInstance();
+    const delayed = proxy.delayNextCommit();
+    const registering = fresh.registerInstance(instance).catch((error: unknown) => error);
+    const deliver = await delayed;
+    await waitUntil(async () => (await waitingForLocks()) === 1, "the look-up waits");
+    await deliver();
+    expect(await registering).not.toBeInstanceOf(Error);
+    expect((await direct.instances()).map(({ instanceId }) => instanceId)).toContain(instance.instanceId);
+    await fresh.close();
   });
 
   it("is not what an ended connection before COMMIT is: unavailable at once, and the pool heals by itself", async () => {
