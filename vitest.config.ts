@@ -1,11 +1,15 @@
 import { defineConfig } from "vitest/config";
+import { ALONE } from "./test/support/alone.ts";
 
-/** Nothing in these outlives its test: they share processes, and so the work of loading what they test. */
+/** These need no database. */
 const IN_MEMORY = [
   "test/application/{chain,cluster,detours,lane,operations,queries,stages,writer}/**/*.test.ts",
   "test/{client,contract,domain}/**/*.test.ts",
   "test/adapters/{http,system}/**/*.test.ts",
 ];
+
+const ALONE_TESTS = ALONE.map((folder) => `${folder}/**/*.test.ts`);
+const globalSetup = ["test/support/global-setup.ts"];
 
 export default defineConfig({
   test: {
@@ -16,10 +20,12 @@ export default defineConfig({
         test: {
           name: "real",
           include: ["test/**/*.test.ts"],
-          exclude: IN_MEMORY,
-          globalSetup: ["test/support/global-setup.ts"],
+          exclude: [...IN_MEMORY, ...ALONE_TESTS],
+          isolate: false,
+          globalSetup,
         },
       },
+      { extends: true, test: { name: "alone", include: ALONE_TESTS, globalSetup } },
     ],
     exclude: [
       // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.

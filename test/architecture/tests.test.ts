@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { ALONE } from "../support/alone.ts";
 import { dishonestDoubles } from "./rules/doubles.ts";
-import { dishonest } from "./rules/hygiene.ts";
+import { dishonest, replaced } from "./rules/hygiene.ts";
 import { countLines, parseSource, readCode } from "./tree.ts";
 
 const tests = readCode("test");
@@ -16,6 +17,11 @@ describe("the tests", () => {
   it("all run, once, and wait for facts", () => {
     const suspect = tests.filter(({ path }) => path !== LOOKS_AGAIN);
     expect(suspect.flatMap(dishonest).filter((found) => !LOUD_SKIP.test(found))).toEqual([]);
+  });
+
+  it("leave the process they share as they found it", () => {
+    const shared = tests.filter(({ path }) => !ALONE.some((folder) => path.startsWith(`${folder}/`)));
+    expect(shared.flatMap(replaced)).toEqual([]);
   });
 
   it("keep every double honest by a contract suite that the real adapter passes too", () => {
@@ -56,6 +62,28 @@ describe("the rules about tests", () => {
     ["reader.skip(3); pages.only;"],
   ])("let %s pass", (text) => {
     expect(dishonest(parseSource("test/a.test.ts", text))).toEqual([]);
+  });
+
+  it.each([
+    [`vi.mock("../src/a.ts", () => ({}));`],
+    [`vi.stubGlobal("fetch", f);`],
+    [`vi.stubEnv("A", "b");`],
+    ["vi.useFakeTimers();"],
+    [`process.env.A = "b";`],
+    ["process.env = saved;"],
+    ["delete process.env[name];"],
+    ["Object.assign(process.env, variables);"],
+  ])("refuse %s where a process is shared", (text) => {
+    expect(replaced(parseSource("test/a.test.ts", text))).toHaveLength(1);
+  });
+
+  it.each([
+    ["const saved = { ...process.env };"],
+    [`vi.fn(); vi.spyOn(store, "get");`],
+    ["Object.assign({}, process.env);"],
+    ["world.env = 1; delete world.env;"],
+  ])("let %s pass there", (text) => {
+    expect(replaced(parseSource("test/a.test.ts", text))).toEqual([]);
   });
 
   const contract = parseSource("test/contracts/clock.contract.ts", "export function clockContract() {}");

@@ -30,6 +30,37 @@ function evasion(node: Node): string | null {
   return keys.map(({ key }) => nameOf(key) ?? "").find((key) => EVASIONS.has(key)) ?? null;
 }
 
+const REPLACING = new Set(["doMock", "mock", "resetModules", "stubEnv", "stubGlobal", "useFakeTimers"]);
+
+/** What a test changes for every other one in its process: modules, globals, the clock, variables. */
+export function replaced(file: SourceFile): readonly string[] {
+  const found: string[] = [];
+  walk(file.program, (node) => {
+    const what = replacement(node);
+    if (what !== null) found.push(`${file.path}:${lineOf(file, node.start)}: ${what}`);
+    return undefined;
+  });
+  return found;
+}
+
+function replacement(node: Node): string | null {
+  if (node.type === "MemberExpression" && nameOf(node.object) === "vi") {
+    const name = nameOf(node.property) ?? "";
+    return REPLACING.has(name) ? name : null;
+  }
+  if (node.type === "AssignmentExpression") return isVariables(node.left) ? "process.env" : null;
+  if (node.type === "UnaryExpression" && node.operator === "delete")
+    return isVariables(node.argument) ? "process.env" : null;
+  if (node.type !== "CallExpression" || !isNode(node.callee) || nameOf(node.callee.property) !== "assign") return null;
+  return isVariables(nodesIn(node.arguments)[0]) ? "process.env" : null;
+}
+
+/** `process.env`, or one of them. */
+function isVariables(value: unknown): boolean {
+  if (!isNode(value) || value.type !== "MemberExpression") return false;
+  return (nameOf(value.object) === "process" && nameOf(value.property) === "env") || isVariables(value.object);
+}
+
 function isRunner(value: unknown): boolean {
   const name = nameOf(value);
   if (name !== null) return RUNNERS.has(name) || /^(context|task)$/.test(name);
