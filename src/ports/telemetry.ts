@@ -50,6 +50,8 @@ export type TelemetryEvent =
       readonly behind: number;
     }
   | { readonly type: "writer.flushed"; readonly items: number; readonly writes: number; readonly durationMs: number }
+  /** Nothing was committed, and the same is tried again: a lock or a statement took too long, or a connection ended. */
+  | { readonly type: "writer.busy"; readonly writes: number; readonly tries: number; readonly reason: string }
   | { readonly type: "writer.failed"; readonly items: number; readonly reason: string }
   | { readonly type: "create.answered"; readonly result: CreateResultLabel; readonly durationMs: number }
   | {

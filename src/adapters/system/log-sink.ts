@@ -38,6 +38,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "lane.stopped": { level: "info", message: "lane stopped" },
   "lane.blocked": { level: "warn", message: "the head of the lane is not mined in time, and others wait behind it" },
   "writer.flushed": { level: "debug", message: "writer flushed" },
+  "writer.busy": { level: "info", message: "a batch of writes found the database busy, and is tried again" },
   "writer.failed": { level: "warn", message: "a batch of writes failed" },
   "create.answered": { level: "debug", message: (event) => `create ${event.result}` },
   forward: { level: ({ result }) => (result === "failed" ? "warn" : "debug"), message: "create forwarded" },

@@ -31,6 +31,8 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
         return countRequest(instruments, event, method(event.method));
       case "writer.flushed":
         return instruments.batchSize.observe(event.items);
+      case "writer.busy":
+        return instruments.writerBusy.inc();
       case "receipt.checked":
         return instruments.receiptCheck.inc({ result: event.result }, event.count);
       case "nonce.allocated":

@@ -74,6 +74,7 @@ function createInstruments(registry: Registry) {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
     leaseFenced: counter("lease_fenced_total", "Writes that came too late for their term, and were not made"),
     batchSize: histogram("writer_batch_size", { buckets: BATCH_SIZE_BUCKETS, help: "Items per committed batch" }),
+    writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
     create: counter("tx_create_total", "Create requests answered", "result"),
     forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),

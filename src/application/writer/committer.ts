@@ -2,12 +2,13 @@
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
  * commits: at most two database transactions in flight. Where none is, the next one leaves with whatever has arrived by
  * the end of this turn of the event loop: what comes while it is under way gathers by itself, and waiting for more would
- * only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way, another leaves when it is full, when its oldest entry is
- * old enough, or when the one before it has committed.
+ * only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way,
+ * another leaves when it is full, when its oldest entry is old enough, or when the one before it has committed.
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
- * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the database, so at most one of the two transactions
- * carries any: a node that is paused there holds up nobody for longer than a lock timeout.
+ * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the database,
+ * so at most one of the two transactions carries any: a node that is paused there holds up nobody for longer than a lock
+ * timeout.
  */
 import { backoffMs } from "../../domain/backoff.ts";
 import { type Fence, type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
@@ -241,6 +242,8 @@ export class Committer {
         return await this.ports.store.commit(writes);
       } catch (error) {
         if (!(error instanceof StoreUnavailable && error.busy) || failures > BUSY_RETRIES) throw error;
+        const reason = error.message;
+        this.ports.telemetry.emit({ type: "writer.busy", writes: writes.length, tries: failures, reason });
         await this.ports.clock.sleep(backoffMs(BUSY_BACKOFF, failures, this.ports.entropy.random()));
       }
     }

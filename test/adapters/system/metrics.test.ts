@@ -153,6 +153,8 @@ describe("metrics", () => {
     metrics.sink({ type: "receipt.checked", chainId: 1, result: "found", count: 40 });
     metrics.sink({ type: "nonce.allocated", lane, first: 3, count: 7 });
     metrics.sink({ type: "writer.flushed", items: 120, writes: 3, durationMs: 4 });
+    metrics.sink({ type: "writer.busy", writes: 3, tries: 1, reason: "locked" });
+    expect(await value(metrics, "writer_busy_total")).toBe(1);
     expect(await value(metrics, "receipt_check_total", { result: "found" })).toBe(40);
     expect(await value(metrics, "nonce_allocated_total")).toBe(7);
     expect(await value(metrics, "writer_batch_size_sum")).toBe(120);

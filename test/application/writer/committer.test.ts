@@ -262,8 +262,8 @@ describe("a fenced write", () => {
 });
 
 describe("a database that is busy", () => {
-  it("is asked again with back-off, before anyone hears of it", async () => {
-    const { committer, store, clock } = bench();
+  it("is asked again with back-off, before anyone but the operator hears of it", async () => {
+    const { committer, store, clock, telemetry } = bench();
     const write = watch(committer.write(moves(1, "a")));
     await clock.advance(5);
     store.call(0).fail(new StoreUnavailable("locked", { busy: true }));
@@ -271,6 +271,7 @@ describe("a database that is busy", () => {
     expect(store.calls.length).toBe(1);
     await clock.advance(6);
     expect(store.calls.length).toBe(2);
+    expect(telemetry.of("writer.busy")).toMatchObject([{ writes: 1, tries: 1, reason: "locked" }]);
     store.call(1).answer();
     await clock.advance(0);
     expect(write.state).toBe("done");
