@@ -219,6 +219,7 @@ export class TcpProxy {
   /** The client is gone; the server does not know it yet. */
   private outlive(pair: Pair): void {
     this.mute(pair);
+    this.pairs.delete(pair);
     pair.client.removeAllListeners("close");
     pair.client.destroy();
   }

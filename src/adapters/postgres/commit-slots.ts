@@ -1,3 +1,9 @@
+/** What a transaction leaves behind where it is committed. */
+export interface Mark {
+  readonly slot: number;
+  readonly marker: string;
+}
+
 /** Where a slot holds this, no transaction is to use it any more. */
 export const CLOSED = "00000000-0000-0000-0000-000000000000";
 
@@ -9,6 +15,8 @@ export class CommitSlots {
   readonly storeId: string;
   private readonly free: number[] = [];
   private readonly retired = new Set<number>();
+  /** Transactions that nobody could say anything about, by slot. */
+  readonly doubts = new Map<number, Mark>();
   private readonly written = new Map<number, Written>();
   private highest = 0;
 
@@ -50,6 +58,7 @@ export class CommitSlots {
   /** What was acknowledged in another history says nothing about the one that begins with this slot's commit. */
   forgetAllBut(slot: number): void {
     for (const other of [...this.written.keys()]) if (other !== slot) this.written.delete(other);
+    this.doubts.clear();
   }
 
   /**

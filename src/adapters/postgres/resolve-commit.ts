@@ -5,6 +5,7 @@
  * unknown.
  */
 import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
+import type { Mark } from "./commit-slots.ts";
 import type { DurableRuntime } from "./durably.ts";
 import { closeSlot } from "./statements/close-slot.ts";
 import { type CommitUnanswered, open } from "./write-transaction.ts";
@@ -21,8 +22,21 @@ export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnan
     if (committed === true) return;
     // It answers, and nothing was kept: the same again may well succeed.
     if (committed === false) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
-    if (runtime.clock.monotonicMs() >= deadlineMs) throw new OutcomeUnknown(failure.message, { cause: failure });
+    if (runtime.clock.monotonicMs() >= deadlineMs) {
+      runtime.slots.doubts.set(failure.slot, { slot: failure.slot, marker: failure.marker });
+      throw new OutcomeUnknown(failure.message, { cause: failure });
+    }
     await runtime.clock.sleep(PAUSE_MS);
+  }
+}
+
+/** Whatever this process once could say nothing about has happened by now, or never will. */
+export async function settleDoubts(runtime: DurableRuntime): Promise<void> {
+  for (const [slot, mark] of [...runtime.slots.doubts]) {
+    await lookUp(runtime, mark).catch((error) => {
+      throw new StoreUnavailable("a commit without an answer cannot be looked up yet", { cause: error });
+    });
+    runtime.slots.doubts.delete(slot);
   }
 }
 
@@ -32,7 +46,7 @@ function passUnknown(error: unknown): "unanswered" {
   return "unanswered";
 }
 
-async function lookUp(runtime: DurableRuntime, { slot, marker }: CommitUnanswered): Promise<boolean> {
+async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<boolean> {
   return runtime.connections.use(async (session) => {
     const { found } = await open(runtime, session, {
       statements: 1,

@@ -23,6 +23,7 @@ import { Loads } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { Queries } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
+import { settleDoubts } from "./resolve-commit.ts";
 import { inspectServer, type ServerRow } from "./statements/inspect-server.ts";
 import { ping } from "./statements/ping.ts";
 import { Takeovers } from "./takeovers.ts";
@@ -133,7 +134,9 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return writes.length === 0 ? [] : commitWrites(this.parts.writing, writes);
   }
 
-  loadLane(fence: Fence) {
+  /** Not before every earlier commit of this process is over: one that came late would be missing in memory. */
+  async loadLane(fence: Fence) {
+    await settleDoubts(this.parts.leasing);
     return this.loads.lane(fence);
   }
 

@@ -7,7 +7,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../ports/clock.ts";
 import { HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
-import type { CommitSlots } from "./commit-slots.ts";
+import type { CommitSlots, Mark } from "./commit-slots.ts";
 import type { Connections, Run, Session } from "./connections.ts";
 import { asLostBeforeCommit, asStoreError, provesAbort } from "./errors.ts";
 import type { Floor, KnownHistory, ObservedHistory } from "./known-history.ts";
@@ -63,12 +63,6 @@ export class CommitUnanswered extends Error {
     this.slot = slot;
     this.marker = marker;
   }
-}
-
-/** What this transaction leaves behind where it is committed. */
-export interface Mark {
-  readonly slot: number;
-  readonly marker: string;
 }
 
 // Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past.

@@ -9,6 +9,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { Mark } from "../commit-slots.ts";
 import type { DurableRuntime } from "../durably.ts";
 import type { ObservedHistory } from "../known-history.ts";
 import { resolveCommit } from "../resolve-commit.ts";
@@ -16,7 +17,7 @@ import { advanceLane } from "../statements/advance-lane.ts";
 import { advanceLanes } from "../statements/advance-lanes.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { Command } from "../statements/statement.ts";
-import { CommitUnanswered, commitAtOnce, type Mark } from "../write-transaction.ts";
+import { CommitUnanswered, commitAtOnce } from "../write-transaction.ts";
 import { planAllocation } from "./allocate.ts";
 import { insertion } from "./commands.ts";
 import { type LanePlan, Plan } from "./plan.ts";
