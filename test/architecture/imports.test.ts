@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { entryFiles } from "./package.ts";
 import { deadExports } from "./rules/exports.ts";
-import { cycles, unreachable, wrongDirections } from "./rules/imports.ts";
+import { cycles, packageOf, packagesLoadedBy, unreachable, wrongDirections } from "./rules/imports.ts";
 import { listFiles, parseSource, readCode } from "./tree.ts";
 
 const source = readCode("src");
@@ -18,6 +18,13 @@ describe("the source tree", () => {
   it("is reached from its entries, every file of it", () => {
     expect(entryFiles().filter((path) => !listFiles("src").includes(path))).toEqual([]);
     expect(unreachable(source, entryFiles())).toEqual([]);
+  });
+
+  it.each([
+    ["src/main/cli.ts", ["commander"]],
+    ["src/adapters/evm/signers/worker/sign-worker.js", ["@bitauth/libauth", "@noble/hashes"]],
+  ])("%s starts with few packages, because whoever waits for it waits for them", (entry, packages) => {
+    expect(packagesLoadedBy(entry, source).map(packageOf)).toEqual(packages);
   });
 
   it("exports nothing that nobody uses", () => {
@@ -83,6 +90,17 @@ describe("the rules about imports", () => {
       parseSource("src/domain/forgotten.ts", `import { a } from "./a.ts";`),
     ];
     expect(unreachable(files, ["src/index.ts"])).toEqual(["src/domain/forgotten.ts"]);
+  });
+
+  it("sees what a file loads at once, and not what it may load later", () => {
+    const files = [
+      parseSource("src/main/a.ts", `import { b } from "./b.ts"; import type { C } from "commander"; import "node:fs";`),
+      parseSource("src/main/b.ts", `export { x } from "pg"; const later = () => import("./c.ts");`),
+      parseSource("src/main/c.ts", `import "viem/utils"; new Worker(new URL("./d.js", import.meta.url));`),
+      parseSource("src/main/d.js", `import "undici";`),
+    ];
+    expect(packagesLoadedBy("src/main/a.ts", files)).toEqual(["pg"]);
+    expect(packagesLoadedBy("src/main/c.ts", files)).toEqual(["viem/utils"]);
   });
 
   it("sees an export that nobody uses", () => {

@@ -8,6 +8,8 @@ export interface Import {
   readonly isRelative: boolean;
   /** Gone after compilation: `import type`, or every name in it marked so. */
   readonly isTypeOnly: boolean;
+  /** Loaded when the code gets there, or by a thread of its own: not by whoever imports the file. */
+  readonly isLazy: boolean;
 }
 
 /** Static, dynamic and type imports, re-exports, and files loaded by `new URL("…", import.meta.url)`. */
@@ -23,6 +25,7 @@ export function importsOf(file: SourceFile): readonly Import[] {
       target: isRelative ? resolveFrom(file.path, specifier) : specifier,
       isRelative,
       isTypeOnly: isTypeOnly(node),
+      isLazy: node.type === "ImportExpression" || node.type === "NewExpression",
     });
     return undefined;
   });
@@ -82,7 +85,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/contract": { imports: ["src/domain"], packages: ["typebox"] },
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
   "src/adapters/postgres": { ...DRIVEN, packages: ["node:*", "pg"] },
-  "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth"] },
+  "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth", "@noble/hashes"] },
   "src/adapters/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
   "src/adapters/webhooks": { ...DRIVEN, packages: ["node:*"] },
@@ -156,6 +159,21 @@ export function unreachable(files: readonly SourceFile[], entries: readonly stri
     open.push(...importsOf(file).map(({ target }) => target));
   }
   return files.map(({ path }) => path).filter((path) => !seen.has(path));
+}
+
+/** The packages that importing a file loads, as they are written, before any of its functions is called. */
+export function packagesLoadedBy(entry: string, files: readonly SourceFile[]): readonly string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const seen = new Set<string>();
+  const open = [entry];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    const file = byPath.get(path);
+    const loaded = file === undefined ? [] : importsOf(file).filter((each) => !each.isTypeOnly && !each.isLazy);
+    open.push(...loaded.map(({ target }) => target));
+  }
+  return [...seen].filter((path) => !byPath.has(path) && !path.startsWith("node:")).sort();
 }
 
 /** Rings of files that load each other. Types do not count: they are gone when the code runs. */

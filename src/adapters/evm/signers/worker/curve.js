@@ -1,6 +1,7 @@
 // @ts-check
 // Not the package's entry point: that loads a Bitcoin Cash virtual machine too (170 ms and 18 MB more).
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
+import { toHex } from "./hex.js";
 
 /**
  * @typedef {import("./serialise.js").EthereumSignature} EthereumSignature
@@ -62,9 +63,4 @@ async function loadJavaScriptCurve() {
 function parity(recoveryId) {
   if (recoveryId !== 0 && recoveryId !== 1) throw new Error(`recovery id ${recoveryId} cannot be used`);
   return recoveryId;
-}
-
-/** @param {Uint8Array} bytes @returns {`0x${string}`} */
-function toHex(bytes) {
-  return `0x${Buffer.from(bytes).toString("hex")}`;
 }

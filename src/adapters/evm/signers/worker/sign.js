@@ -1,5 +1,7 @@
 // @ts-check
-import { keccak256 } from "viem/utils";
+// The function behind viem's, without the hundreds of files that come with viem: every node loads this once more.
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import { toHex } from "./hex.js";
 import { serialiseSigned, serialiseUnsigned } from "./serialise.js";
 
 /**
@@ -15,7 +17,7 @@ import { serialiseSigned, serialiseUnsigned } from "./serialise.js";
  * @returns {Promise<SignedTransaction>}
  */
 export async function signTransaction(curve, privateKey, transaction) {
-  const hash = keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"), "bytes");
+  const hash = keccak_256(Buffer.from(serialiseUnsigned(transaction), "hex"));
   const raw = serialiseSigned(transaction, await curve.sign(privateKey, hash));
-  return { rawTransaction: `0x${raw}`, txHash: keccak256(Buffer.from(raw, "hex")) };
+  return { rawTransaction: `0x${raw}`, txHash: toHex(keccak_256(Buffer.from(raw, "hex"))) };
 }
