@@ -1,6 +1,8 @@
-import { privateKeyToAddress } from "viem/accounts";
+import { createECDH } from "node:crypto";
+import { keccak_256 } from "@noble/hashes/sha3.js";
 import type { Address } from "../../../domain/lane.ts";
 import { BadKey } from "./errors.ts";
+import { toHex } from "./worker/hex.js";
 
 /** A private key with the account it signs for. */
 export interface SigningKey {
@@ -9,6 +11,8 @@ export interface SigningKey {
 }
 
 const KEY_PATTERN = /^(0x)?([0-9a-f]{64})$/i;
+const KEY_LENGTH = 32;
+const ADDRESS_LENGTH = 20;
 
 /** Keys as hex, with or without prefix. Mistakes are named by position: the text itself may be a secret. */
 export function parsePrivateKeys(texts: readonly string[]): readonly SigningKey[] {
@@ -21,11 +25,23 @@ export function parsePrivateKeys(texts: readonly string[]): readonly SigningKey[
 
 /** `source` names the key in the error where it is zero or not below the group order. */
 export function toSigningKey(privateKey: Uint8Array, source: string): SigningKey {
+  const publicKey = publicKeyOf(privateKey);
+  if (publicKey === null) throw new BadKey(`${source} is not a valid secp256k1 key`);
+  // Without the first byte, which says that both coordinates follow.
+  const address = toHex(keccak_256(publicKey.subarray(1)).subarray(-ADDRESS_LENGTH));
+  // A copy of its own: a Buffer's pooled memory would hand neighbouring bytes to the worker as well.
+  return { address, privateKey: Uint8Array.from(privateKey) };
+}
+
+/** By OpenSSL: viem first computes tables for the curve, which takes longer than all keys of a node. */
+function publicKeyOf(privateKey: Uint8Array): Buffer | null {
+  const curve = createECDH("secp256k1");
+  // OpenSSL would take fewer bytes for a small number.
+  if (privateKey.length !== KEY_LENGTH) return null;
   try {
-    const address = privateKeyToAddress(`0x${Buffer.from(privateKey).toString("hex")}`).toLowerCase() as Address;
-    // A copy of its own: a Buffer's pooled memory would hand neighbouring bytes to the worker as well.
-    return { address, privateKey: Uint8Array.from(privateKey) };
+    curve.setPrivateKey(privateKey);
   } catch {
-    throw new BadKey(`${source} is not a valid secp256k1 key`);
+    return null;
   }
+  return curve.getPublicKey();
 }
