@@ -27,6 +27,10 @@ describe("the source tree", () => {
     expect(packagesLoadedBy(entry, source).map(packageOf)).toEqual(packages);
   });
 
+  it("starts a node without what reads a mnemonic: most have none", () => {
+    expect(packagesLoadedBy("src/main/start.ts", source)).not.toContain("viem/accounts");
+  });
+
   it("exports nothing that nobody uses", () => {
     const files = [...source, ...readCode("test"), ...readCode("bench"), ...readCode("scripts")];
     expect(deadExports(source, { files, entries: entryFiles() })).toEqual([]);

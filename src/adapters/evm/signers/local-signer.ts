@@ -3,7 +3,7 @@ import type { UnsignedTransaction } from "../../../domain/transaction.ts";
 import type { SignedTransaction, Signer } from "../../../ports/signer.ts";
 import { BadKey } from "./errors.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore-directory.ts";
-import { deriveMnemonicKeys, type MnemonicSource } from "./mnemonic.ts";
+import type { MnemonicSource } from "./mnemonic.ts";
 import { parsePrivateKeys, type SigningKey } from "./private-keys.ts";
 import { type CurveKind, SigningThread, type StartWorker, startSignWorker } from "./signing-thread.ts";
 
@@ -54,10 +54,16 @@ async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promis
   const phrase = typeof mnemonic === "string" ? { phrase: mnemonic } : mnemonic;
   const keys = [
     ...parsePrivateKeys(privateKeys ?? []),
-    ...(phrase ? await deriveMnemonicKeys(phrase) : []),
+    ...(phrase ? await loadMnemonicKeys(phrase) : []),
     ...(keystore ? await loadKeystoreDirectory(keystore) : []),
   ];
   return [...new Map(keys.map((key) => [key.address, key])).values()];
+}
+
+/** Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner. */
+async function loadMnemonicKeys(source: MnemonicSource): Promise<readonly SigningKey[]> {
+  const { deriveMnemonicKeys } = await import("./mnemonic.ts");
+  return deriveMnemonicKeys(source);
 }
 
 interface Parts {
