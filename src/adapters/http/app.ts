@@ -61,12 +61,21 @@ function bareApp(): FastifyInstance {
     // While closing, what arrives on a connection that is still open is answered as usual: no failed request.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 255 },
+    schemaController: { compilersFactory: { buildValidator: refuseToValidate } },
     frameworkErrors: (_, __, reply) => sendProblem(reply, invalid("url", "is not a valid path")),
     clientErrorHandler: (error, socket) => {
       if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
       socket.end(rawProblem(invalid("", "is not an HTTP request that can be read")));
     },
   });
+}
+
+/**
+ * Queries are read in query.ts and bodies by the stage they are for, both with complaints of the error catalogue. Where it
+ * is given no builder Fastify loads its own at every start, and a request would be judged by that one's rules as well.
+ */
+function refuseToValidate(): never {
+  throw new Error("Fastify validates no request here: the schema of a route is for its answer alone");
 }
 
 function collectRoutes(app: FastifyInstance): Map<string, Set<string>> {

@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { httpApp } from "../../support/http-app.ts";
+
+describe("a route", () => {
+  const schema = { type: "object", properties: { note: { type: "string" } } };
+
+  it.each(["body", "querystring", "params", "headers"])(
+    "cannot leave it to Fastify to validate its %s",
+    async (part) => {
+      const app = httpApp();
+      app.post("/mistake", { schema: { [part]: schema } }, async () => ({}));
+      await expect(app.ready()).rejects.toThrow(/Fastify validates no request here/);
+    },
+  );
+
+  it("has its answer written by the schema", async () => {
+    const app = httpApp();
+    app.get("/answer", { schema: { response: { 200: schema } } }, async () => ({ note: "said", aside: "unsaid" }));
+    expect((await app.inject("/answer")).body).toBe('{"note":"said"}');
+  });
+});
