@@ -161,8 +161,8 @@ export function unreachable(files: readonly SourceFile[], entries: readonly stri
   return files.map(({ path }) => path).filter((path) => !seen.has(path));
 }
 
-/** The packages that importing a file loads, as they are written, before any of its functions is called. */
-export function packagesLoadedBy(entry: string, files: readonly SourceFile[]): readonly string[] {
+/** Files and packages that importing a file loads, before any of its functions is called. */
+export function loadedBy(entry: string, files: readonly SourceFile[]): readonly string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const seen = new Set<string>();
   const open = [entry];
@@ -173,7 +173,7 @@ export function packagesLoadedBy(entry: string, files: readonly SourceFile[]): r
     const loaded = file === undefined ? [] : importsOf(file).filter((each) => !each.isTypeOnly && !each.isLazy);
     open.push(...loaded.map(({ target }) => target));
   }
-  return [...seen].filter((path) => !byPath.has(path) && !path.startsWith("node:")).sort();
+  return [...seen].filter((path) => !path.startsWith("node:")).sort();
 }
 
 /** Rings of files that load each other. Types do not count: they are gone when the code runs. */

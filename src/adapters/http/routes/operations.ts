@@ -1,9 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { Health, Readiness } from "../../../contract/health.ts";
-import { openApiDocument } from "../../../contract/openapi.ts";
 import type { RouteContext } from "../context.ts";
-import { docsPage } from "../docs/page.ts";
-import { DOCS_STYLE } from "../docs/style.ts";
+import type { Reference } from "../docs/reference.ts";
 import type { HttpLogger, HttpServerOptions } from "../options.ts";
 import { PAGE_HEADERS } from "./files.ts";
 
@@ -44,16 +42,26 @@ async function readinessOf({ api, longPolls }: RouteContext, logger: HttpLogger 
   return { ready: asked.ready && !draining, database: asked.database, chains, draining };
 }
 
-/** Written once: none of it changes while the process lives. */
+/** Loaded and written when somebody first asks: most nodes are never asked. Once, since none of it changes. */
 function docsRoutes(app: FastifyInstance, version: string): void {
-  const document = openApiDocument(version);
-  const json = JSON.stringify(document);
-  const html = docsPage(document);
-  app.get("/openapi.json", { config: OPEN }, (_, reply) => reply.type("application/json").send(json));
-  app.get("/docs", { config: OPEN }, (_, reply) =>
-    reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8").send(html),
+  let written: Promise<Reference> | null = null;
+  const reference = (): Promise<Reference> => {
+    written ??= import("../docs/reference.ts").then(({ writeReference }) => writeReference(version));
+    return written;
+  };
+  app.get("/openapi.json", { config: OPEN }, async (_, reply) =>
+    reply.type("application/json").send((await reference()).openApi),
   );
-  app.get("/docs/style.css", { config: OPEN }, (_, reply) =>
-    reply.headers(PAGE_HEADERS).type("text/css; charset=utf-8").send(DOCS_STYLE),
+  app.get("/docs", { config: OPEN }, async (_, reply) =>
+    reply
+      .headers(PAGE_HEADERS)
+      .type("text/html; charset=utf-8")
+      .send((await reference()).page),
+  );
+  app.get("/docs/style.css", { config: OPEN }, async (_, reply) =>
+    reply
+      .headers(PAGE_HEADERS)
+      .type("text/css; charset=utf-8")
+      .send((await reference()).style),
   );
 }
