@@ -65,7 +65,7 @@ function batchItems(request: FastifyRequest): readonly BatchItem[] {
   }
   const { transactions, ...rest } = asObject(request.body);
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) throw invalid(unknown, "is not a field of a batch");
+  if (unknown !== undefined) throw invalid(unknown, "is not a field of a batch, which has transactions alone");
   if (!Array.isArray(transactions)) throw invalid("transactions", "must be an array");
   if (transactions.length > BATCH_ITEMS_LIMIT) {
     throw invalid("transactions", `holds ${transactions.length} transactions; at most ${BATCH_ITEMS_LIMIT} are taken`);
