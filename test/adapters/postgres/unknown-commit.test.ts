@@ -12,7 +12,6 @@ import {
   confirm,
   holdLane,
   mine,
-  nonces,
   step,
 } from "../../support/lane-samples.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
@@ -90,24 +89,6 @@ describe("a commit without an answer", () => {
     proxy.refuse();
     proxy.cut();
     await expect(writing).rejects.toBeInstanceOf(OutcomeUnknown);
-  });
-
-  it("stays unknown no longer than until its lane is read again: what was read then stays true", async () => {
-    const databaseUrl = proxy.through(subject.url);
-    const hasty = await openPostgresStore({ clock: systemClock, leaseDurationMs: 2_000, databaseUrl });
-    expect(nonces(await allocate(hasty, fence, [anIntent(fence.lane)]))).toEqual([0]);
-    const delayed = proxy.delayNextCommit();
-    const writing = allocate(hasty, fence, [anIntent(fence.lane)]);
-    const deliver = await delayed;
-    proxy.refuse();
-    proxy.cut();
-    await expect(writing).rejects.toBeInstanceOf(OutcomeUnknown);
-    await expect(hasty.loadLane(fence), "it cannot be told yet").rejects.toBeInstanceOf(StoreUnavailable);
-    proxy.admit();
-    expect(await hasty.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
-    await deliver();
-    expect(await direct.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
-    await hasty.close();
   });
 
   it("appends its completions once", async () => {

@@ -1,0 +1,72 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Fence } from "../../../src/domain/lane.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { allocate, anInstance, anIntent, holdLane, nonces } from "../../support/lane-samples.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+/** A whole transaction in one write may reach the server long after its sender has gone on without it. */
+describe("an allocation that is still on its way", () => {
+  let subject: PostgresSubject;
+  let proxy: TcpProxy;
+  let store: PostgresStore;
+  let fence: Fence;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    proxy = await TcpProxy.start(Number(new URL(subject.url).port));
+    const databaseUrl = proxy.through(subject.url);
+    store = await openPostgresStore({ clock: systemClock, leaseDurationMs: 3_000, databaseUrl });
+  });
+  afterAll(async () => {
+    await store.close();
+    await proxy.close();
+    await subject.close();
+  });
+  beforeEach(async () => {
+    fence = await holdLane(store);
+    expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([0]);
+  });
+  afterEach(() => proxy.admit());
+
+  /** Sent, and neither arrived nor known to be lost; resolves with how to let it arrive. */
+  async function leaveUnknown(): Promise<() => Promise<void>> {
+    const delayed = proxy.delayNextCommit();
+    const failure = allocate(store, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);
+    const deliver = await delayed;
+    proxy.refuse();
+    proxy.cut();
+    expect(await failure).toBeInstanceOf(OutcomeUnknown);
+    await expect(store.loadLane(fence), "it cannot be told yet").rejects.toBeInstanceOf(StoreUnavailable);
+    proxy.admit();
+    return deliver;
+  }
+
+  it("ends where the lane was taken up again under the same term: its owner would not know of it", async () => {
+    const deliver = await leaveUnknown();
+    expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
+    expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
+    await deliver();
+    expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
+  });
+
+  it("is found by whoever takes the lane up after it has arrived", async () => {
+    const deliver = await leaveUnknown();
+    await deliver();
+    expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
+    expect(await store.loadLane(fence)).toMatchObject({ cursor: 2, allocated: 2 });
+  });
+
+  it("and was called lost ends also where its slot was last used long ago, and old ones are cleared away", async () => {
+    await subject.client.query("UPDATE fencepost.commit_marker SET written_at = now() - interval '31 days'");
+    const delayed = proxy.delayNextCommit();
+    const failure = allocate(store, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);
+    const deliver = await delayed;
+    expect(await failure).toMatchObject({ busy: true });
+    await store.registerInstance(anInstance());
+    await deliver();
+    expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
+  });
+});
