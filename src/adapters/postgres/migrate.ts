@@ -38,6 +38,9 @@ export interface SchemaOptions {
   readonly migrations?: readonly Migration[];
 }
 
+/** Stated in full: under a role's other default, whoever waited for the lock would see the ledger as it was before. */
+const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
 /** Any number; the same for every Fencepost, so that two runners on one database take turns. */
 const MIGRATION_LOCK = "4711824603921";
 
@@ -108,7 +111,7 @@ export function checksumOf(sql: string): string {
 }
 
 async function applyPending(client: pg.Client, migrations: readonly Migration[]): Promise<readonly string[]> {
-  await client.query("BEGIN");
+  await client.query(BEGIN);
   try {
     await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     const pending = pendingOf(migrations, await ledgerIfAny(client));

@@ -70,6 +70,14 @@ describe("migrate", () => {
     expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
   });
 
+  it("lets them also where transactions see one moment by default", async () => {
+    const databaseUrl = await emptyDatabase();
+    await admin.query(`ALTER DATABASE ${made.at(-1)} SET default_transaction_isolation TO 'repeatable read'`);
+    const reports = await Promise.all(Array.from({ length: 4 }, () => migrate({ databaseUrl })));
+    const shipped = (await shippedMigrations()).map(({ name }) => name);
+    expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
+  });
+
   it("gives every database a cluster secret of its own", async () => {
     const secrets = await Promise.all(
       [await emptyDatabase(), await emptyDatabase()].map(async (databaseUrl) => {
