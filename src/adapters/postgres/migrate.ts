@@ -41,6 +41,15 @@ export interface SchemaOptions {
 /** Stated in full: under a role's other default, whoever waited for the lock would see the ledger as it was before. */
 const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
+/**
+ * Who waits for a table stands in its line, and every node that runs stands behind him: no heartbeat passes. So where
+ * somebody else keeps it, a backup say, the wait is short, and all is let go before the next one.
+ */
+const LIMIT_WAITS = "SET LOCAL lock_timeout TO '500ms'";
+const PAUSE = "SELECT pg_sleep(1)";
+const MOST_WAITS = 40;
+const LOCK_NOT_AVAILABLE = "55P03";
+
 /** Any number; the same for every Fencepost, so that two runners on one database take turns. */
 const MIGRATION_LOCK = "4711824603921";
 
@@ -67,7 +76,7 @@ const RUNNING = `
 export async function migrate(options: SchemaOptions): Promise<MigrationReport> {
   const migrations = options.migrations ?? (await shippedMigrations());
   return withClient(options.databaseUrl, async (client) => {
-    const applied = await applyPending(client, migrations);
+    const applied = await applyPatiently(client, migrations);
     if (applied.length > 0) await analyse(client);
     return { applied };
   });
@@ -110,6 +119,19 @@ export function checksumOf(sql: string): string {
   return createHash("sha256").update(sql.replaceAll("\r\n", "\n")).digest("hex");
 }
 
+async function applyPatiently(client: pg.Client, migrations: readonly Migration[]): Promise<readonly string[]> {
+  for (let waits = 1; ; waits++) {
+    try {
+      return await applyPending(client, migrations);
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError) || error.code !== LOCK_NOT_AVAILABLE) throw error;
+      if (waits >= MOST_WAITS)
+        throw new SchemaMismatch("inUse", `another session keeps migrations out: ${error.message}`);
+      await client.query(PAUSE);
+    }
+  }
+}
+
 async function applyPending(client: pg.Client, migrations: readonly Migration[]): Promise<readonly string[]> {
   await client.query(BEGIN);
   try {
@@ -117,6 +139,7 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
     const pending = pendingOf(migrations, await ledgerIfAny(client));
     if (pending.length > 0) {
       await refuseWhileInUse(client, pending);
+      await client.query(LIMIT_WAITS);
       await client.query(LEDGER);
     }
     for (const migration of pending) await apply(client, migration);

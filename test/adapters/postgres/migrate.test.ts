@@ -12,6 +12,7 @@ import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { SchemaTooNew } from "../../../src/ports/lease-store.ts";
 import { anInstance } from "../../support/lane-samples.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient } from "./postgres-subject.ts";
 
 const ONE: Migration = migration("0001_one.sql", "CREATE TABLE fencepost.one (id integer)");
@@ -46,6 +47,12 @@ describe("migrate", () => {
     url.pathname = `/${name}`;
     return url.href;
   };
+  const waiting = async (client: typeof admin) => {
+    const { rows } = await client.query<{ waiting: number }>(
+      "SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted AND relation = 'fencepost.node_instance'::regclass",
+    );
+    return rows[0]?.waiting ?? 0;
+  };
   const problemOf = async (work: Promise<unknown>) => {
     const error = (await work.then(
       () => null,
@@ -76,6 +83,31 @@ describe("migrate", () => {
     const reports = await Promise.all(Array.from({ length: 4 }, () => migrate({ databaseUrl })));
     const shipped = (await shippedMigrations()).map(({ name }) => name);
     expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
+  });
+
+  it("holds up no node that runs while somebody else, a backup say, keeps it from a table", async () => {
+    const databaseUrl = await emptyDatabase();
+    const shipped = await shippedMigrations();
+    await migrate({ databaseUrl, migrations: shipped });
+    const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 10_000 });
+    const instance = anInstance({ leaseDurationMs: 10_000 });
+    await store.registerInstance(instance);
+    const backup = await connectClient(databaseUrl);
+    await backup.query("BEGIN");
+    await backup.query("LOCK TABLE fencepost.node_instance IN ACCESS SHARE MODE");
+    const works = `-- works with: ${shipped.at(-1)?.name}`;
+    const sql = `${works}\nALTER TABLE fencepost.node_instance ADD COLUMN more text`;
+    const migrating = migrate({ databaseUrl, migrations: [...shipped, migration("9999_more.sql", sql)] });
+    await waitUntil(async () => (await waiting(backup)) > 0, "the migration waits");
+    const startedMs = performance.now();
+    for (let renewed = false; !renewed; ) {
+      renewed = await store.renewInstance(instance.instanceId, 10_000).catch(() => false);
+      expect(performance.now() - startedMs, "within what is left of the lease").toBeLessThan(6_000);
+    }
+    await backup.query("COMMIT");
+    expect(await migrating).toEqual({ applied: ["9999_more.sql"] });
+    await backup.end();
+    await store.close();
   });
 
   it("gives every database a cluster secret of its own", async () => {
