@@ -12,7 +12,7 @@ import { endInstances } from "./statements/end-instances.ts";
 import { endTerms } from "./statements/end-terms.ts";
 import { insertInstance } from "./statements/insert-instance.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
-import { lockEveryLane } from "./statements/lock-every-lane.ts";
+import { lockLaneTable } from "./statements/lock-lane-table.ts";
 import { lockRegistration } from "./statements/lock-registration.ts";
 import { purgeCommitMarkers } from "./statements/purge-commit-markers.ts";
 import { purgeInstances } from "./statements/purge-instances.ts";
@@ -97,10 +97,13 @@ function patience({ limits }: DurableRuntime): Command {
   return { statement: limitWaits, values: [longest, longest] };
 }
 
-/** In the order of the locks: lanes, heartbeats, the feed's counter last. */
+/**
+ * In the order of the locks: lanes, heartbeats, the feed's counter last. The table of lanes as a whole, not each of its
+ * rows: a row that somebody is about to commit shows to nobody yet, and would come out of this as if nothing had happened.
+ */
 function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start: number): readonly Command[] {
   return [
-    { statement: lockEveryLane, values: [] },
+    { statement: lockLaneTable, values: [] },
     { statement: endTerms, values: [mayHaveLost] },
     { statement: endInstances, values: [instanceId] },
     { statement: recordEpochFloors, values: [] },

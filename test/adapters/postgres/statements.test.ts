@@ -100,7 +100,6 @@ const SURVEYS = [
   "list-lanes",
   "list-holes",
   "list-leases",
-  "lock-every-lane",
   "lock-lanes-of-instance",
   "page-intake",
   "page-live",

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { aLane, allocate, anInstance, anIntent } from "../../support/lane-samples.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { connectClient, createPostgresSubject, LEASE_MS, type PostgresSubject } from "./postgres-subject.ts";
+
+describe("a new epoch", () => {
+  let subject: PostgresSubject;
+  let proxy: TcpProxy;
+  let store: PostgresStore;
+  let other: PostgresStore;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    proxy = await TcpProxy.start(Number(new URL(subject.url).port));
+    const options = { clock: systemClock, leaseDurationMs: LEASE_MS };
+    store = await openPostgresStore({ ...options, databaseUrl: proxy.through(subject.url) });
+    other = await openPostgresStore({ ...options, databaseUrl: subject.url });
+  });
+  afterAll(async () => {
+    await store.close();
+    await other.close();
+    await proxy.close();
+    await subject.close();
+  });
+
+  async function waitingForLocks(): Promise<number> {
+    const { rows } = await subject.client.query<{ waiting: number }>(
+      `SELECT count(*)::int AS waiting FROM pg_stat_activity
+       WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return rows[0]?.waiting ?? 0;
+  }
+
+  it("stops also a lane whose first row is being written as it begins", async () => {
+    const lane = aLane();
+    const instance = anInstance();
+    await store.registerInstance(instance);
+    await other.registerInstance(anInstance());
+    const feed = await connectClient(subject.url);
+    await feed.query("BEGIN; SELECT 1 FROM fencepost.feed FOR UPDATE");
+    const held = proxy.holdCommitBehind("fencepost:take-lanes");
+    const acquiring = store.acquireLane(lane, instance.instanceId);
+    const release = await held;
+    await subject.changeHistory();
+    const beginning = other.registerInstance(anInstance());
+    await waitUntil(async () => (await waitingForLocks()) === 1, "the registration waits, for whatever it is");
+    release();
+    const acquired = await acquiring;
+    if (acquired.result !== "acquired") throw new Error(acquired.result);
+    const allocating = allocate(store, acquired.fence, [anIntent(lane)]).catch((error: unknown) => error);
+    await Promise.race([allocating, waitUntil(async () => (await waitingForLocks()) === 2, "the write waits")]);
+    await feed.query("COMMIT");
+    await feed.end();
+    expect(await beginning).toMatchObject({ begun: true, mayHaveLost: true });
+    await allocating;
+    const [record] = await other.lanes(lane.signer);
+    expect(record).toMatchObject({ owner: null, suspendedBy: "HISTORY" });
+  });
+});
