@@ -18,7 +18,7 @@ import { RECEIPT_OWED } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 export interface TrustPorts {
-  readonly store: Pick<LaneStore, "settledBelow">;
+  readonly store: Pick<LaneStore, "settledBelow" | "loadLane">;
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -161,5 +161,8 @@ async function noteGenesis(ports: TrustPorts, context: ChainContext, lanes: read
   const genesisHash: Hash | null = context.seenGenesis;
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;
   const outcome = await ports.writer.write({ kind: "identify", fence: lane.fence, genesisHash });
-  if (outcome.status === "done") context.genesisHash = genesisHash;
+  if (outcome.status !== "done") return;
+  // Another node may have been first, and on another chain: what stands is compared with, not what was to be noted.
+  context.genesisHash = (await ports.store.loadLane(lane.fence))?.genesisHash ?? null;
+  if (context.genesisHash !== genesisHash) for (const each of lanes) each.lookOwed = true;
 }

@@ -236,6 +236,21 @@ describe("a chain that is not the one we know", () => {
     },
   );
 
+  it("is found out where another node was first to note how the chain begins, after this one had read the lane", async () => {
+    world = new World({ ...ONE_SIGNER, settings: OFTEN });
+    const entry = world.addNode();
+    const identity = entry.rpc.identity.bind(entry.rpc);
+    entry.rpc.identity = (known) => {
+      world.database.state.geneses.set(CHAIN_ID, `0x${"ee".repeat(32)}`);
+      return identity(known);
+    };
+    await world.settle(entry.node.start());
+    await world.clock.advance(60_000);
+    expect(alerts(entry, "CHAIN_DISTRUSTED")).toHaveLength(1);
+    await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(world.chain.witness).toEqual([]);
+  });
+
   it("is found out where its blocks do not follow on, though contact was never lost and nothing else looks", async () => {
     const entry = await settledLane({ settings: { reconciliationIntervalMs: null, resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
