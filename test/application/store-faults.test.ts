@@ -42,6 +42,25 @@ describe("a commit that fails", () => {
     checkInvariants(world);
   });
 
+  it("(unknown, yet committed) as a lane is suspended: nothing is sent any more, as everybody sees it to be", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await confirmOne(entry);
+    entry.store.failNextCommit("unknown-committed");
+    const order = {
+      action: "suspend",
+      signer: SIGNER,
+      request: { reason: "key rotation" },
+      actor: "operator:ops",
+    } as const;
+    await expect(world.settle(entry.node.api.actOnLane(order))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    const sent = world.chain.witness.length;
+    await world.settle(entry.node.api.create(transfer()));
+    await world.clock.advance(10_000);
+    expect(await entry.node.api.signer(SIGNER)).toMatchObject([{ suspendedBy: "OPERATOR" }]);
+    expect(world.chain.witness).toHaveLength(sent);
+  });
+
   it("(busy) is tried again and nobody notices", async () => {
     world = new World();
     const entry = await world.startNode();

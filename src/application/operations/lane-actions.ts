@@ -1,7 +1,7 @@
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -68,6 +68,9 @@ async function setSuspended(ports: LaneActionPorts, task: LaneTask, suspended: b
     if (outcome.status !== "done") throw lostLane();
   } catch (error) {
     lane.suspendedBy = before;
+    // It may be suspended in the database, and for everybody who looks there.
+    if (error instanceof OutcomeUnknown)
+      ports.reload(lane, "the database did not say whether it was suspended or resumed");
     if (error instanceof FencepostError) throw error;
     throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
   }

@@ -1,6 +1,7 @@
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
+import { OutcomeUnknown } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { LaneActionPorts, LaneTask } from "./lane-actions.ts";
@@ -19,6 +20,7 @@ export async function realign(ports: LaneActionPorts, task: LaneTask): Promise<v
   const floor = Math.max(task.nonce ?? 0, await chainFloor(ports, lane));
   const decision = { action: "realign", actor, reason };
   const outcome = await ports.writer.write({ kind: "realign", fence: lane.fence, floor, decision }).catch((error) => {
+    if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it lowered the cursor");
     throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
   });
   if (outcome.status !== "aligned") throw lostLane();
