@@ -1,11 +1,15 @@
 /** What every opening statement says: open-transaction.ts, and open-known.ts for a transaction in one write. */
 
-/** Of the transaction alone; $1 to $5. */
+/**
+ * Of the transaction alone; $1 to $5. Its COMMIT waits for the disk, also where a session's defaults have been changed
+ * since the store was opened: a crash would take back nonces that the network knows, and leave no other trace.
+ */
 export const LIMITS = `
   set_config('statement_timeout', $1, true),
   set_config('lock_timeout', $2, true),
   set_config('idle_in_transaction_session_timeout', $3, true),
   set_config($4, $5, true),
+  set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
   set_config('plan_cache_mode', 'force_generic_plan', true),
   set_config('enable_seqscan', 'off', true),
   set_config('enable_bitmapscan', 'off', true),

@@ -65,6 +65,32 @@ describe("a server of one's own", () => {
     }
   }
 
+  it("may crash after somebody told it not to wait for the disk: what was answered is there all the same", async () => {
+    const tell = async (...words: readonly string[]) => {
+      const client = await connectClient(server.url);
+      for (const word of ["SET synchronous_commit TO on", ...words]) await client.query(word);
+      await client.end();
+      // Sessions that begin from here on know.
+      await server.restart("immediate");
+      await reachable();
+    };
+    const database = new URL(server.url).pathname.slice(1);
+    const fence = await holdLane(store);
+    await tell(
+      `ALTER DATABASE "${database}" SET synchronous_commit TO off`,
+      "ALTER SYSTEM SET wal_writer_delay TO '10s'",
+    );
+    let last = -1;
+    for (let writes = 0; writes < 10; writes++) {
+      last = nonces(await allocate(store, fence, [anIntent(fence.lane)]))[0] as number;
+    }
+    await server.restart("immediate");
+    await reachable();
+    const snapshot = await store.loadLane(fence);
+    await tell(`ALTER DATABASE "${database}" RESET synchronous_commit`, "ALTER SYSTEM RESET wal_writer_delay");
+    expect(snapshot).toMatchObject({ cursor: last + 1 });
+  });
+
   it("may crash in the middle of batches: what was answered is there, what was denied is not, no nonce is lost", async () => {
     const fences = [await holdLane(store), await holdLane(store)];
     const answers = fences.map((): Answers => ({ created: [], denied: [], unknown: [] }));
