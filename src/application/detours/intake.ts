@@ -36,8 +36,16 @@ export async function takeIntake(ports: IntakePorts, lanes: readonly OwnedLane[]
     const key = laneKey(row.intent.lane);
     byLane.set(key, [...(byLane.get(key) ?? []), row]);
   }
-  const taken = await Promise.all(lanes.map((lane) => takeLane(ports, lane, byLane.get(lane.key) ?? [])));
+  const taken = await Promise.all(
+    lanes.map((lane) => takeLane(ports, lane, byLane.get(lane.key) ?? []).catch(waitsToo)),
+  );
   return rows.length < AT_ONCE ? [] : lanes.filter((_, index) => taken[index]);
+}
+
+/** What no nonce can be had for now, because of the chain or the database, waits as well. */
+function waitsToo(error: unknown): false {
+  if (!(error instanceof FencepostError) || error.code !== "UNAVAILABLE") throw error;
+  return false;
 }
 
 /**

@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import { takeIntake } from "../../../src/application/detours/intake.ts";
 import { normalise } from "../../../src/application/stages/1-create/normalise.ts";
-import type { ExistingTransaction, IntakeRow, LaneWrite } from "../../../src/ports/lane-store.ts";
+import { NO_DOUBT } from "../../../src/domain/doubt.ts";
+import {
+  type ExistingTransaction,
+  type IntakeRow,
+  type LaneWrite,
+  StoreUnavailable,
+} from "../../../src/ports/lane-store.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { createStageBench, type StageBench } from "../../support/stage-bench.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, TO, transfer } from "../../support/world.ts";
@@ -186,6 +192,18 @@ describe("a full page", () => {
     const other = createStageBench({ cursor: 5 }).lane;
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
     bench.rows.intake = full({ payload: BARE });
+    expect(await takeIntake(bench.ports, [bench.lane, other])).toEqual([other]);
+  });
+
+  it("of a lane whose chain is not trusted, or that the database does not take, is not asked for again either", async () => {
+    const bench = await ready();
+    const other = createStageBench({ cursor: 5 }).lane;
+    Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
+    bench.rows.intake = full();
+    bench.lane.doubt = { seen: 2, clean: 0, stopped: true };
+    expect(await takeIntake(bench.ports, [bench.lane, other])).toEqual([other]);
+    bench.lane.doubt = NO_DOUBT;
+    bench.control.answer = () => new StoreUnavailable("away");
     expect(await takeIntake(bench.ports, [bench.lane, other])).toEqual([other]);
   });
 });
