@@ -225,6 +225,7 @@ const REJECTED: readonly Wording[] = [
   { says: "sender account not authorized to send transactions", answer: "rejected", by: ["Besu"] },
   { says: "forbidden sender address", answer: "rejected", by: ["Nitro"] },
   { says: "failed to decode signed transaction", answer: "rejected", by: ["Reth", "anvil"] },
+  { says: "failed to decode transaction", answer: "rejected", by: ["anvil"] },
   { says: "typed transaction too short", answer: "rejected", by: ["geth"] },
   { says: "rlp", answer: "rejected", by: ["geth", "Erigon"] },
   { says: "invalid rlp data", answer: "rejected", by: ["OpenEthereum"] },

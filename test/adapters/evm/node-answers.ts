@@ -211,6 +211,7 @@ export const NODE_ANSWERS: readonly Case[] = [
   ["Reth", "invalid chain ID", "rejected"],
   ["Reth", "failed to decode signed transaction", "rejected", -32602],
   ["Reth", "tx fee (2000000000000000000 wei) exceeds the configured cap (1000000000000000000 wei)", "rejected"],
+  ["anvil", "Failed to decode transaction", "rejected", -32602],
   ["anvil", "intrinsic gas too high -- tx.gas_limit > env.block.gas_limit", "rejected", -32003],
   [
     "anvil",
