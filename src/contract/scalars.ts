@@ -39,7 +39,7 @@ export const Decimal = Type.String({
 /** What requests may carry for the same. The SDK writes a bigint as its decimal digits. */
 export const Quantity = Type.Unsafe<string | number | bigint>({
   anyOf: [
-    { type: "string", pattern: "^([0-9]+|0x[0-9a-fA-F]+)$" },
+    { type: "string", pattern: "^(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$" },
     { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
   ],
   description: "Decimal string, 0x hex, or an integer up to 2^53 - 1.",

@@ -42,13 +42,13 @@ function toBigInt(value: unknown, path: string): bigint {
     return BigInt(value);
   }
   if (typeof value === "string" && value.length <= 80) {
-    if (/^-?(0|[1-9][0-9]*)$/.test(value) || /^0x[0-9a-f]+$/i.test(value)) return BigInt(value);
+    if (/^-?(0|[1-9][0-9]*)$/.test(value) || /^0x[0-9a-fA-F]+$/.test(value)) return BigInt(value);
   }
   throw invalid(path, "must be a decimal string, 0x hex or a safe integer");
 }
 
 export function parseHex(value: unknown, path: string): Hex {
-  if (typeof value !== "string" || !/^0x[0-9a-f]*$/i.test(value)) throw invalid(path, "must be 0x hex");
+  if (typeof value !== "string" || !/^0x[0-9a-fA-F]*$/.test(value)) throw invalid(path, "must be 0x hex");
   if (value.length % 2 !== 0) throw invalid(path, "must have an even number of hex digits");
   return value.toLowerCase() as Hex;
 }

@@ -71,6 +71,8 @@ describe("raw fields", () => {
     ["value very long", { to: TO, value: "9".repeat(10_000) }, "payload.value"],
     ["value empty", { to: TO, value: "" }, "payload.value"],
     ["value 0x", { to: TO, value: "0x" }, "payload.value"],
+    ["value in hex, prefix in capitals", { to: TO, value: "0X1" }, "payload.value"],
+    ["data, prefix in capitals", { to: TO, data: "0X12" }, "payload.data"],
     ["value with a leading zero", { to: TO, value: "007" }, "payload.value"],
     ["value with spaces", { to: TO, value: " 1 " }, "payload.value"],
     ["value scientific", { to: TO, value: "1e18" }, "payload.value"],
@@ -89,7 +91,7 @@ describe("raw fields", () => {
     [{ value: ((1n << 256n) - 1n).toString() }, { value: (1n << 256n) - 1n }],
     [{ value: Number.MAX_SAFE_INTEGER }, { value: 9007199254740991n }],
     [{ value: "-0" }, { value: 0n }],
-    [{ value: "0XFF".toLowerCase() }, { value: 255n }],
+    [{ value: "0xFf" }, { value: 255n }],
     [{ data: LARGEST }, { data: LARGEST }],
     [{ gas: ((1n << 63n) - 1n).toString() }, { gas: (1n << 63n) - 1n }],
   ])("the very edge is accepted", (fields, expected) => {
