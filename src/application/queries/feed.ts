@@ -2,7 +2,7 @@
  * The completion feed as callers follow it: by sequence, in order, never missing one. A waiting caller is woken by this
  * node's own completions at once, and by those of others on the next look at the counter.
  */
-import { FencepostError } from "../../domain/errors.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
 import type { CompletionsPage, CompletionsQuery } from "../api.ts";
@@ -31,6 +31,7 @@ export class Feed {
   }
 
   async page(query: CompletionsQuery): Promise<CompletionsPage> {
+    refuseNoPosition(query.after);
     const untilMs = this.ports.clock.monotonicMs() + (query.waitMs ?? 0);
     for (;;) {
       const position = await this.ports.store.feed();
@@ -57,6 +58,11 @@ export class Feed {
       signal?.addEventListener("abort", wake, { once: true });
     });
   }
+}
+
+/** Who embeds a node passed no schema: the database would refuse it in words that say that it is down. */
+function refuseNoPosition(after: number): void {
+  if (!Number.isSafeInteger(after) || after < 0) throw invalid("after", "must be a whole number from 0 on");
 }
 
 function refuseMisplaced(query: CompletionsQuery, position: FeedPosition): void {

@@ -66,6 +66,17 @@ describe("a page", () => {
     expect(seqs(short.page)).toEqual([11, 12, 13]);
   });
 
+  it.each([-1, 1.5, Number.NaN, "7" as unknown as number])(
+    "after %s is refused by name, and nothing is read",
+    async (after) => {
+      const made = bench(5);
+      const heard = made.ask({ after });
+      await made.clock.advance(0);
+      expect(heard.error).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "after" } });
+      expect(made.looks).toBe(0);
+    },
+  );
+
   it("that is empty leaves the reader where it was", async () => {
     const { ask, clock } = bench(5);
     const heard = ask({ after: 5 });
