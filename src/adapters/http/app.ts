@@ -1,3 +1,4 @@
+import { maxHeaderSize } from "node:http";
 import Fastify, { type FastifyInstance } from "fastify";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { RouteContext } from "./context.ts";
@@ -36,6 +37,7 @@ export function createHttpApp(options: HttpServerOptions): HttpApp {
   answerWithProblems(app, options.logger);
   acceptOnlyJson(app);
   addHooks(app, options, longPolls);
+  refuseBadEncoding(app);
   const served = collectRoutes(app);
 
   const { api, clock, version } = options;
@@ -65,7 +67,7 @@ function bareApp(): FastifyInstance {
     frameworkErrors: (_, __, reply) => sendProblem(reply, invalid("url", "is not a valid path")),
     clientErrorHandler: (error, socket) => {
       if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-      socket.end(rawProblem(invalid("", "is not an HTTP request that can be read")));
+      socket.end(rawProblem(unreadable(error.code)));
     },
   });
 }
@@ -76,6 +78,28 @@ function bareApp(): FastifyInstance {
  */
 function refuseToValidate(): never {
   throw new Error("Fastify validates no request here: the schema of a route is for its answer alone");
+}
+
+function unreadable(code: string | undefined): FencepostError {
+  if (code !== "HPE_HEADER_OVERFLOW") return invalid("", "is not an HTTP request that can be read");
+  return invalid("url", `and the headers together are longer than ${maxHeaderSize / 1024} KiB`);
+}
+
+/** The parser keeps what it cannot decode as it stands: `%ff` would look for the text "%ff". */
+function refuseBadEncoding(app: FastifyInstance): void {
+  app.addHook("onRequest", ({ url }, _, done) => {
+    const query = url.indexOf("?");
+    done(query < 0 || isDecodable(url.slice(query)) ? undefined : invalid("url", "is not percent-encoded UTF-8"));
+  });
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function collectRoutes(app: FastifyInstance): Map<string, Set<string>> {

@@ -39,12 +39,19 @@ export function tooLarge(limitBytes: number): FencepostError {
 
 function parse(request: FastifyRequest, body: Buffer): unknown {
   request.bodyBytes = body.length;
+  refuseEncoded(request.headers["content-encoding"]);
   // Decoding would replace stray bytes by U+FFFD, and two different request ids could become one.
   if (!isUtf8(body)) throw invalid("", "is not UTF-8");
   const value = parseJson(body.toString("utf8"));
   const offence = findOffence(value, 0, DEPTH_LIMIT) && findOffence(value, 0, depthLimitOf(request));
   if (offence !== null) throw invalid(offence.path.join(".").slice(0, PATH_LENGTH_LIMIT), offence.detail);
   return value;
+}
+
+/** Compressed bytes are no JSON either, but who sent them would look for the mistake in what they compressed. */
+function refuseEncoded(encoding: string | undefined): void {
+  if (encoding === undefined || encoding === "identity") return;
+  throw invalid("content-encoding", "is not supported: send the body uncompressed");
 }
 
 /** Asked for where something is wrong already: looking at the route costs more than looking through a usual body. */

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
 import { httpApp } from "../../support/http-app.ts";
 import { sampleCreated } from "../../support/scripted-api.ts";
@@ -39,6 +40,38 @@ describe("content type", () => {
     async (contentType) => {
       const { response } = await post(sound, contentType);
       expect(response.statusCode).toBe(202);
+    },
+  );
+});
+
+describe("content encoding", () => {
+  async function encoded(encoding: string) {
+    const headers = { "content-type": JSON_TYPE, "content-encoding": encoding };
+    const payload = encoding === "identity" ? sound : gzipSync(sound);
+    const create = vi.fn(() => Promise.resolve(sampleCreated()));
+    return httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload, headers });
+  }
+
+  it.each(["gzip", "br", "identity, gzip"])("%s is refused by name, not as bad JSON", async (encoding) => {
+    const response = await encoded(encoding);
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-encoding" });
+  });
+
+  it("identity is none", async () => {
+    expect((await encoded("identity")).statusCode).toBe(202);
+  });
+});
+
+describe("query strings", () => {
+  it.each(["requestId=%ff", "requestId=%", "requestId=a%2", "requestId=%zz", "%ff=1"])(
+    "%s is refused: it would be read as other text than was meant",
+    async (query) => {
+      const list = vi.fn(() => Promise.resolve({ items: [], next: null }));
+      const response = await httpApp({ transactions: list }).inject({ method: "GET", url: `/api/v1/tx?${query}` });
+      expect(response.statusCode).toBe(400);
+      expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "url" });
+      expect(list).not.toHaveBeenCalled();
     },
   );
 });

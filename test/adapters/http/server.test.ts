@@ -174,6 +174,12 @@ describe("the wire", () => {
     return answer;
   }
 
+  it("an endless URL is told as that, not as a bad body", async () => {
+    const { url } = await serve();
+    const answer = await raw(url, `GET /?x=${"y".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ status: 400, path: "url" });
+  });
+
   it.each([
     ["not HTTP at all", "HELLO THERE\r\n\r\n"],
     ["a header without end", `GET /healthz HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(20_000)}\r\n\r\n`],
