@@ -37,13 +37,14 @@ export function createTransport(options: ClientOptions): Transport {
   };
 }
 
-function requestOf({ body, signal }: Call, headers: Readonly<Record<string, string>>): RequestInit {
-  const abortable = signal === undefined ? {} : { signal };
-  if (body === undefined) return { headers, ...abortable };
+function requestOf(call: Call, headers: Readonly<Record<string, string>>): RequestInit {
+  const abortable = call.signal === undefined ? {} : { signal: call.signal };
+  // Whether it is there, not what it is: sending undefined is a mistake to be told, not a question.
+  if (!("body" in call)) return { headers, ...abortable };
   return {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify(body, bigintAsDigits),
+    body: JSON.stringify(call.body ?? null, bigintAsDigits),
     ...abortable,
   };
 }

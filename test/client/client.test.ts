@@ -49,6 +49,11 @@ async function failureOf(call: Promise<unknown>): Promise<FencepostApiError> {
 const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 10n ** 20n } };
 
 describe("send", () => {
+  it("asks for nothing else where the intent is missing", async () => {
+    const error = await failureOf(client.send(undefined as unknown as typeof intent));
+    expect(error).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
+  });
+
   it("writes bigints as digits and reads the transaction", async () => {
     const seen: CreateRequest[] = [];
     script.create = async (request) => {
