@@ -180,7 +180,12 @@ class EmbeddedFencepost implements Fencepost {
   }
 
   async get(txId: string, include?: readonly Include[]): Promise<TransactionView> {
-    return transactionView(await this.composed.node.api.transaction(txId, include));
+    const found = await this.composed.node.api.transaction(txId, include).catch((error: unknown) => {
+      // A read that closing cut off failed because of that, not because of the database.
+      this.closing.signal.throwIfAborted();
+      throw error;
+    });
+    return transactionView(found);
   }
 
   resubmit(txId: string, order: Order): Promise<TransactionView> {
@@ -221,7 +226,6 @@ class EmbeddedFencepost implements Fencepost {
     for (;;) {
       stop.throwIfAborted();
       const found = await this.get(txId).catch((error: unknown) => {
-        // A read that closing cut off failed because of that, not because of the database.
         stop.throwIfAborted();
         throw error;
       });

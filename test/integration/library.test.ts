@@ -172,6 +172,7 @@ describe("createFencepost", () => {
     await fencepost.close();
     await following;
     expect(await waiting).toMatch(/closed/);
+    await expect(fencepost.get(txId), "the database is not to blame").rejects.toThrow(/closed/);
     await fencepost.close();
     expect(await database.query("SELECT 1 FROM fencepost.lane WHERE owner_instance IS NOT NULL")).toEqual([]);
     const open = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'fencepost' AND datname = current_database()";
