@@ -2,6 +2,7 @@
  * Connections and what is sent over them. Statements are pipelined: everything that is sent before the first `await`
  * leaves in one write and costs one round trip.
  */
+import { setMaxListeners } from "node:events";
 import type { Duplex } from "node:stream";
 import pg from "pg";
 import type { Clock } from "../../ports/clock.ts";
@@ -46,6 +47,9 @@ const types: pg.CustomTypesConfig = {
 /** How long a connection that was given back is kept at hand before the pool has it. */
 const AT_HAND_MS = 1_000;
 
+/** What is in hand when the store closes may finish within this; then whoever waits for it is told. */
+const LAST_ANSWERS_MS = 500;
+
 /**
  * A few connections that are opened when needed and replaced when broken. One that was just given back stays at hand:
  * the pool would hand it out a turn of the event loop later, behind all the work that the last answer set off.
@@ -54,6 +58,8 @@ export class Connections {
   private readonly pool: pg.Pool;
   private readonly options: ConnectionOptions;
   private readonly atHand: pg.PoolClient[] = [];
+  private readonly inUse = new Set<Session>();
+  private readonly cutOff = new AbortController();
   private waiting = 0;
   private cancelReturn: (() => void) | null = null;
 
@@ -70,6 +76,8 @@ export class Connections {
       connectionTimeoutMillis: options.deadlineMs,
       allowExitOnIdle: true,
     });
+    // Any number may wait for a connection: Node's warning of a leak would be wrong.
+    setMaxListeners(0, this.cutOff.signal);
     // Without listeners a broken connection would end the process. Whoever uses one learns it from the statement itself.
     this.pool.on("error", () => undefined);
     this.pool.on("connect", (client) => client.on("error", () => undefined));
@@ -83,9 +91,11 @@ export class Connections {
     const client = this.takeAtHand() ?? (await this.connect());
     const session = new Session(client, this.options);
     const cancelDeadline = this.options.clock.after(deadlineMs, () => session.destroy());
+    this.inUse.add(session);
     try {
       return await work(session);
     } finally {
+      this.inUse.delete(session);
       cancelDeadline();
       this.giveBack(client, session.reusable);
     }
@@ -102,12 +112,24 @@ export class Connections {
   private async connect(): Promise<pg.PoolClient> {
     this.waiting++;
     try {
-      return await this.pool.connect();
+      return await this.connectUntilCutOff();
     } catch (error) {
       throw new StoreUnavailable(`no connection: ${error instanceof Error ? error.message : error}`, { cause: error });
     } finally {
       this.waiting--;
     }
+  }
+
+  private connectUntilCutOff(): Promise<pg.PoolClient> {
+    const { signal } = this.cutOff;
+    return new Promise((resolve, reject) => {
+      const cut = (): void => reject(new Error("the store was closed"));
+      signal.addEventListener("abort", cut, { once: true });
+      this.pool
+        .connect()
+        .then((client) => (signal.aborted ? client.release(true) : resolve(client)), reject)
+        .finally(() => signal.removeEventListener("abort", cut));
+    });
   }
 
   /** Those who wait at the pool come first. The pool gets the others soon: it notices when one of them breaks. */
@@ -150,9 +172,18 @@ export class Connections {
     return this.use(async (session) => (await session.run(readBackend, []))[0]?.pid !== session.processId);
   }
 
+  /** Nothing is begun any more. */
+  get closing(): boolean {
+    return this.pool.ending;
+  }
+
   async close(): Promise<void> {
     this.returnAll();
-    await this.pool.end();
+    const cancelCut = this.options.clock.after(LAST_ANSWERS_MS, () => {
+      this.cutOff.abort();
+      for (const session of this.inUse) session.destroy();
+    });
+    await this.pool.end().finally(cancelCut);
   }
 }
 

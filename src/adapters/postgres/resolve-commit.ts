@@ -22,7 +22,7 @@ export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnan
     if (committed === true) return;
     // It answers, and nothing was kept: the same again may well succeed.
     if (committed === false) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
-    if (runtime.clock.monotonicMs() >= deadlineMs) {
+    if (runtime.connections.closing || runtime.clock.monotonicMs() >= deadlineMs) {
       runtime.slots.doubts.set(failure.slot, { slot: failure.slot, marker: failure.marker });
       throw new OutcomeUnknown(failure.message, { cause: failure });
     }

@@ -81,6 +81,21 @@ describe("a commit without an answer", () => {
     expect(fates).toMatchObject([{ fate: "created", nonce: 0 }]);
   });
 
+  it("is called unknown at once where the store closes meanwhile: whoever asked is still there to hear it", async () => {
+    const leaving = await openPostgresStore({
+      clock: systemClock,
+      leaseDurationMs: 12_000,
+      databaseUrl: proxy.through(subject.url),
+    });
+    const hit = proxy.atNextCommit("hold-answer");
+    const writing = allocate(leaving, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);
+    await hit;
+    const beganMs = systemClock.monotonicMs();
+    await leaving.close();
+    expect(await writing).toBeInstanceOf(OutcomeUnknown);
+    expect(systemClock.monotonicMs() - beganMs).toBeLessThan(2_000);
+  });
+
   it("stays unknown where the database does not come back in time", async () => {
     const intent = anIntent(fence.lane);
     const hit = proxy.atNextCommit("cut-after");
