@@ -1,5 +1,6 @@
 import type { Hex } from "../../domain/lane.ts";
 import type { Revert } from "../../ports/chain.ts";
+import { shorten } from "./error-texts.ts";
 
 const ERROR_SELECTOR = "0x08c379a0";
 const PANIC_SELECTOR = "0x4e487b71";
@@ -34,7 +35,10 @@ export function decodeRevert(data: Hex): Revert {
   return { name: null, message: null, data };
 }
 
-/** One ABI-encoded string; null where offset or length point outside: a contract may revert with any bytes it likes. */
+/**
+ * One ABI-encoded string, fit to be stored: PostgreSQL refuses NUL, and the refusal would be tried for ever. Null where
+ * offset or length point outside: a contract may revert with any bytes it likes.
+ */
 function decodeString(body: string): string | null {
   const offset = wordAt(body, 0);
   if (offset === null) return null;
@@ -43,7 +47,7 @@ function decodeString(body: string): string | null {
   const start = offset * 2 + WORD;
   const end = start + length * 2;
   if (end > body.length) return null;
-  return Buffer.from(body.slice(start, end), "hex").toString("utf8");
+  return shorten(Buffer.from(body.slice(start, end), "hex").toString("utf8"));
 }
 
 function wordAt(body: string, at: number): number | null {

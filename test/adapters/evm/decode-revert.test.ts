@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { encodeAbiParameters } from "viem";
 import { describe, expect, it } from "vitest";
 import { decodeRevert } from "../../../src/adapters/evm/decode-revert.ts";
+import { shorten } from "../../../src/adapters/evm/error-texts.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 
 const word = (value: bigint) => value.toString(16).padStart(64, "0");
@@ -13,9 +14,18 @@ describe("revert data", () => {
       fc.property(fc.string({ unit: "grapheme" }), (reason) => {
         const encoded = encodeAbiParameters([{ type: "string" }], [reason]);
         const data: Hex = `0x08c379a0${encoded.slice(2)}`;
-        expect(decodeRevert(data)).toEqual({ name: "Error", message: reason, data });
+        expect(decodeRevert(data)).toEqual({ name: "Error", message: shorten(reason), data });
       }),
     );
+  });
+
+  it("keeps what no text column takes, and what nobody can read, out of the reason", () => {
+    const reverted = (reason: string) => {
+      const encoded = encodeAbiParameters([{ type: "string" }], [reason]);
+      return decodeRevert(`0x08c379a0${encoded.slice(2)}`).message;
+    };
+    expect(reverted("a\0b")).toBe("a b");
+    expect(reverted("x".repeat(100_000))?.length).toBeLessThan(1_000);
   });
 
   it.each([
