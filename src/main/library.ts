@@ -86,7 +86,10 @@ export interface BlocksOptions {
 }
 
 export interface Fencepost {
-  /** Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. */
+  /**
+   * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Without it,
+   * NOT_LEADER says that another embedded node acts for the signer: nobody can ask that one, but it reads what `client` left.
+   */
   send(intent: CreateRequest, options?: SendOptions): Promise<Created>;
   get(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */

@@ -175,6 +175,7 @@ export function unknownSigner(lane: Lane): FencepostError {
 }
 
 export function outOfReach(): FencepostError {
-  const detail = "a node that is embedded in another process acts for this signer, and takes no requests from outside";
+  const detail =
+    "an embedded node acts for this signer, and takes no requests from outside; what the library sends with { client } reaches it";
   return new FencepostError("NOT_LEADER", detail, { ownerUrl: null, retryAfterSeconds: 1 });
 }
