@@ -90,7 +90,8 @@ export function formatGwei(wei: bigint): string {
 export function list<T>(item: Parser<T>, identity: (value: T) => unknown = (value) => value): Parser<readonly T[]> {
   return (raw) => {
     const items = typeof raw === "string" ? raw.split(",") : raw;
-    if (!Array.isArray(items) || items.length === 0) return { mistake: "is not a list (comma-separated)" };
+    if (!Array.isArray(items)) return { mistake: "is not a list (comma-separated)" };
+    if (items.length === 0) return { mistake: "needs at least one item" };
     const values: T[] = [];
     const seen = new Set<unknown>();
     for (const [index, one] of items.entries()) {

@@ -50,8 +50,12 @@ const LONGEST_QUOTE = 40;
 
 /** One short line, whatever the value is. */
 export function quote(raw: unknown): string {
-  if (typeof raw === "object" && raw !== null) return Array.isArray(raw) ? "a list" : "an object";
+  if (typeof raw === "object" && raw !== null) return Array.isArray(raw) ? listName(raw) : "an object";
   if (typeof raw !== "string") return String(raw);
   const line = raw.replace(/\p{Cc}+/gu, " ");
   return `"${line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)}…` : line}"`;
+}
+
+function listName({ length }: readonly unknown[]): string {
+  return length === 0 ? "an empty list" : "a list";
 }

@@ -158,7 +158,7 @@ describe("chains", () => {
 
   it.each<[string, unknown, Record<string, string>, string[]]>([
     ["not a list", "x", {}, ['fencepost.config.ts: chains: must be a list of at least one { id, rpc }, not "x"']],
-    ["empty", [], {}, ["fencepost.config.ts: chains: must be a list of at least one { id, rpc }, not a list"]],
+    ["empty", [], {}, ["fencepost.config.ts: chains: must be a list of at least one { id, rpc }, not an empty list"]],
     ["not objects", [5], {}, ["fencepost.config.ts: chains[0]: must be an object with rpc, not 5"]],
     [
       "without rpc",
@@ -274,7 +274,7 @@ describe("one clear line for", () => {
     [
       "a file of another shape",
       { file: [] },
-      "fencepost.config.ts: must give an object (export default defineConfig({ … })), not a list",
+      "fencepost.config.ts: must give an object (export default defineConfig({ … })), not an empty list",
     ],
     [
       "a renewal too rare",

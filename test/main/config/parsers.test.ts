@@ -108,7 +108,7 @@ describe("lists", () => {
   it("name the place of the mistake, counted from one", () => {
     expect(value(list(integer(0, 9)), "1,2,x")).toBe("! is wrong at place 3: is not a whole number from 0 to 9");
     expect(value(list(integer(0, 9)), [1, 1])).toBe("! is wrong at place 2: given before");
-    expect(value(list(text), [])).toBe("! is not a list (comma-separated)");
+    expect(value(list(text), [])).toBe("! needs at least one item");
     expect(refused(list(text), "a,,b")).toBe(true);
   });
 });
