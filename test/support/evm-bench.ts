@@ -68,12 +68,13 @@ export const block = (number: number): Block => ({
   gasLimit: 30_000_000n,
 });
 
+/** Of the transaction that comes `seed`th in block 7. */
 export function receiptJson(seed: number, overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     transactionHash: hashOf(seed),
     blockNumber: "0x7",
     blockHash: hashOf(1_007),
-    transactionIndex: "0x0",
+    transactionIndex: `0x${(seed - 1).toString(16)}`,
     status: "0x1",
     gasUsed: "0x5208",
     effectiveGasPrice: "0x3b9aca00",

@@ -1,14 +1,37 @@
 import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
-import { saysNoSuchBlock } from "./read-block.ts";
+import { blockFrom, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
 import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/errors.ts";
-import { BadAnswer, readAddress, readArray, readBigInt, readHash, readNumber, readRecord } from "./rpc/quantities.ts";
+import {
+  BadAnswer,
+  readAddress,
+  readArray,
+  readBigInt,
+  readGas,
+  readHash,
+  readNumber,
+  readRecord,
+} from "./rpc/quantities.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
-/** Receipts by hash, in the order asked; null where the node knows none. */
+/** Receipts by hash, in the order asked; null where the node knows none. Each stands in its block as the block says. */
 export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
+  const receipts = await fetchByHash(rpc, hashes);
+  const named = [...new Set(receipts.flatMap((receipt) => receipt?.blockHash ?? []))];
+  const replies = await rpc.batch(named.map((hash) => ({ method: "eth_getBlockByHash", params: [hash, false] })));
+  const blocks = new Map(named.map((hash, index) => [hash, blockFrom(replies[index], { hash })]));
+  for (const receipt of receipts) {
+    if (receipt === null) continue;
+    const block = blocks.get(receipt.blockHash) ?? null;
+    if (block === null) throw new BadAnswer("it has a receipt of a block that it does not have");
+    if (!standsIn(block, receipt)) throw new BadAnswer("a receipt of it contradicts its block");
+  }
+  return receipts;
+}
+
+async function fetchByHash(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
   const replies = await rpc.batch(hashes.map((hash) => ({ method: "eth_getTransactionReceipt", params: [hash] })));
   return replies.map((reply, index) => {
     const receipt = readReceipt(resultOf(reply));
@@ -17,12 +40,18 @@ export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]):
   });
 }
 
+/** A number or an index that the block does not bear out would be counted from, withdrawn by, or never reached. */
+function standsIn(block: Block, { blockHash, blockNumber, transactionIndex, txHash }: Receipt): boolean {
+  if (blockHash !== block.hash || blockNumber !== block.number) return false;
+  return block.transactionHashes[transactionIndex] === txHash;
+}
+
 /** Up to this share of a block's transactions, asking for each moves fewer bytes than all receipts of the block. */
 const FEW = 2 / 3;
 /** And never more than so many: bytes are cheap where each call counts against a rate, or goes alone for want of batches. */
 const FEW_CALLS = 10;
 
-/** The receipts of one block among `hashes`. Whatever way they were found, each names that very block. */
+/** The receipts of one block among `hashes`. Whatever way they were found, each stands in that very block. */
 export async function fetchReceiptsInBlock(
   endpoint: Endpoint,
   block: Block,
@@ -31,46 +60,61 @@ export async function fetchReceiptsInBlock(
   const asked = new Set(hashes);
   const wanted = block.transactionHashes.filter((hash) => asked.has(hash));
   if (wanted.length === 0) return [];
-  const isOfBlock = (receipt: Receipt | null): receipt is Receipt => receipt?.blockHash === block.hash;
   const areFew = wanted.length <= Math.min(FEW_CALLS, FEW * block.transactionHashes.length);
   if (areFew && endpoint.blockReceipts !== "unsupported") {
-    const found = (await fetchIndexed(endpoint.rpc, wanted)).filter(isOfBlock);
-    if (found.length === wanted.length) return found;
+    const found = await fetchIndexed(endpoint.rpc, wanted);
+    if (areOf(block, found)) return found;
   }
   const all = await fetchBlockReceipts(endpoint, block.hash);
-  const found =
-    all === "unsupported"
-      ? await fetchReceipts(endpoint.rpc, wanted)
-      : all.filter((receipt) => isOf(asked, receipt)).map(readReceipt);
-  return found.filter(isOfBlock);
+  if (all === "gone") return [];
+  if (all !== "unsupported" && isListOf(block, all)) {
+    const found = all.filter((receipt) => asked.has(hashIn(receipt))).map(readReceipt);
+    if (areOf(block, found)) return found;
+  }
+  const found = (await fetchByHash(endpoint.rpc, wanted)).filter((receipt) => receipt?.blockHash === block.hash);
+  if (!areOf(block, found)) throw new BadAnswer("a receipt of it contradicts its block");
+  return found;
+}
+
+function areOf(block: Block, receipts: readonly (Receipt | null)[]): receipts is readonly Receipt[] {
+  return receipts.every((receipt) => receipt !== null && standsIn(block, receipt));
+}
+
+/** One for each of the block's own transactions: what is told twice stands where something else is missing. */
+function isListOf({ transactionHashes }: Block, list: readonly unknown[]): boolean {
+  if (list.length !== transactionHashes.length || list.includes(null)) return false;
+  const listed = new Set(list.map(hashIn));
+  return transactionHashes.every((hash) => listed.has(hash));
 }
 
 /** Where a node's index of transactions lags behind its blocks, or fails, what it says is worth another question. */
 async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
   try {
-    return await fetchReceipts(rpc, hashes);
+    return await fetchByHash(rpc, hashes);
   } catch (error) {
-    if (error instanceof RpcErrorAnswer) return [];
+    if (error instanceof RpcErrorAnswer) return [null];
     throw error;
   }
 }
 
-/** Only what was asked for is read. */
-function isOf(asked: ReadonlySet<Hash>, value: unknown): boolean {
-  if (value === null) return false;
-  return asked.has(readHash(readRecord(value, "the receipt").transactionHash, "receipt.transactionHash"));
+/** Of what was not asked for, no more is read. */
+function hashIn(receipt: unknown): Hash {
+  return readHash(readRecord(receipt, "the receipt").transactionHash, "receipt.transactionHash");
 }
 
 /** `eth_getBlockReceipts` in the form this node takes, remembered from the first time. */
-async function fetchBlockReceipts(endpoint: Endpoint, hash: Hash): Promise<readonly unknown[] | "unsupported"> {
+async function fetchBlockReceipts(
+  endpoint: Endpoint,
+  hash: Hash,
+): Promise<readonly unknown[] | "gone" | "unsupported"> {
   while (endpoint.blockReceipts !== "unsupported") {
     const parameter = endpoint.blockReceipts === "byHash" ? hash : { blockHash: hash };
     try {
       const result = await endpoint.rpc.request("eth_getBlockReceipts", [parameter]);
-      return result === null ? [] : readArray(result, "the block's receipts");
+      return result === null ? "gone" : readArray(result, "the block's receipts");
     } catch (error) {
       // Reth and Besu tell an orphaned block by an error, geth by null.
-      if (saysNoSuchBlock(error)) return [];
+      if (saysNoSuchBlock(error)) return "gone";
       if (!rejectsForm(error)) throw error;
       endpoint.blockReceipts =
         saysMethodUnsupported(error) || endpoint.blockReceipts === "byObject" ? "unsupported" : "byObject";
@@ -95,7 +139,7 @@ function readReceipt(value: unknown): Receipt | null {
     blockHash: readHash(receipt.blockHash, "receipt.blockHash"),
     transactionIndex: readNumber(receipt.transactionIndex, "receipt.transactionIndex"),
     status: readStatus(receipt.status),
-    gasUsed: readBigInt(receipt.gasUsed, "receipt.gasUsed"),
+    gasUsed: readGas(receipt.gasUsed, "receipt.gasUsed"),
     effectiveGasPrice: isAbsent(effectiveGasPrice) ? null : readBigInt(effectiveGasPrice, "receipt.effectiveGasPrice"),
     contractAddress: isAbsent(contractAddress) ? null : readAddress(contractAddress, "receipt.contractAddress"),
   };

@@ -24,6 +24,15 @@ export function readNumber(value: unknown, what: string): number {
   return number;
 }
 
+const MOST_GAS = 2n ** 63n - 1n;
+
+/** What no chain can have spent is no amount of gas; geth counts it in 64 bits, and a row keeps 63 of them. */
+export function readGas(value: unknown, what: string): bigint {
+  const gas = readBigInt(value, what);
+  if (gas > MOST_GAS) throw new BadAnswer(`${what} is out of range`);
+  return gas;
+}
+
 export function readHash(value: unknown, what: string): Hash {
   return readHex(value, HASH, what);
 }

@@ -1,0 +1,109 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { ChainUnavailable } from "../../../src/ports/chain.ts";
+import {
+  block,
+  blockJson,
+  type EvmBench,
+  type EvmBenchOptions,
+  hashOf,
+  receiptJson,
+  startEvmBench,
+} from "../../support/evm-bench.ts";
+import { Refusal } from "../../support/faulty-rpc.ts";
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
+  const started = await startEvmBench(options);
+  closers.push(started.close);
+  return started;
+}
+
+const BOTH = [hashOf(1), hashOf(2)];
+const hashesOf = (receipts: readonly ({ readonly txHash: string } | null)[]) => receipts.map((each) => each?.txHash);
+
+/** What a receipt may say of its place that its block, which it names rightly, says otherwise. */
+const CONTRADICTIONS: readonly (readonly [string, Record<string, unknown>])[] = [
+  ["the number of an older block", { blockNumber: "0x1" }],
+  ["the number of a block to come", { blockNumber: "0x63" }],
+  ["the place of another transaction", { transactionIndex: "0x0" }],
+  ["a place that the block does not have", { transactionIndex: "0x7fffffffffff" }],
+];
+
+const LISTS: readonly (readonly [string, readonly unknown[]])[] = [
+  ["one twice and another not at all", [receiptJson(1), receiptJson(1)]],
+  ["one that is not of the block", [receiptJson(1), receiptJson(3, { transactionIndex: "0x1" })]],
+  ["one more than the block has", [receiptJson(1), receiptJson(2), receiptJson(2)]],
+  ["fewer than the block has", [receiptJson(1)]],
+  ["none", []],
+  ["one that is null", [receiptJson(1), null]],
+  ["one of another block", [receiptJson(1), receiptJson(2, { blockHash: hashOf(5) })]],
+  ...CONTRADICTIONS.map(([what, lie]) => [`one with ${what}`, [receiptJson(1), receiptJson(2, lie)]] as const),
+];
+
+describe("the receipts of a block", () => {
+  it.each(LISTS)("are asked for one by one where the list holds %s", async (_, list) => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockReceipts", () => list);
+    server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
+    expect(hashesOf(await chain.receiptsInBlock(block(7), BOTH))).toEqual(BOTH);
+  });
+
+  it.each(CONTRADICTIONS)("are believed of nobody who gives one %s, and another endpoint is asked", async (_, lie) => {
+    const { server, other, chain } = await bench({ endpoints: 2 });
+    server.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2, lie)]);
+    server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash), hash === hashOf(2) ? lie : {}));
+    other.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2)]);
+    const found = await chain.receiptsInBlock(block(7), BOTH);
+    expect(found.map(({ blockNumber, transactionIndex }) => [blockNumber, transactionIndex])).toEqual([
+      [7, 0],
+      [7, 1],
+    ]);
+    other.failAlways({ kind: "status", status: 502 });
+    await expect(chain.receiptsInBlock(block(7), BOTH)).rejects.toThrow(ChainUnavailable);
+  });
+});
+
+describe("a receipt by hash", () => {
+  it.each(CONTRADICTIONS)("with %s is no answer: its block is looked at", async (_, lie) => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByHash", () => blockJson(7));
+    server.on("eth_getTransactionReceipt", () => receiptJson(2, lie));
+    await expect(chain.receipts([hashOf(2)])).rejects.toThrow(/contradicts its block/);
+    server.on("eth_getTransactionReceipt", () => receiptJson(2));
+    expect(hashesOf(await chain.receipts([hashOf(2)]))).toEqual([hashOf(2)]);
+  });
+
+  it("of a block that does not hold the transaction is no answer, nor is one of a block that is not there", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getTransactionReceipt", () => receiptJson(2));
+    server.on("eth_getBlockByHash", () => blockJson(7, { transactions: [hashOf(1), hashOf(3)] }));
+    await expect(chain.receipts([hashOf(2)])).rejects.toThrow(/contradicts its block/);
+    server.on("eth_getBlockByHash", () => null);
+    await expect(chain.receipts([hashOf(2)])).rejects.toThrow(/a block that it does not have/);
+    server.on("eth_getBlockByHash", () => {
+      throw new Refusal(-32001, "block not found");
+    });
+    await expect(chain.receipts([hashOf(2)])).rejects.toThrow(/a block that it does not have/);
+  });
+
+  it("costs one look at each block, however many of its transactions are asked for", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByHash", () => blockJson(7));
+    server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(9) ? null : receiptJson(Number(hash))));
+    expect(hashesOf(await chain.receipts([hashOf(9), ...BOTH]))).toEqual([undefined, ...BOTH]);
+    expect(server.calls("eth_getBlockByHash").map(({ params }) => params)).toEqual([[hashOf(1_007), false]]);
+    await chain.receipts([hashOf(9)]);
+    expect(server.calls("eth_getBlockByHash")).toHaveLength(1);
+  });
+
+  it.each(["0x7fffffffffffffff1", `0x${"f".repeat(64)}`])("with gas of %s is no answer", async (gasUsed) => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockByHash", () => blockJson(7));
+    server.on("eth_getTransactionReceipt", () => receiptJson(2, { gasUsed }));
+    await expect(chain.receipts([hashOf(2)])).rejects.toThrow(ChainUnavailable);
+  });
+});
