@@ -9,6 +9,7 @@ import {
   readArray,
   readBigInt,
   readBytes,
+  readGas,
   readHash,
   readNumber,
   readRecord,
@@ -77,7 +78,7 @@ function readTransaction(fields: Fields): ChainTransaction {
     to: fields.to === null || fields.to === undefined ? null : readAddress(fields.to, "transaction.to"),
     value: readBigInt(fields.value, "transaction.value"),
     data: readBytes(fields.input ?? fields.data, "transaction.input"),
-    gas: readBigInt(fields.gas, "transaction.gas"),
+    gas: readGas(fields.gas, "transaction.gas"),
     fees: readFees(fields),
     block: mined
       ? {

@@ -4,7 +4,7 @@ import { decodeRevert } from "./decode-revert.ts";
 import { revertDataOf, shorten, textsOf } from "./error-texts.ts";
 import { readBlock } from "./read-block.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
-import { BadAnswer, readBigInt, readBytes } from "./rpc/quantities.ts";
+import { BadAnswer, readBigInt, readBytes, readGas } from "./rpc/quantities.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /**
@@ -19,9 +19,12 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
     { method: "eth_getBlockByNumber", params: ["latest", false] },
     { method: "eth_getBalance", params: [call.from, "latest"] },
   ]);
-  const impossible = gasOverBlock(call, head) ?? valueOverBalance(call, balance);
+  const impossible = gasOverBlock(call.gas, head) ?? valueOverBalance(call, balance);
   if (impossible !== null) return impossible;
-  if (execution?.ok === true) return { outcome: "ok", gas: gasOf(call, execution.result) };
+  if (execution?.ok === true) {
+    const gas = gasOf(call, execution.result);
+    return gasOverBlock(gas, head) ?? { outcome: "ok", gas };
+  }
   const refusal = classifyFailure(execution?.error, call);
   if (refusal === null) throw execution?.error ?? new BadAnswer("it left a call unanswered");
   return refusal;
@@ -39,12 +42,12 @@ function encodeRequest(call: Call): Readonly<Record<string, unknown>> {
 }
 
 function gasOf(call: Call, result: unknown): bigint {
-  if (call.gas === undefined) return readBigInt(result, "eth_estimateGas");
+  if (call.gas === undefined) return readGas(result, "eth_estimateGas");
   readBytes(result, "eth_call");
   return call.gas;
 }
 
-function gasOverBlock({ gas }: Call, head: RpcReply | undefined): Simulation | null {
+function gasOverBlock(gas: bigint | undefined, head: RpcReply | undefined): Simulation | null {
   const block = readBlock(resultOf(head));
   if (block === null) throw new BadAnswer("it has no latest block");
   if (gas === undefined || gas <= block.gasLimit) return null;

@@ -82,6 +82,11 @@ describe("a look-up by sender and nonce", () => {
     await expect(fetchBySenderAndNonce(answering({ ok: true, result: OURS }), SENDER, 8)).rejects.toThrow(BadAnswer);
   });
 
+  it("that answers with more gas than any chain counts is not believed", async () => {
+    const result = { ...OURS, gas: "0x8000000000000000" };
+    await expect(fetchBySenderAndNonce(answering({ ok: true, result }), SENDER, 7)).rejects.toThrow(BadAnswer);
+  });
+
   it("is absent where the node does not know the method, and an error where it merely failed", async () => {
     expect(await fetchBySenderAndNonce(refusing(-32601, "method not found"), SENDER, 7)).toBe("unsupported");
     await expect(fetchBySenderAndNonce(refusing(-32000, "internal error"), SENDER, 7)).rejects.toThrow();

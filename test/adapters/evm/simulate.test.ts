@@ -43,6 +43,14 @@ describe("a simulation", () => {
     expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
   });
 
+  it("that comes out above the block's limit is refused before it costs a nonce, and above any limit is no answer", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_estimateGas", () => "0x1c9c381");
+    expect((await chain.simulate(CALL)).outcome).toBe("gasOverBlock");
+    server.on("eth_estimateGas", () => "0x8000000000000000");
+    await expect(chain.simulate(CALL)).rejects.toThrow(ChainUnavailable);
+  });
+
   it("leaves `to` out of a deployment, and takes an access list along", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
