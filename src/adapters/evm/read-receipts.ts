@@ -3,7 +3,7 @@ import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
 import { blockFrom, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
-import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/errors.ts";
+import { RpcErrorAnswer, RpcUnreachable, resultOf, saysMethodUnsupported, saysOverLimit } from "./rpc/errors.ts";
 import {
   BadAnswer,
   readAddress,
@@ -67,7 +67,7 @@ export async function fetchReceiptsInBlock(
   }
   const all = await fetchBlockReceipts(endpoint, block.hash);
   if (all === "gone") return [];
-  if (all !== "unsupported" && isListOf(block, all)) {
+  if (typeof all !== "string" && isListOf(block, all)) {
     const found = all.filter((receipt) => asked.has(hashIn(receipt))).map(readReceipt);
     if (areOf(block, found)) return found;
   }
@@ -106,7 +106,7 @@ function hashIn(receipt: unknown): Hash {
 async function fetchBlockReceipts(
   endpoint: Endpoint,
   hash: Hash,
-): Promise<readonly unknown[] | "gone" | "unsupported"> {
+): Promise<readonly unknown[] | "gone" | "withheld" | "unsupported"> {
   while (endpoint.blockReceipts !== "unsupported") {
     const parameter = endpoint.blockReceipts === "byHash" ? hash : { blockHash: hash };
     try {
@@ -115,12 +115,19 @@ async function fetchBlockReceipts(
     } catch (error) {
       // Reth and Besu tell an orphaned block by an error, geth by null.
       if (saysNoSuchBlock(error)) return "gone";
+      if (withholdsList(error)) return "withheld";
       if (!rejectsForm(error)) throw error;
       endpoint.blockReceipts =
         saysMethodUnsupported(error) || endpoint.blockReceipts === "byObject" ? "unsupported" : "byObject";
     }
   }
   return "unsupported";
+}
+
+/** Of a large block the list may be more than a node gives, or than is taken here, for ever; each receipt alone is not. */
+function withholdsList(error: unknown): boolean {
+  if (error instanceof RpcUnreachable) return error.kind === "tooLarge";
+  return error instanceof RpcErrorAnswer && !rejectsForm(error) && !saysOverLimit(error);
 }
 
 function rejectsForm(error: unknown): boolean {

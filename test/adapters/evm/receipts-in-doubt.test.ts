@@ -52,6 +52,22 @@ describe("the receipts of a block", () => {
     expect(hashesOf(await chain.receiptsInBlock(block(7), BOTH))).toEqual(BOTH);
   });
 
+  it.each([
+    ["is more than is taken", { kind: "raw", body: " ".repeat(33 * 1024 * 1024) } as const],
+    ["is more than the node gives", new Refusal(-32008, "Response is too big")],
+    ["is more than the node gives, in other words", new Refusal(-32003, "response too large")],
+    ["takes the node too long", new Refusal(-32002, "request timed out")],
+  ])("are asked for one by one where the list %s", async (_, trouble) => {
+    const { server, chain } = await bench();
+    await chain.head("latest");
+    server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
+    server.on("eth_getBlockReceipts", () => {
+      throw trouble;
+    });
+    if (!(trouble instanceof Refusal)) server.failNext(trouble);
+    expect(hashesOf(await chain.receiptsInBlock(block(7), BOTH))).toEqual(BOTH);
+  });
+
   it.each(CONTRADICTIONS)("are believed of nobody who gives one %s, and another endpoint is asked", async (_, lie) => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     server.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2, lie)]);
