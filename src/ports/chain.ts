@@ -82,8 +82,8 @@ export interface Chain {
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]>;
   blockByHash(hash: Hash): Promise<Block | null>;
   /**
-   * Hash at that height according to an endpoint other than the preferred one. "none": no other endpoint is up, so there
-   * is nobody to ask. Null: one is up and has no such block (yet): it has not agreed.
+   * Hash at that height that two endpoints show. "none": no two are up, so there is nobody to ask. Null: two are, and do
+   * not show the same (yet).
    */
   secondOpinion(blockNumber: number): Promise<Hash | null | "none">;
 

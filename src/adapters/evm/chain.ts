@@ -126,7 +126,7 @@ class EvmChain implements Chain {
   }
 
   secondOpinion(blockNumber: number): Promise<Hash | null | "none"> {
-    return this.#endpoints.readElsewhere(async (rpc) => {
+    return this.#endpoints.readAgreed(async (rpc) => {
       const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [toHex(blockNumber), false] }]);
       return blockFrom(reply, { number: blockNumber })?.hash ?? null;
     });

@@ -369,14 +369,26 @@ describe("counts and balances", () => {
     await expect(chain.transactionCountElsewhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("and so does a second opinion on a block", async () => {
+  it("and a second opinion on a block is what two endpoints show", async () => {
     const { other, chain } = await bench({ endpoints: 2 });
+    expect(await chain.secondOpinion(7)).toBe(hashOf(1_007));
     other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
-    expect(await chain.secondOpinion(7)).toBe(hashOf(0xbad));
-    expect(await chain.secondOpinion(8)).toBeNull();
+    expect(await chain.secondOpinion(7)).toBeNull();
+    other.on("eth_getBlockByNumber", () => null);
+    expect(await chain.secondOpinion(7)).toBeNull();
     other.failAlways(DOWN);
     for (let times = 0; times < 3; times++) await expect(chain.secondOpinion(7)).rejects.toThrow(ChainUnavailable);
     expect(await chain.secondOpinion(7)).toBe("none");
     expect(await chain.transactionCountElsewhere(ADDRESS, 7)).toBeNull();
+  });
+
+  it("which nobody gives on what it said itself, while the preferred one fails to answer now and then", async () => {
+    const { server, other, chain } = await bench({ endpoints: 2 });
+    other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));
+    server.failAlways(DOWN);
+    expect((await chain.head("latest"))?.hash).toBe(hashOf(0xbad));
+    await expect(chain.secondOpinion(7)).rejects.toThrow(ChainUnavailable);
+    server.failAlways(null);
+    expect(await chain.secondOpinion(7)).toBeNull();
   });
 });

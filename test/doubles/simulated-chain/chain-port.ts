@@ -68,11 +68,10 @@ export class DirectChain implements Chain {
 
   async secondOpinion(blockNumber: number): Promise<Hash | null | "none"> {
     if (this.#elsewhere === null) return "none";
-    return this.#askElsewhere(
-      "eth_getBlockByNumber",
-      [blockNumber],
-      (view) => view.byNumber(blockNumber)?.hash ?? null,
-    );
+    return this.#askElsewhere("eth_getBlockByNumber", [blockNumber], (view) => {
+      const shown = view.byNumber(blockNumber)?.hash ?? null;
+      return shown === this.#view.byNumber(blockNumber)?.hash ? shown : null;
+    });
   }
 
   receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]> {

@@ -108,6 +108,29 @@ export class Endpoints {
     return null;
   }
 
+  /**
+   * What two endpoints say, whichever: who gave what we hold is not known, since the next one answers where one fails, and
+   * nobody confirms itself. Null where no two agree, "none" where fewer are up; who just failed to answer may come to.
+   */
+  async readAgreed<T>(ask: Ask<T | null>): Promise<T | null | "none"> {
+    const open = this.#candidates().filter((each) => !each.down);
+    if (open.length < 2) return "none";
+    const said = new Set<T>();
+    const silent: string[] = [];
+    for (const endpoint of open) {
+      const answer = await this.#firstAnswer([endpoint], ask).catch((error) => {
+        if (!(error instanceof ChainUnavailable)) throw error;
+        silent.push(error.message);
+        return null;
+      });
+      if (answer === null) continue;
+      if (said.has(answer)) return answer;
+      said.add(answer);
+    }
+    if (silent.length > 0) throw new ChainUnavailable(silent.join("; "));
+    return null;
+  }
+
   /** Every endpoint that is up, or all where none is known to be. */
   usable(): readonly Endpoint[] {
     return this.#candidates();

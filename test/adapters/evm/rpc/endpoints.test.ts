@@ -302,6 +302,39 @@ describe("a second opinion", () => {
   });
 });
 
+describe("what two agree on", () => {
+  const height: Ask<unknown> = (rpc) => rpc.request("height", []);
+
+  async function showing(...heights: readonly unknown[]): Promise<Bench> {
+    const b = await bench(...heights.map(() => CHAIN));
+    for (const [index, shown] of heights.entries()) server(b, index).on("height", () => shown);
+    return b;
+  }
+
+  it.each([
+    [[7, 7], 7],
+    [[7, 8], null],
+    [[7, null], null],
+    [[7, null, 7], 7],
+    [[7, 8, 8], 8],
+    [[null, null], null],
+    [[7], "none"],
+  ])("is, where %j are shown, %j", async (heights, agreed) => {
+    expect(await (await showing(...heights)).endpoints.readAgreed(height)).toBe(agreed);
+  });
+
+  it("is not known while one whose word is missing has only just failed, and needs no third", async () => {
+    const b = await showing(7, 7, 7);
+    server(b, 0).failAlways(DOWN);
+    expect(await b.endpoints.readAgreed(height)).toBe(7);
+    server(b, 2).on("height", () => 8);
+    await expect(b.endpoints.readAgreed(height)).rejects.toThrow(/502/);
+    server(b, 0).failAlways(null);
+    expect(await b.endpoints.readAgreed(height)).toBe(7);
+    expect(server(b, 2).calls("height")).toHaveLength(2);
+  });
+});
+
 it("asks one endpoint by name and keeps its error", async () => {
   const b = await bench(CHAIN);
   const [endpoint] = b.endpoints.usable();
