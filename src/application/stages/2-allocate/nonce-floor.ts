@@ -26,6 +26,8 @@ interface Drift {
 }
 
 const PROOF_INTERVALS = 3;
+/** What is looked for in the pool at once: a count is anybody's claim, and no pool keeps so many of one sender. */
+const POOLED_AT_ONCE = 1_000;
 const proving = new WeakMap<OwnedLane, Promise<number | null>>();
 
 /** The proven count while it is above the cursor, else null. Throws UNAVAILABLE where a new lane's count cannot be had. */
@@ -114,7 +116,8 @@ async function provePending(
   report(ports.telemetry, lane, { chainCount: first, proved: false });
   await ports.clock.sleep(settings.pollIntervalMs);
   const again = Math.min(first, await chain.transactionCount(lane.lane.signer, "pending"));
-  const nonces = Array.from({ length: Math.max(0, again - from) }, (_, index) => from + index);
+  const claimed = Math.min(Math.max(0, again - from), POOLED_AT_ONCE);
+  const nonces = Array.from({ length: claimed }, (_, index) => from + index);
   const pooled = await chain.pooled(lane.lane.signer, nonces);
   const foreign = pooled?.findIndex((hash) => hash === null || hashes.has(hash)) ?? 0;
   const proven = from + (foreign === -1 ? nonces.length : foreign);

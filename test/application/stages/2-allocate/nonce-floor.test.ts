@@ -261,6 +261,21 @@ describe("what was proved", () => {
 describe("the pending count, where it is asked for", () => {
   const settings = { nonceChainQuery: "pending", nonceStateTimeoutMs: 0 } as const;
 
+  it("is looked into a thousand transactions at a time, however many are claimed", async () => {
+    const bench = createChainBench({ settings });
+    bench.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? Number.MAX_SAFE_INTEGER : honest));
+    const looks: number[] = [];
+    const pooled = bench.chain.pooled.bind(bench.chain);
+    bench.chain.pooled = (signer, nonces) => {
+      looks.push(nonces.length);
+      return pooled(signer, nonces);
+    };
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(POLL_MS);
+    expect(asked).toEqual({ floor: null, error: null });
+    expect(looks).toEqual([1_000]);
+  });
+
   it("steps over what others have in the pool, once every one of them was found", async () => {
     const bench = createChainBench({ settings });
     bench.simulated.injectForeign(SIGNER);
