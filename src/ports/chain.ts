@@ -65,6 +65,11 @@ export type Simulation =
   | { readonly outcome: "gasTooLow"; readonly detail: string }
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
+export interface SubmitOptions {
+  /** To every endpoint that is up, not only to the first that answers. */
+  readonly everywhere?: boolean;
+}
+
 export type BlockTag = "latest" | "safe" | "finalized";
 
 /**
@@ -123,7 +128,7 @@ export interface Chain {
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply
    * that was lost is `unknown`. One result per input.
    */
-  submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]>;
+  submit(rawTransactions: readonly Hex[], options?: SubmitOptions): Promise<readonly SubmitResult[]>;
   /**
    * Has the node sign and send with a key of its own (`eth_sendTransaction`). Never throws for what it answered or failed
    * to answer; one endpoint is asked, once: another one may hold no key, or sign in other bytes.

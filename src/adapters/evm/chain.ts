@@ -12,6 +12,7 @@ import {
   ChainUnavailable,
   type NodeSubmission,
   type Simulation,
+  type SubmitOptions,
 } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
@@ -221,10 +222,13 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => simulateCall(rpc, call));
   }
 
-  async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
+  async submit(
+    rawTransactions: readonly Hex[],
+    { everywhere = false }: SubmitOptions = {},
+  ): Promise<readonly SubmitResult[]> {
     if (rawTransactions.length === 0) return [];
     const endpoints = this.#endpoints.usable();
-    if (this.#options.broadcastToAll === true) {
+    if (everywhere || this.#options.broadcastToAll === true) {
       const all = await Promise.all(endpoints.map((endpoint) => this.#submitTo(endpoint, rawTransactions)));
       return rawTransactions.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
     }

@@ -194,6 +194,15 @@ describe("submitting to several endpoints", () => {
     expect(result).toMatchObject({ answer: "rejected", detail: expect.stringContaining("oversized data") });
   });
 
+  it("reaches everybody where that is asked for: the first one may take bytes and drop them, for ever", async () => {
+    const b = await bench({ endpoints: 2 });
+    await b.chain.submit(raws(2));
+    expect(sent(b.other)).toEqual([]);
+    const again = await b.chain.submit(raws(2), { everywhere: true });
+    expect(again.map(({ answer }) => answer)).toEqual(["accepted", "accepted"]);
+    expect([sent(b.server), sent(b.other)]).toEqual([[...raws(2), ...raws(2)], raws(2)]);
+  });
+
   it("is unknown where all are down", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.failAlways(DOWN);

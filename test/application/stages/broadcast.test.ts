@@ -7,6 +7,8 @@ import { createStageBench, due, eventsOf, receiptOf, type StageBench } from "../
 
 interface Wired extends StageBench {
   readonly sent: Hex[][];
+  /** Whether each of those was for every endpoint. */
+  readonly everywhere: boolean[];
   /** What the node says to everything from now on. */
   says: SubmitAnswer;
   /** Called while a submission is on its way. */
@@ -16,9 +18,10 @@ interface Wired extends StageBench {
 function wired(...transactions: readonly Tracked[]): Wired {
   const bench = createStageBench();
   for (const tx of transactions) bench.lane.track(tx);
-  const made: Wired = { ...bench, sent: [], says: "accepted", duringSend: () => undefined };
-  const submit = async (raw: readonly Hex[]) => {
+  const made: Wired = { ...bench, sent: [], everywhere: [], says: "accepted", duringSend: () => undefined };
+  const submit = async (raw: readonly Hex[], { everywhere = false } = {}) => {
     made.sent.push([...raw]);
+    made.everywhere.push(everywhere);
     made.duringSend();
     return raw.map(() => ({ answer: made.says, detail: made.says === "accepted" ? null : "in its own words" }));
   };
@@ -44,6 +47,20 @@ describe("sending", () => {
     expect(bench.writes).toMatchObject([{ items: [{ accepted: { ordinal: 1 }, lastError: null }, {}, {}] }]);
     expect(bench.passed).toEqual(["broadcast.sent", "broadcast.committed"]);
     expect(only(bench)).toMatchObject({ claimed: false, rawTransaction: null, nextSendAtMs: 60_000, failures: 0 });
+  });
+
+  it("what a node took and nobody mined goes to every endpoint: that one may have dropped it, and would again", async () => {
+    const bench = wired(due(1, "0x01"));
+    await run(bench);
+    bench.lane.track(due(2, "0x02"));
+    const again = { claimed: true, nextSendAtMs: 0, answer: null };
+    Object.assign(only(bench), { ...again, rawTransaction: "0x01" });
+    await run(bench);
+    // Bytes that no node has taken yet.
+    Object.assign(only(bench), { ...again, rawTransaction: "0x03", sendOrdinal: 2 });
+    await run(bench);
+    expect(bench.sent).toEqual([["0x01"], ["0x01", "0x02"], ["0x03"]]);
+    expect(bench.everywhere).toEqual([false, true, false]);
   });
 
   it("of many goes in pieces of a hundred", async () => {

@@ -48,7 +48,8 @@ async function sendAll(
   if (!(await claimAgain(ports, lane, due)) || lane.stopped || !ports.lease.mayAct()) return false;
   // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.rawTransaction !== null);
-  const results = await context.chain.submit(sendable.map((tx) => tx.rawTransaction as Hex));
+  const raws = sendable.map((tx) => tx.rawTransaction as Hex);
+  const results = await context.chain.submit(raws, { everywhere: sendable.some(wasTaken) });
   await ports.failpoint("broadcast.sent");
   if (lane.stopped) return stopLate(ports, lane, "broadcast");
   const planned = sendable.flatMap((tx, index) =>
@@ -56,6 +57,11 @@ async function sendAll(
   );
   if (planned.length > 0) void commitAnswers(ports, lane, planned);
   return true;
+}
+
+/** A node said that it took these very bytes, and they are due again: it may have dropped them, and would once more. */
+function wasTaken({ acceptedOrdinal, sendOrdinal }: Tracked): boolean {
+  return acceptedOrdinal !== null && acceptedOrdinal === sendOrdinal;
 }
 
 /** The next send need not wait for this: order within the lane is the writer's, and a failure reloads the lane. */
