@@ -21,13 +21,23 @@ export interface FeeWishes {
 
 const GWEI = 1_000_000_000n;
 const FALLBACK_TIP = GWEI;
-/** One lying answer must not empty an account: the first price is at most this many times the median base fee seen. */
 const SANITY_FACTOR = 10n;
+/** Of so many blocks the median base fee is taken. */
+export const SANITY_BLOCKS = 100;
 
 export function median(values: readonly bigint[]): bigint {
   if (values.length === 0) return 0n;
   const sorted = [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   return sorted[Math.floor(sorted.length / 2)] as bigint;
+}
+
+/**
+ * One lying answer must not empty an account: the first price is at most ten times the median base fee seen. Null where
+ * base fees are unknown or zero: there is nothing to compare with.
+ */
+export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
+  const usual = median(baseFees);
+  return usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP;
 }
 
 /**
@@ -75,7 +85,6 @@ function suggestedTip(market: FeeMarket, maxFeePerGas: bigint | undefined): bigi
 
 interface Digest {
   readonly tip: bigint;
-  /** Null on chains whose base fee is unknown or zero: there is no median to compare with. */
   readonly sanityLimit: bigint | null;
 }
 
@@ -85,11 +94,10 @@ const digests = new WeakMap<FeeMarket, Digest>();
 function digest(market: FeeMarket): Digest {
   const known = digests.get(market);
   if (known !== undefined) return known;
-  const usual = median(market.baseFees);
   const fresh = {
     // Below nothing is what no chain can have meant, and what no signer could encode.
     tip: market.priorityFees.length === 0 ? FALLBACK_TIP : larger(median(market.priorityFees), 0n),
-    sanityLimit: usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP,
+    sanityLimit: sanityLimit(market.baseFees),
   };
   digests.set(market, fresh);
   return fresh;

@@ -1,5 +1,12 @@
 import type { Confirmation } from "../../domain/confirmations.ts";
-import { type FeeMarket, type Fees, type FeeWishes, isFullyPriced, priceFirstAttempt } from "../../domain/fees.ts";
+import {
+  type FeeMarket,
+  type Fees,
+  type FeeWishes,
+  isFullyPriced,
+  priceFirstAttempt,
+  sanityLimit,
+} from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -43,6 +50,7 @@ export class ChainContext {
   /** Monotonic: since when the node has not known the tag that finality goes by; told of: infinity. */
   private tagMissingSinceMs: number | null = null;
   private market: Memo<FeeMarket> | null = null;
+  private sanity: { readonly of: readonly bigint[]; readonly limit: bigint | null } | null = null;
   private readonly balances = new Map<Address, Memo<bigint>>();
 
   constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
@@ -72,7 +80,16 @@ export class ChainContext {
   /** What the caller brought needs no market: such a transaction can be priced while the chain is away. */
   async price(wishes: FeeWishes): Promise<Fees> {
     const market = isFullyPriced(wishes) ? NO_MARKET : await this.feeMarket();
-    return priceFirstAttempt(market, wishes, this.settings.maxFeeWei);
+    return priceFirstAttempt(market, wishes, this.firstPriceCeiling());
+  }
+
+  /** A market is one answer, and its history may be as false as its price: the blocks that were followed bound it, too. */
+  private firstPriceCeiling(): bigint | null {
+    const { maxFeeWei } = this.settings;
+    const { seenBaseFees } = this.follower;
+    if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
+    const { limit } = this.sanity;
+    return limit === null || (maxFeeWei !== null && maxFeeWei < limit) ? maxFeeWei : limit;
   }
 
   feeMarket(): Promise<FeeMarket> {

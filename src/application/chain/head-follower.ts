@@ -7,6 +7,7 @@
  */
 import { BlockBuffer, type Drained } from "../../domain/block-buffer.ts";
 import { type BlockRef, BlockWindow, isLinked } from "../../domain/block-window.ts";
+import { SANITY_BLOCKS } from "../../domain/fees.ts";
 import { watchDepth } from "../../domain/finality.ts";
 import { type Block, type Chain, ChainUnavailable } from "../../ports/chain.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -37,6 +38,7 @@ export class HeadFollower {
   private readonly buffers = new Set<BlockBuffer<HeadChange>>();
   private current = BlockWindow.empty;
   private newest: Block | null = null;
+  private baseFees: readonly bigint[] = [];
   private broken = false;
 
   constructor(chain: Chain, telemetry: Telemetry, settings: ChainSettings) {
@@ -56,6 +58,11 @@ export class HeadFollower {
   /** The newest block with its contents; null before the first answer. */
   get head(): Block | null {
     return this.newest;
+  }
+
+  /** Of the last blocks that were followed, oldest first: each was an answer of its own. Another list after each change. */
+  get seenBaseFees(): readonly bigint[] {
+    return this.baseFees;
   }
 
   /** Whether the chain has, since the last call, been another one further back than anything is watched for. */
@@ -90,6 +97,7 @@ export class HeadFollower {
     if (change === null) return this.begin(head);
     this.current = change.window;
     this.newest = head;
+    this.noteBaseFees(this.baseFees, change.added);
     this.broken ||= change.removed.length > this.settledDepth;
     if (change.removed.length > 0) this.reportReorg(change.removed);
     for (const buffer of this.buffers) buffer.push({ added: change.added, removed: change.removed });
@@ -137,6 +145,7 @@ export class HeadFollower {
     if (!isLinked([...below, head])) throw new ChainUnavailable("the chain moved while it was read");
     this.current = BlockWindow.of([...below, head]);
     this.newest = head;
+    this.noteBaseFees([], [...below, head]);
     for (const buffer of this.buffers) {
       buffer.markGap();
       buffer.push({ added: [head], removed: [] });
@@ -147,6 +156,10 @@ export class HeadFollower {
     }
     this.reportHead(head);
     return true;
+  }
+
+  private noteBaseFees(before: readonly bigint[], added: readonly Block[]): void {
+    this.baseFees = [...before, ...added.flatMap(({ baseFeePerGas }) => baseFeePerGas ?? [])].slice(-SANITY_BLOCKS);
   }
 
   private reportHead(head: Block): void {
