@@ -59,7 +59,7 @@ export function readBatch(
  */
 function refusalOf(value: unknown): BatchRefusal | null {
   if (!isRecord(value) || !isRecord(value.error)) return null;
-  const text = String(value.error.message ?? "");
+  const text = wordsOf(value.error);
   if (/batch/i.test(text)) return /large|many|size|max|limit|exceed/i.test(text) ? "tooLarge" : "unsupported";
   const { code } = value.error;
   if (code === 429 || RATE_TEXT.test(text)) return "rateLimited";
@@ -70,13 +70,19 @@ const RATE_TEXT = /rate.?limit|too many requests|limit.*exceeded|exceeded.*(limi
 
 function readMember(member: Record<string, unknown>, call: WireCall, label: string): RpcReply {
   if (isRecord(member.error)) {
-    const { code, message, data } = member.error;
-    const text = typeof message === "string" ? message : "";
-    return { ok: false, error: new RpcErrorAnswer(typeof code === "number" ? code : 0, text, data) };
+    const { code, data } = member.error;
+    return { ok: false, error: new RpcErrorAnswer(typeof code === "number" ? code : 0, wordsOf(member.error), data) };
   }
   const hasNoError = member.error === undefined || member.error === null;
   if (hasNoError && "result" in member) return { ok: true, result: member.result };
   return malformed(label, call);
+}
+
+const LONGEST_WORDS = 4_000;
+
+/** A page of them: what is looked for stands at the beginning, and looking takes the square of their length. */
+function wordsOf({ message }: Record<string, unknown>): string {
+  return typeof message === "string" ? message.slice(0, LONGEST_WORDS) : "";
 }
 
 /** Some gateways turn ids into strings; the digits are what matters. */

@@ -129,6 +129,18 @@ describe("matching replies to calls", () => {
     expect(await failure(rpc.request("echo", [1]))).toMatchObject({ code: -32700, message: "parse error" });
   });
 
+  it("reads no more than a page of an error's words, of a call or of a batch: patterns are tried on them", async () => {
+    const { server, rpc } = await bench();
+    const words = "method limit ".repeat(100_000);
+    server.on("endless", () => {
+      throw new Refusal(-32000, words);
+    });
+    const error = await failure(rpc.request("endless", []));
+    expect(error).toMatchObject({ code: -32000, message: words.slice(0, 4_000) });
+    server.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32000, message: `${words} rate limit` } });
+    expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
+  });
+
   it("takes members that are no objects as nothing", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "raw", body: '[null, 7, "x", []]' });
