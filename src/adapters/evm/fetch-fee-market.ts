@@ -28,15 +28,16 @@ export async function fetchFeeMarket(rpc: RpcTransport): Promise<FeeMarket> {
 function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | "priorityFees"> | null {
   if (saysNothing(reply)) return null;
   const history = readRecord(resultOf(reply), "eth_feeHistory");
-  const baseFees = readArray(history.baseFeePerGas, "feeHistory.baseFeePerGas").map((fee) =>
-    readBigInt(fee, "feeHistory.baseFeePerGas[]"),
-  );
+  // Of the blocks asked for, and of the next one.
+  const baseFees = readArray(history.baseFeePerGas, "feeHistory.baseFeePerGas")
+    .slice(-BLOCKS - 1)
+    .map((fee) => readBigInt(fee, "feeHistory.baseFeePerGas[]"));
   if (baseFees.length === 0) return null;
-  const ratios = readArray(history.gasUsedRatio, "feeHistory.gasUsedRatio");
-  const rewards = Array.isArray(history.reward) ? history.reward : [];
+  const ratios = readArray(history.gasUsedRatio, "feeHistory.gasUsedRatio").slice(-BLOCKS);
+  const rewards: readonly unknown[] = Array.isArray(history.reward) ? history.reward.slice(-BLOCKS) : [];
   const priorityFees = rewards
     .filter((_, index) => Number(ratios[index]) > 0)
-    .flatMap((reward) => readArray(reward, "feeHistory.reward[]"))
+    .flatMap((reward) => readArray(reward, "feeHistory.reward[]").slice(0, 1))
     .map((tip) => readBigInt(tip, "feeHistory.reward[][]"));
   return { baseFees, priorityFees };
 }

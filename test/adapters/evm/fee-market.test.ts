@@ -41,6 +41,20 @@ describe("the fee market", () => {
     expect(server.calls("eth_feeHistory")[0]?.params).toEqual(["0x64", "latest", [25]]);
   });
 
+  it("is no more than was asked for, however much the answer holds: the newest of it", async () => {
+    const { server, chain } = await bench();
+    const many = <T>(item: (index: number) => T) => Array.from({ length: 5_000 }, (_, index) => item(index));
+    const endless = {
+      baseFeePerGas: many((index) => `0x${index.toString(16)}`),
+      gasUsedRatio: many(() => 1),
+      reward: many((index) => [`0x${index.toString(16)}`, "0x0", "0x0"]),
+    };
+    server.on("eth_feeHistory", () => history(endless));
+    const { baseFees, priorityFees } = await chain.feeMarket();
+    expect([baseFees.length, baseFees.at(-1)]).toEqual([101, 4_999n]);
+    expect([priorityFees.length, priorityFees.at(-1)]).toEqual([100, 4_999n]);
+  });
+
   it("is asked once per poll, by however many", async () => {
     const { server, chain, clock } = await bench();
     await Promise.all(Array.from({ length: 20 }, () => chain.feeMarket()));
