@@ -26,6 +26,8 @@ interface StablePorts {
 }
 
 const READ_AT_ONCE = 64;
+/** Heights that are read before what is stable of them is given out: whoever begins far back never holds them all. */
+const PAGE = 1_024;
 
 export async function* stableBlocks(
   ports: StablePorts,
@@ -37,18 +39,31 @@ export async function* stableBlocks(
   const reader = new StableReader(context, options, subscription);
   try {
     while (!options.signal.aborted) {
-      const { stable, brokeStability } = await reader.next();
+      const { stable, brokeStability, more } = await reader.next();
       if (brokeStability) alert(ports.telemetry, context.chain.chainId);
       yield* stable;
-      await ports.clock.sleep(settings.pollIntervalMs, options.signal).catch(() => undefined);
+      if (!more) await ports.clock.sleep(settings.pollIntervalMs, options.signal).catch(() => undefined);
     }
   } finally {
     follower.unsubscribe(subscription);
   }
 }
 
+interface Stable {
+  readonly stable: readonly Block[];
+  readonly brokeStability: boolean;
+  /** There is another page to be read, at once. */
+  readonly more: boolean;
+}
+
+interface Rescan {
+  readonly added: readonly Block[];
+  readonly reachedTip: boolean;
+}
+
 class StableReader {
   private readonly context: ChainContext;
+  private readonly depth: number;
   private readonly subscription: Subscription;
   private readonly stream: StableStream<Block>;
   /** Where the stream begins; null before any block was seen. */
@@ -59,24 +74,27 @@ class StableReader {
   constructor(context: ChainContext, options: StableBlocksOptions, subscription: Subscription) {
     this.context = context;
     this.subscription = subscription;
+    this.depth = options.depth;
     this.stream = new StableStream(options.depth);
     this.firstHeight = options.from ?? context.follower.head?.number ?? null;
     this.gap = this.firstHeight !== null;
   }
 
   /** What became stable since the last call. A chain that does not answer is asked again by the next call. */
-  async next(): Promise<{ readonly stable: readonly Block[]; readonly brokeStability: boolean }> {
+  async next(): Promise<Stable> {
     const { items, gapPotential } = this.subscription.drain();
     this.owed = [...this.owed, ...items];
     this.gap ||= gapPotential && this.firstHeight !== null;
-    const changes = this.gap ? await this.rescan() : this.owed;
-    if (changes === null) return { stable: [], brokeStability: false };
+    const scan = this.gap ? await this.rescan() : null;
+    if (this.gap && scan === null) return { stable: [], brokeStability: false, more: false };
+    const changes = scan === null ? this.owed : [{ added: scan.added, removed: [] }];
     this.owed = [];
-    this.gap = false;
+    this.gap = scan !== null && !scan.reachedTip;
     const results = changes.map((change) => this.stream.apply(this.sinceFirst(change)));
     return {
       stable: results.flatMap(({ stable }) => stable),
       brokeStability: results.some(({ brokeStability }) => brokeStability),
+      more: this.gap,
     };
   }
 
@@ -86,15 +104,28 @@ class StableReader {
     return { added: added.filter(({ number }) => number >= first), removed };
   }
 
-  /** Everything from the last height that is sure to the head, read from the chain; null where it does not answer. */
-  private async rescan(): Promise<readonly HeadChange[] | null> {
-    const tip = this.context.follower.window.tip;
+  /** A page from the last height that is sure towards the head, read from the chain; null where it does not answer. */
+  private async rescan(): Promise<Rescan | null> {
+    const { window } = this.context.follower;
+    const { tip } = window;
     if (tip === null || this.firstHeight === null) return null;
     const first = this.stream.emittedThrough === null ? this.firstHeight : this.stream.emittedThrough + 1;
+    const last = Math.min(tip.number, first + this.depth + PAGE - 1);
+    const added = await this.read(first, last);
+    // Read by number, while the follower goes by hash: unless both saw one chain, heights would come twice or not at all.
+    const whole = added !== null && added.length === Math.max(0, last - first + 1) && isLinked(added);
+    const top = whole ? added.at(-1) : undefined;
+    const isOther = top !== undefined && (window.hashAt(top.number) ?? top.hash) !== top.hash;
+    if (!whole || isOther) return null;
+    this.stream.forgetWaiting();
+    return { added, reachedTip: last === tip.number };
+  }
+
+  private async read(first: number, last: number): Promise<readonly Block[] | null> {
     const added: Block[] = [];
     try {
-      for (let from = first; from <= tip.number; from += READ_AT_ONCE) {
-        const count = Math.min(READ_AT_ONCE, tip.number - from + 1);
+      for (let from = first; from <= last; from += READ_AT_ONCE) {
+        const count = Math.min(READ_AT_ONCE, last - from + 1);
         const blocks = await this.context.chain.blocksByNumber(
           Array.from({ length: count }, (_, index) => from + index),
         );
@@ -104,11 +135,7 @@ class StableReader {
       if (error instanceof ChainUnavailable) return null;
       throw error;
     }
-    // Read by number, while the follower goes by hash: unless both saw one chain, heights would come twice or not at all.
-    const whole = added.length === Math.max(0, tip.number - first + 1) && isLinked(added);
-    if (!whole || (added.at(-1)?.hash ?? tip.hash) !== tip.hash) return null;
-    this.stream.forgetWaiting();
-    return [{ added, removed: [] }];
+    return added;
   }
 }
 

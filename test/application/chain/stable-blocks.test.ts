@@ -53,6 +53,30 @@ function expectCanonical(bench: ChainBench, stream: Stream, first: number): void
 }
 
 describe("the stream", () => {
+  it("that begins far back is read page by page, and goes on where the chain stopped answering", async () => {
+    const bench = await at(3_000);
+    const asked: number[] = [];
+    const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
+    bench.chain.blocksByNumber = (numbers) => {
+      asked.push(...numbers);
+      return blocksByNumber(numbers);
+    };
+    const failing = {
+      method: "eth_getBlockByNumber",
+      times: 1,
+      when: (params: readonly unknown[]) => params.includes(2_000),
+    };
+    bench.faults.inject({ kind: "unavailable" }, failing);
+    const stream = follow(bench, { depth: 5, from: 0 });
+    await bench.clock.advance(0);
+    expect(stream.blocks.length).toBeGreaterThan(1_000);
+    expect(stream.blocks.length).toBeLessThan(2_000);
+    await bench.clock.advance(POLL_MS);
+    expectCanonical(bench, stream, 0);
+    expect(heights(stream).at(-1)).toBe(2_995);
+    expect(asked.filter((number) => number === 500)).toHaveLength(1);
+  });
+
   it("begins at the head it finds, or with the first block there is", async () => {
     const bench = await at(10);
     const [stream, early] = [follow(bench, { depth: 0 }), createChainBench()];
