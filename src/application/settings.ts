@@ -37,6 +37,8 @@ export interface ChainSettings {
   readonly receiptWorkers: number;
   /** Look for a receipt as soon as a transaction is tracked, for chains whose blocks may be missed. */
   readonly fetchReceiptUponEntry: boolean;
+  /** Every submission goes to all endpoints that are up, not only to the first. */
+  readonly broadcastToAll: boolean;
   /** Null: never resubmit by age. Unknown answers are still asked again. */
   readonly resubmitIntervalMs: number | null;
   /** Null: what is not taken is sent again as it is, and never signed at another price. */

@@ -41,6 +41,7 @@ export const CHAIN_SETTINGS: ChainSettings = {
   staleReceiptTimeoutMs: 60_000,
   receiptWorkers: 10,
   fetchReceiptUponEntry: false,
+  broadcastToAll: false,
   resubmitIntervalMs: 60_000,
   repricing: REPRICING_STRATEGIES.on,
   maxAttempts: 0,

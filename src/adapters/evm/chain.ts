@@ -48,8 +48,6 @@ export interface EvmChainOptions {
   readonly entropy: Entropy;
   /** Of one request, all in all. */
   readonly timeoutMs?: number;
-  /** Hand every submission to all endpoints, not only to the first that is up. */
-  readonly broadcastToAll?: boolean;
   /** How long one look at the fee market serves everybody: about a poll interval. */
   readonly feeMarketMaxAgeMs?: number;
 }
@@ -228,7 +226,7 @@ class EvmChain implements Chain {
   ): Promise<readonly SubmitResult[]> {
     if (rawTransactions.length === 0) return [];
     const endpoints = this.#endpoints.usable();
-    if (everywhere || this.#options.broadcastToAll === true) {
+    if (everywhere) {
       const all = await Promise.all(endpoints.map((endpoint) => this.#submitTo(endpoint, rawTransactions)));
       return rawTransactions.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
     }

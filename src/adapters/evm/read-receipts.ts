@@ -40,10 +40,17 @@ async function fetchByHash(rpc: RpcTransport, hashes: readonly Hash[]): Promise<
   });
 }
 
-/** A number or an index that the block does not bear out would be counted from, withdrawn by, or never reached. */
-function standsIn(block: Block, { blockHash, blockNumber, transactionIndex, txHash }: Receipt): boolean {
-  if (blockHash !== block.hash || blockNumber !== block.number) return false;
-  return block.transactionHashes[transactionIndex] === txHash;
+/** As far as a row counts. */
+const LAST_PLACE = 2 ** 31 - 1;
+
+/**
+ * A number that the block does not bear out would be counted from, withdrawn by, or never reached. Nothing is decided by
+ * the place, which chains with transactions of a second kind count in their own way.
+ */
+function standsIn({ hash, number, transactionHashes }: Block, receipt: Receipt): boolean {
+  const { blockHash, blockNumber, transactionIndex, txHash } = receipt;
+  if (blockHash !== hash || blockNumber !== number || transactionIndex > LAST_PLACE) return false;
+  return transactionHashes[transactionIndex] === txHash || transactionHashes.includes(txHash);
 }
 
 /** Up to this share of a block's transactions, asking for each moves fewer bytes than all receipts of the block. */

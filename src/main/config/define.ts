@@ -24,6 +24,7 @@ export interface ChainOptions {
   readonly receiptWorkers?: number;
   /** Look for a receipt as soon as a transaction is tracked. */
   readonly fetchReceiptUponEntry?: boolean;
+  readonly broadcastToAll?: boolean;
   /** After how long without a receipt stored bytes are sent again. */
   readonly resubmitInterval?: Duration | "off";
   /** Payloads signed for one transaction without an operator; 0 is no limit. It is tracked and sent all the same. */

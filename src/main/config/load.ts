@@ -88,6 +88,7 @@ function chainSettings(values: ChainValues): ChainSettings {
     staleReceiptTimeoutMs: values.staleReceiptTimeout,
     receiptWorkers: values.receiptWorkers,
     fetchReceiptUponEntry: values.fetchReceiptUponEntry,
+    broadcastToAll: values.broadcastToAll,
     resubmitIntervalMs: values.resubmitInterval,
     repricing: values.reprice === "off" ? null : REPRICING_STRATEGIES[values.reprice],
     maxAttempts: values.maxAttempts,

@@ -33,6 +33,7 @@ export const CHAIN_SETTINGS = {
   staleReceiptTimeout: time("FENCEPOST_STALE_RECEIPT_TIMEOUT", 60_000, 100),
   receiptWorkers: whole("FENCEPOST_RECEIPT_WORKERS", 10, [1, 1000]),
   fetchReceiptUponEntry: setting("FENCEPOST_FETCH_RECEIPT_UPON_ENTRY", { parse: flag, fallback: false, show: String }),
+  broadcastToAll: setting("FENCEPOST_BROADCAST_TO_ALL", { parse: flag, fallback: false, show: String }),
   resubmitInterval: timeOrOff("FENCEPOST_RESUBMIT_INTERVAL", 60_000, 100),
   maxAttempts: whole("FENCEPOST_MAX_ATTEMPTS", 0, [0, MAX_COUNT]),
   stuckAfter: time("FENCEPOST_STUCK_AFTER", 30 * 60_000, 1_000),

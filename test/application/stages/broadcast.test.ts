@@ -63,6 +63,13 @@ describe("sending", () => {
     expect(bench.everywhere).toEqual([false, true, false]);
   });
 
+  it("goes to every endpoint from the first time on where that is set", async () => {
+    const bench = wired(due(1, "0x01"));
+    Object.assign(bench.context, { settings: { ...bench.context.settings, broadcastToAll: true } });
+    await run(bench);
+    expect(bench.everywhere).toEqual([true]);
+  });
+
   it("of many goes in pieces of a hundred", async () => {
     const bench = wired(...Array.from({ length: 230 }, (_, nonce) => due(nonce)));
     await run(bench);

@@ -56,6 +56,7 @@ describe("defaults", () => {
         staleReceiptTimeoutMs: 60_000,
         receiptWorkers: 10,
         fetchReceiptUponEntry: false,
+        broadcastToAll: false,
         resubmitIntervalMs: 60_000,
         repricing: marketRepricing,
         maxAttempts: 0,

@@ -49,7 +49,8 @@ async function sendAll(
   // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.rawTransaction !== null);
   const raws = sendable.map((tx) => tx.rawTransaction as Hex);
-  const results = await context.chain.submit(raws, { everywhere: sendable.some(wasTaken) });
+  const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
+  const results = await context.chain.submit(raws, { everywhere });
   await ports.failpoint("broadcast.sent");
   if (lane.stopped) return stopLate(ports, lane, "broadcast");
   const planned = sendable.flatMap((tx, index) =>
