@@ -1,7 +1,7 @@
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
+import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -59,7 +59,6 @@ export async function lanesOfOrder(ports: LaneActionPorts, order: LaneOrder): Pr
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
 async function setSuspended(ports: LaneActionPorts, task: LaneTask, suspended: boolean): Promise<void> {
   const { lane, reason, actor } = task;
-  const before = lane.suspendedBy;
   // Stops at once what would start meanwhile; starts nothing before it is durable.
   if (suspended) lane.suspendedBy ??= "OPERATOR";
   try {
@@ -67,14 +66,13 @@ async function setSuspended(ports: LaneActionPorts, task: LaneTask, suspended: b
     const outcome = await ports.writer.write({ kind: "suspend", fence: lane.fence, suspended, decision });
     if (outcome.status !== "done") throw lostLane();
   } catch (error) {
-    lane.suspendedBy = before;
-    // It may be suspended in the database, and for everybody who looks there.
-    if (error instanceof OutcomeUnknown)
-      ports.reload(lane, "the database did not say whether it was suspended or resumed");
+    // It may be suspended in the database, and for everybody who looks there; or not, and by other orders in between.
+    ports.reload(lane, "the database did not say whether it was suspended or resumed");
     if (error instanceof FencepostError) throw error;
     throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
   }
-  if (!suspended) lane.suspendedBy = null;
+  // An order that was on its way when this one came may have changed it since: the last that is durable holds.
+  lane.suspendedBy = suspended ? (lane.suspendedBy ?? "OPERATOR") : null;
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
   if (suspended) await lastSends(ports, lane);
   lane.signing?.kick();

@@ -1,0 +1,44 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+async function startKnown(): Promise<WorldNode> {
+  world = new World();
+  const entry = await world.startNode();
+  await world.settle(entry.node.api.create(transfer()));
+  await world.allSettled(1);
+  return entry;
+}
+
+function order(action: "suspend" | "resume") {
+  return { action, signer: SIGNER, request: { reason: "test" }, actor: "operator:ops" } as const;
+}
+
+describe("orders about one lane that cross", () => {
+  it("leave it as the last of them said: nothing is sent of a lane that was suspended", async () => {
+    const entry = await startKnown();
+    const { api } = entry.node;
+    await world.settle(api.actOnLane(order("suspend")));
+    await world.settle(Promise.all([api.actOnLane(order("resume")), api.actOnLane(order("suspend"))]));
+    expect(await api.signer(SIGNER)).toMatchObject([{ suspendedBy: "OPERATOR" }]);
+    const sent = world.chain.witness.length;
+    await world.settle(api.create(transfer()));
+    await world.clock.advance(10_000);
+    expect(world.chain.witness).toHaveLength(sent);
+  });
+
+  it("and that the database did not take leave it as it was", async () => {
+    const entry = await startKnown();
+    const { api } = entry.node;
+    entry.store.failNextCommit("unavailable");
+    entry.store.failNextCommit("unavailable");
+    const both = [api.actOnLane(order("suspend")), api.actOnLane(order("suspend"))];
+    const failed = await world.settle(Promise.allSettled(both));
+    expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    entry.store.forgetFaults();
+    await world.settle(api.create(transfer()));
+    await world.allSettled(2, 30_000);
+  });
+});
