@@ -68,7 +68,10 @@ async function fillBelow(
 ): Promise<ResolutionFate> {
   const { lane, tx, reason, decision } = work;
   if (!(await placeHolder(ports, context, work))) return "movedOn";
-  return (await commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision })])) ? "applied" : "movedOn";
+  // Done, and kept there who decided it, also where it cannot be noted here: looked at anew, with no hole below it any
+  // more, the same decision would be for the transaction's own nonce.
+  await commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision })]);
+  return "applied";
 }
 
 /** Nothing is signed; but who said what is kept, and where it is said so the state follows. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { OperatedWorld } from "../../support/operations.ts";
 import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
 
 let world: World;
@@ -40,5 +41,29 @@ describe("orders about one lane that cross", () => {
     entry.store.forgetFaults();
     await world.settle(api.create(transfer()));
     await world.allSettled(2, 30_000);
+  });
+});
+
+describe("a hole below that is filled by order", () => {
+  it("is filled once, where its decision could not be noted at once: the transaction above keeps its own payload", async () => {
+    const entry = await startKnown();
+    const operated = new OperatedWorld(world);
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
+    const head = await operated.create(entry);
+    await world.until(() => operated.row(head).state === "STUCK");
+    const commit = entry.store.commit.bind(entry.store);
+    entry.store.commit = (writes) => {
+      const decides = writes.some((write) => write.kind === "transition" && write.items[0]?.event === "decide");
+      if (decides) {
+        entry.store.commit = commit;
+        entry.store.failNextCommit("unavailable");
+      }
+      return commit(writes);
+    };
+    await operated.act(entry, "resolve", { txId: head, request: { action: "PLACEHOLDER" } });
+    await operated.settled(head);
+    expect(operated.outcome(head)).toBe("CONFIRMED");
+    expect(operated.kinds(head)).toEqual(["initial"]);
+    expect((await entry.node.api.reservation(reservation.reservationId)).txId).not.toBeNull();
   });
 });
