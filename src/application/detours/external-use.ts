@@ -87,6 +87,7 @@ async function findForeign(
     if (ours) tx.receiptCheckedAtMs = RECEIPT_OWED;
     else if (await noneOfOursIsMined(context, tx)) {
       const isOurs = await isMadeByNode(ports, tx, sent.transaction);
+      if (lane.stopped || tx.receipt !== null) continue;
       planned.push(isOurs ? mineMisnamed(lane, { tx, sent }) : mineForeign(ports, lane, { tx, sent }));
     }
   }

@@ -102,6 +102,7 @@ async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLa
   const [lowest] = holes;
   if (lowest === undefined || !mayBePassed(lane, lowest.nonce)) return null;
   const count = await context.chain.transactionCount(lane.lane.signer, "latest");
+  if (lane.stopped) return null;
   lane.nonces.usedBelow = Math.max(count, 0);
   lane.nonces.lookOwed = false;
   await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });

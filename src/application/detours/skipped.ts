@@ -37,6 +37,7 @@ export async function findSkipped(ports: LaneWriterPorts, context: ChainContext,
   }
   if (nowMs < last.dueMs || lane.cursor === null) return;
   const count = await countOf(context, lane);
+  if (lane.stopped) return;
   const missing = count < head && !isHeld(lane, count);
   const again = missing && last.count !== count;
   const paceMs = again ? context.settings.pollIntervalMs : context.settings.staleReceiptTimeoutMs;

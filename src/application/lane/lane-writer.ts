@@ -9,6 +9,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { LaneWrite, NewCompletion, TransitionItem, WriteOutcome } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
+import { stopLate } from "./too-late.ts";
 
 export interface LaneWriterPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
@@ -54,6 +55,9 @@ export async function commitPlanned(
   lane: OwnedLane,
   planned: readonly Planned[],
 ): Promise<boolean> {
+  // It may be held again under the same term, read from the database before this: what the fence lets through, it would
+  // not know of.
+  if (lane.stopped) return stopLate(ports, lane, "transition");
   const writes: Promise<boolean>[] = [];
   for (let from = 0; from < planned.length; from += MOVES_AT_ONCE) {
     writes.push(commitSome(ports, lane, planned.slice(from, from + MOVES_AT_ONCE)));

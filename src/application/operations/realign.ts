@@ -18,6 +18,7 @@ export async function realign(ports: LaneActionPorts, task: LaneTask): Promise<v
     throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.distrust?.reason}`);
   }
   const floor = Math.max(task.nonce ?? 0, await chainFloor(ports, lane));
+  if (lane.stopped) throw lostLane();
   const decision = { action: "realign", actor, reason };
   const outcome = await ports.writer.write({ kind: "realign", fence: lane.fence, floor, decision }).catch((error) => {
     if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it lowered the cursor");

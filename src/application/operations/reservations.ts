@@ -79,6 +79,8 @@ async function reserveOn(
   const { context, lane, wanted } = work;
   const { lane: _, ...asked } = wanted;
   const floor = await nonceFloor(ports, context, lane);
+  // Read again meanwhile: what is written here now, the lane as it is held would not know of, and never let expire.
+  if (lane.stopped) return null;
   const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
   const outcome = await written(ports, lane, { kind: "reserve", fence: lane.fence, floor, ...filling, ...asked });
