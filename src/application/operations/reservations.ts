@@ -86,8 +86,9 @@ async function reserveOn(
   const outcome = await written(ports, lane, { kind: "reserve", fence: lane.fence, floor, ...filling, ...asked });
   if (outcome.status !== "reserved") return null;
   await ports.failpoint("reserve.committed");
+  if (outcome.fate.fate !== "created") return outcome.fate;
   lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
-  if (outcome.fate.fate === "created") note(ports, context, { lane, fate: outcome.fate, ttlMs: wanted.ttlMs });
+  note(ports, context, { lane, fate: outcome.fate, ttlMs: wanted.ttlMs });
   return outcome.fate;
 }
 

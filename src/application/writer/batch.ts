@@ -85,10 +85,13 @@ function deal(outcome: WriteOutcome, parts: readonly Entry[]): void {
   }
 }
 
-/** One entry per item, so that a poison item can be found; the whole's fate is put together again from theirs. */
+/**
+ * One entry per item, so that a poison item can be found; the whole's fate is put together again from theirs. Of a create
+ * that stands alone, too: it is refused as it would be among others.
+ */
 export function splitEntry(entry: Entry): readonly Entry[] {
   const { write } = entry;
-  if ((write.kind !== "allocate" && write.kind !== "transition") || write.items.length < 2) return [entry];
+  if (write.kind !== "allocate" && (write.kind !== "transition" || write.items.length < 2)) return [entry];
   const results = new Array<WriteOutcome | { readonly error: unknown } | undefined>(write.items.length);
   let open = write.items.length;
   const settle = (index: number, result: WriteOutcome | { readonly error: unknown }): void => {

@@ -49,8 +49,9 @@ export async function allocate(
   const outcome = await write(ports, lane, { kind: "allocate", fence: lane.fence, floor, ...filling, items });
   if (outcome.status !== "allocated") return "fenced";
   await ports.failpoint("allocate.committed");
-  lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
   const records = recordsOf(outcome.items, items);
+  // A lane that gave no nonce may have no cursor yet.
+  if (records.length > 0) lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
   const recycled = recycle(ports, lane, outcome.items);
   if (records.length > 0 && !lane.stopped) {
     for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
