@@ -15,7 +15,7 @@ import { ChainContext } from "./chain/chain-context.ts";
 import { ChainLoop } from "./chain/chain-loop.ts";
 import { type StableBlocksOptions, stableBlocks } from "./chain/stable-blocks.ts";
 import { Cluster } from "./cluster/cluster.ts";
-import { type IntakePorts, takeIntake } from "./detours/intake.ts";
+import { Intake } from "./detours/intake.ts";
 import { gaugesOf, type NodeGauges } from "./gauges.ts";
 import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
@@ -59,7 +59,7 @@ export class FencepostNode {
   private readonly hook: HookRunner;
   private readonly watch: StuckWatch;
   private readonly createPorts: CreatePorts;
-  private readonly intakePorts: IntakePorts;
+  private readonly intakes: Intake;
   private readonly stopping = new AbortController();
   private readonly intake: Activity;
   private readonly claiming: Activity;
@@ -125,13 +125,14 @@ export class FencepostNode {
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
       admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
-      gathering: new Gathering(clock, (heard) => createTogether(this.createPorts, heard), WORTH_A_COMMIT),
+      gathering: new Gathering(clock, (heard, tell) => createTogether(this.createPorts, heard, tell), WORTH_A_COMMIT),
     };
-    this.intakePorts = { ...this.stagePorts(), chains: this.chains };
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
+    const intakeEvents = { onMore: () => this.intake.kick(), onFailed: tolerant };
+    this.intakes = new Intake({ ...this.stagePorts(), chains: this.chains }, intakeEvents);
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
     const reconcilePorts = { ...this.stagePorts(), chains: this.chains };
@@ -246,14 +247,14 @@ export class FencepostNode {
       const nowMs = this.ports.clock.monotonicMs();
       for (const lane of this.lanes.all()) lane.kickDue(nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
-      await this.lanes.retryWanted();
+      void this.lanes.retryWanted();
       this.intake.kick();
     }
   }
 
   private async takeIntake(): Promise<void> {
-    let lanes: readonly OwnedLane[] = this.lanes.all().filter((lane) => !lane.heldByHistory);
-    while (lanes.length > 0 && !this.draining && this.lease.mayAct()) lanes = await takeIntake(this.intakePorts, lanes);
+    if (this.draining || !this.lease.mayAct()) return;
+    await this.intakes.look(this.lanes.all().filter((lane) => !lane.heldByHistory));
   }
 
   private async balance(): Promise<void> {
@@ -338,6 +339,7 @@ export class FencepostNode {
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
     await this.intake.settled();
+    await this.intakes.settled();
     await this.claiming.settled();
     await this.balancing.settled();
     await this.reconciling.settled();

@@ -22,30 +22,73 @@ export interface IntakePorts extends AllocatePorts {
 
 const AT_ONCE = 200;
 
+export interface IntakeEvents {
+  /** A lane has taken all that a look found, and may have more. */
+  readonly onMore: () => void;
+  readonly onFailed: (error: unknown) => void;
+}
+
 /**
- * Takes up what is visible for these lanes, and returns those that may have more. A lane that has to wait is not among
- * them: its rows must not fill the page for ever while others wait behind them.
+ * Takes up what is visible, each lane in its own time and one page of it at once. A lane that waits for its chain, or has
+ * thousands of rows, must keep nobody else's waiting.
  */
-export async function takeIntake(ports: IntakePorts, lanes: readonly OwnedLane[]): Promise<readonly OwnedLane[]> {
-  const rows = await ports.store.loadIntake(
-    lanes.map(({ lane }) => lane),
-    AT_ONCE,
-  );
+export class Intake {
+  private readonly ports: IntakePorts;
+  private readonly events: IntakeEvents;
+  private readonly underWay = new Map<OwnedLane, Promise<void>>();
+
+  constructor(ports: IntakePorts, events: IntakeEvents) {
+    this.ports = ports;
+    this.events = events;
+  }
+
+  /** Begins with what is there; those that are busy with an earlier look are passed over. */
+  async look(lanes: readonly OwnedLane[]): Promise<void> {
+    let open = lanes.filter((lane) => !this.underWay.has(lane));
+    while (open.length > 0) {
+      const rows = await this.ports.store.loadIntake(
+        open.map(({ lane }) => lane),
+        AT_ONCE,
+      );
+      const byLane = groupByLane(rows);
+      const isFull = rows.length === AT_ONCE;
+      for (const lane of open) {
+        const own = byLane.get(lane.key);
+        if (own !== undefined) this.underWay.set(lane, this.take(lane, own, isFull));
+      }
+      // A full page may hide rows of those that have none on it.
+      open = isFull ? open.filter(({ key }) => !byLane.has(key)) : [];
+    }
+  }
+
+  /** Resolves when everything that was begun has ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.underWay.values());
+  }
+
+  private async take(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): Promise<void> {
+    let hasMore = false;
+    try {
+      hasMore = (await takeLane(this.ports, lane, rows)) && isFull;
+    } catch (error) {
+      // What no nonce can be had for now, because of the chain or the database, waits for the next look.
+      if (!(error instanceof FencepostError) || error.code !== "UNAVAILABLE") this.events.onFailed(error);
+    } finally {
+      this.underWay.delete(lane);
+    }
+    if (hasMore) this.events.onMore();
+  }
+}
+
+function groupByLane(rows: readonly IntakeRow[]): ReadonlyMap<LaneKey, readonly IntakeRow[]> {
   const byLane = new Map<LaneKey, IntakeRow[]>();
   for (const row of rows) {
     const key = laneKey(row.intent.lane);
-    byLane.set(key, [...(byLane.get(key) ?? []), row]);
+    const own = byLane.get(key);
+    if (own === undefined) byLane.set(key, [row]);
+    else own.push(row);
   }
-  const taken = await Promise.all(
-    lanes.map((lane) => takeLane(ports, lane, byLane.get(lane.key) ?? []).catch(waitsToo)),
-  );
-  return rows.length < AT_ONCE ? [] : lanes.filter((_, index) => taken[index]);
-}
-
-/** What no nonce can be had for now, because of the chain or the database, waits as well. */
-function waitsToo(error: unknown): false {
-  if (!(error instanceof FencepostError) || error.code !== "UNAVAILABLE") throw error;
-  return false;
+  return byLane;
 }
 
 /**

@@ -56,6 +56,8 @@ export class Lanes {
   private readonly addresses: ReadonlySet<Address>;
   private closedBecause: string | null = null;
   private owesClaim = false;
+  /** How many are at work on lanes that are wanted back. */
+  private retrying = 0;
 
   constructor(ports: LanesPorts) {
     this.ports = ports;
@@ -179,16 +181,30 @@ export class Lanes {
     this.closedBecause = reason;
   }
 
-  /** Tries the lanes that are wanted back. Called on a beat; a database that is away is asked again on the next one. */
+  /**
+   * Tries the lanes that are wanted back, a few at a time. Called on a beat; a database that is away is asked again on the
+   * next one. A lane that hangs, because somebody has its row locked, keeps no other waiting.
+   */
   async retryWanted(): Promise<void> {
-    if (!this.ports.lease.mayAct()) return;
-    for (const [key, lane] of [...this.wanted]) {
-      try {
-        await this.own(lane);
-        this.wanted.delete(key);
-      } catch (error) {
-        if (error instanceof FencepostError && error.code !== "UNAVAILABLE") this.wanted.delete(key);
+    const left = [...this.wanted];
+    const worker = async (): Promise<void> => {
+      this.retrying++;
+      for (let next = left.shift(); next !== undefined && this.ports.lease.mayAct(); next = left.shift()) {
+        const [key, lane] = next;
+        if (!this.acquiring.has(key)) await this.retry(key, lane);
       }
+      this.retrying--;
+    };
+    const workers = Math.min(left.length, RESUME_AT_ONCE - this.retrying);
+    await Promise.all(Array.from({ length: Math.max(0, workers) }, worker));
+  }
+
+  private async retry(key: LaneKey, lane: Lane): Promise<void> {
+    try {
+      await this.own(lane);
+      this.wanted.delete(key);
+    } catch (error) {
+      if (error instanceof FencepostError && error.code !== "UNAVAILABLE") this.wanted.delete(key);
     }
   }
 

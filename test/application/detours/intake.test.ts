@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec.ts";
-import { takeIntake } from "../../../src/application/detours/intake.ts";
+import { Intake } from "../../../src/application/detours/intake.ts";
+import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { normalise } from "../../../src/application/stages/1-create/normalise.ts";
 import { NO_DOUBT } from "../../../src/domain/doubt.ts";
+import type { Lane } from "../../../src/domain/lane.ts";
 import {
   type ExistingTransaction,
   type IntakeRow,
@@ -31,7 +33,27 @@ async function ready(): Promise<StageBench> {
 
 async function take(bench: StageBench, ...rows: readonly IntakeRow[]): Promise<boolean> {
   bench.rows.intake = rows;
-  return (await takeIntake(bench.ports, [bench.lane])).length > 0;
+  return (await look(bench, [bench.lane])).hasMore;
+}
+
+/** Looks once, and waits for what that began. */
+async function look(bench: StageBench, lanes: readonly OwnedLane[]) {
+  const asked: (readonly Lane[])[] = [];
+  const failures: unknown[] = [];
+  let hasMore = false;
+  const loadIntake = async (of: readonly Lane[]) => {
+    asked.push(of);
+    return bench.rows.intake.filter(({ intent }) => of.some(({ signer }) => signer === intent.lane.signer));
+  };
+  const onMore = () => {
+    hasMore = true;
+  };
+  const ports = { ...bench.ports, store: { ...bench.ports.store, loadIntake } };
+  const intake = new Intake(ports, { onMore, onFailed: (error) => failures.push(error) });
+  await intake.look(lanes);
+  await intake.settled();
+  if (failures.length > 0) throw failures[0];
+  return { hasMore, asked };
 }
 
 function intakeIds(writes: readonly LaneWrite[]): readonly (number | undefined)[] {
@@ -192,7 +214,7 @@ describe("a full page", () => {
     const other = createStageBench({ cursor: 5 }).lane;
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
     bench.rows.intake = full({ payload: BARE });
-    expect(await takeIntake(bench.ports, [bench.lane, other])).toEqual([other]);
+    expect(await look(bench, [bench.lane, other])).toMatchObject({ hasMore: false, asked: [expect.anything(), [other.lane]] });
   });
 
   it("of a lane whose chain is not trusted, or that the database does not take, is not asked for again either", async () => {
@@ -201,9 +223,9 @@ describe("a full page", () => {
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
     bench.rows.intake = full();
     bench.lane.doubt = { seen: 2, clean: 0, stopped: true };
-    expect(await takeIntake(bench.ports, [bench.lane, other])).toEqual([other]);
+    expect(await look(bench, [bench.lane, other])).toMatchObject({ hasMore: false, asked: [expect.anything(), [other.lane]] });
     bench.lane.doubt = NO_DOUBT;
     bench.control.answer = () => new StoreUnavailable("away");
-    expect(await takeIntake(bench.ports, [bench.lane, other])).toEqual([other]);
+    expect(await look(bench, [bench.lane, other])).toMatchObject({ hasMore: false, asked: [expect.anything(), [other.lane]] });
   });
 });

@@ -84,9 +84,8 @@ export async function create(ports: CreatePorts, requests: readonly CreateReques
     if (intent instanceof FencepostError) fates[index] = intent;
     else heard.push({ index, intent, request });
   });
-  const answers = await createTogether(ports, heard);
-  heard.forEach(({ index }, at) => {
-    fates[index] = answers[at] as Fate;
+  await createTogether(ports, heard, (at, fate) => {
+    fates[(heard[at] as Heard).index] = fate;
   });
   const durationMs = ports.clock.monotonicMs() - startedMs;
   for (const fate of fates) ports.telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
@@ -110,18 +109,27 @@ function fateOfOne(ports: CreatePorts, request: CreateRequest): Fate | Promise<F
   const { payload } = intent;
   // Whoever must ask the chain may wait for it long, and keeps nobody else waiting.
   if (payload.gas !== undefined && isFullyPriced(payload)) return ports.gathering.add(heard);
-  return createTogether(ports, [heard]).then(([fate]) => fate as Fate);
+  return new Promise((resolve, reject) => {
+    createTogether(ports, [heard], (_, fate) => resolve(fate)).catch(reject);
+  });
 }
 
-/** Creates of any lanes. One fate for each, in order. */
-export async function createTogether(ports: CreatePorts, heard: readonly Heard[]): Promise<readonly Fate[]> {
+/** Creates of any lanes. Each is told its fate as soon as its own lane has it: one that waits keeps no other waiting. */
+export async function createTogether(
+  ports: CreatePorts,
+  heard: readonly Heard[],
+  tell: (at: number, fate: Fate) => void,
+): Promise<void> {
   const fates = new Array<Fate>(heard.length);
   const groups = new Map<LaneKey, Heard[]>();
   heard.forEach(({ intent, request }, index) => {
     push(groups, laneKey(intent.lane), { index, intent, request });
   });
-  await Promise.all([...groups.values()].map((items) => routeOrCreate(ports, items, fates)));
-  return fates;
+  const createGroup = async (items: readonly Heard[]): Promise<void> => {
+    await routeOrCreate(ports, items, fates);
+    for (const { index } of items) tell(index, fates[index] as Fate);
+  };
+  await Promise.all([...groups.values()].map(createGroup));
 }
 
 /** Creates that another node heard and forwarded here: done here, or refused, but never forwarded again. */

@@ -14,18 +14,17 @@ interface Gathered<Item, Fate> {
   readonly reject: (error: unknown) => void;
 }
 
+/** Tells one fate for each item, by its place, as soon as it is known. */
+type Together<Item, Fate> = (items: readonly Item[], tell: (at: number, fate: Fate) => void) => Promise<void>;
+
 export class Gathering<Item, Fate> {
   private readonly clock: Pick<Clock, "soon">;
-  private readonly together: (items: readonly Item[]) => Promise<readonly Fate[]>;
+  private readonly together: Together<Item, Fate>;
   private readonly enough: number;
   private gathered: Gathered<Item, Fate>[] = [];
 
-  /** `together`: one fate for each item, in order. `enough`: so many leave at once. */
-  constructor(
-    clock: Pick<Clock, "soon">,
-    together: (items: readonly Item[]) => Promise<readonly Fate[]>,
-    enough = Number.POSITIVE_INFINITY,
-  ) {
+  /** `enough`: so many leave at once. */
+  constructor(clock: Pick<Clock, "soon">, together: Together<Item, Fate>, enough = Number.POSITIVE_INFINITY) {
     this.clock = clock;
     this.together = together;
     this.enough = enough;
@@ -44,10 +43,10 @@ export class Gathering<Item, Fate> {
     if (leaving.length === 0) return;
     this.gathered = [];
     try {
-      const fates = await this.together(leaving.map(({ item }) => item));
-      leaving.forEach(({ resolve }, at) => {
-        resolve(fates[at] as Fate);
-      });
+      await this.together(
+        leaving.map(({ item }) => item),
+        (at, fate) => leaving[at]?.resolve(fate),
+      );
     } catch (error) {
       for (const { reject } of leaving) reject(error);
     }

@@ -41,7 +41,7 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     router: null,
     outbox: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
-    gathering: new Gathering(stage.clock, (heard) => createTogether(made.createPorts, heard)),
+    gathering: new Gathering(stage.clock, (heard, tell) => createTogether(made.createPorts, heard, tell)),
   };
   return Object.assign(made, { createPorts });
 }

@@ -5,9 +5,11 @@ import { createManualClock } from "../../../doubles/manual-clock.ts";
 function bench(enough?: number) {
   const clock = createManualClock();
   const left: (readonly number[])[] = [];
-  const together = async (items: readonly number[]) => {
+  const together = async (items: readonly number[], tell: (at: number, fate: number) => void) => {
     left.push(items);
-    return items.map((item) => item * 10);
+    items.forEach((item, at) => {
+      tell(at, item * 10);
+    });
   };
   return { clock, left, gathering: new Gathering<number, number>(clock, together, enough) };
 }
