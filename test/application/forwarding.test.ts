@@ -49,6 +49,21 @@ async function timed(create: Promise<unknown>): Promise<{ readonly answer: unkno
 }
 
 describe("creates of one moment for the same node", () => {
+  it("are told again each lane alone: one that hangs there leaves the fate of no other unknown", async () => {
+    world = new World({ signers: TWENTY, settings: { nonceStateTimeoutMs: 0 } });
+    const nodes = await startNodes(2);
+    const [asked, other] = nodes as [WorldNode, WorldNode];
+    const [slow, quick] = TWENTY.filter((signer) => ownerOf(nodes, signer) === other) as [Address, Address];
+    for (const signer of [slow, quick]) await world.settle(other.node.api.create(transfer({ signer })));
+    const counted = other.rpc.transactionCount.bind(other.rpc);
+    other.rpc.transactionCount = (signer, tag) =>
+      signer === slow ? new Promise(() => undefined) : counted(signer, tag);
+    const hanging = timed(asked.node.api.create(transfer({ signer: slow })));
+    const { answer } = await timed(asked.node.api.create(transfer({ signer: quick })));
+    expect(answer).toMatchObject({ outcome: "created", nonce: 1 });
+    expect((await hanging).answer).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
+  });
+
   it("of a batch over many lanes travel in one request", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(2);

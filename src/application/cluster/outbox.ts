@@ -30,9 +30,8 @@ export class Outbox {
 
   send(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Answers> {
     return new Promise((resolve, reject) => {
-      // What is told again is looked for first, which costs: those told for the first time do not pay for it.
-      const key = `${telling.repeat} ${url}`;
       const parcel = { creates, telling, resolve, reject };
+      const key = telling.repeat ? `${url} ${laneOf(creates)}` : url;
       const parcels = this.waiting.get(key);
       if (parcels !== undefined) {
         parcels.push(parcel);
@@ -76,4 +75,12 @@ export class Outbox {
       for (const parcel of parcels) parcel.reject(error);
     }
   }
+}
+
+/**
+ * What is told again travels with its own lane alone: another that hangs over there may be why nobody answered. It is
+ * looked for first, too, which costs, and those told for the first time do not pay for it. A parcel is of one lane.
+ */
+function laneOf([first]: readonly ForwardedCreate[]): string {
+  return `${first?.request.chainId} ${first?.request.signer}`;
 }

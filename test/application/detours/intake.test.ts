@@ -214,7 +214,10 @@ describe("a full page", () => {
     const other = createStageBench({ cursor: 5 }).lane;
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
     bench.rows.intake = full({ payload: BARE });
-    expect(await look(bench, [bench.lane, other])).toMatchObject({ hasMore: false, asked: [expect.anything(), [other.lane]] });
+    expect(await look(bench, [bench.lane, other])).toMatchObject({
+      hasMore: false,
+      asked: [expect.anything(), [other.lane]],
+    });
   });
 
   it("of a lane whose chain is not trusted, or that the database does not take, is not asked for again either", async () => {
@@ -223,9 +226,15 @@ describe("a full page", () => {
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
     bench.rows.intake = full();
     bench.lane.doubt = { seen: 2, clean: 0, stopped: true };
-    expect(await look(bench, [bench.lane, other])).toMatchObject({ hasMore: false, asked: [expect.anything(), [other.lane]] });
+    expect(await look(bench, [bench.lane, other])).toMatchObject({
+      hasMore: false,
+      asked: [expect.anything(), [other.lane]],
+    });
     bench.lane.doubt = NO_DOUBT;
     bench.control.answer = () => new StoreUnavailable("away");
-    expect(await look(bench, [bench.lane, other])).toMatchObject({ hasMore: false, asked: [expect.anything(), [other.lane]] });
+    expect(await look(bench, [bench.lane, other])).toMatchObject({
+      hasMore: false,
+      asked: [expect.anything(), [other.lane]],
+    });
   });
 });
