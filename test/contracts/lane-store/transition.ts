@@ -187,6 +187,20 @@ export function transitionContract(context: LaneStoreContext): void {
     ]);
   });
 
+  it("merges nothing into what somebody decided: a cancel that is signed again for more leaves who and why as they were", async () => {
+    const { fence, txId } = await signed();
+    const decision = { actor: "operator:ann", audit: { ticket: 7 } };
+    const cancel = (ordinal: number, more: object) =>
+      step(txId, AT.pending, "cancel", { attempt: anAttempt(ordinal, { kind: "cancel" }), ...more });
+    await apply(context.store, fence, [cancel(2, { reason: "not needed", decision })]);
+    await apply(context.store, fence, [cancel(3, { reason: "the last blocks took more" })]);
+    const history = await context.store.history(txId);
+    expect(history.slice(2)).toMatchObject([
+      { event: "cancel", count: 1, reason: "not needed", decision },
+      { event: "cancel", count: 1, reason: "the last blocks took more" },
+    ]);
+  });
+
   it("keeps, replaces and clears the last error", async () => {
     const { fence, txId } = await signed();
     const fail = (lastError?: string | null) =>

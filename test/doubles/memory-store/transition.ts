@@ -107,6 +107,7 @@ function history(
   const repeats =
     last !== undefined &&
     item.decision === undefined &&
+    item.attempt === undefined &&
     last.event === item.event &&
     item.from === item.to &&
     last.state === item.to &&

@@ -70,10 +70,11 @@ function changeNonce(plan: Plan, lane: LanePlan, { move, item }: { move: Move; i
   return true;
 }
 
-/** An event that changes nothing but repeats the last one is counted on the last one's row. */
+/** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat. */
 function recordStep(move: Move, lane: LanePlan, item: TransitionItem): void {
   const repeats =
     item.decision === undefined &&
+    item.attempt === undefined &&
     move.lastEvent === item.event &&
     item.from === item.to &&
     move.state === item.to &&
