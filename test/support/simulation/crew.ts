@@ -1,6 +1,6 @@
 import { type Fence, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import { FAILPOINTS, type Failpoint } from "../../../src/ports/failpoints.ts";
-import { BatchRefused, type LaneWrite } from "../../../src/ports/lane-store.ts";
+import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { CommitFault } from "../../doubles/memory-store.ts";
 import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { NONCE_FAILPOINTS } from "../nonce-failpoints.ts";
@@ -27,6 +27,23 @@ const CHAIN_METHODS = [
   "eth_getTransactionReceipt",
   "eth_getTransactionCount",
   "eth_sendRawTransaction",
+] as const;
+
+/** Calls beside the commits of lanes, each of which may fail by itself: those that change something, and those that read. */
+const LEASE_CALLS = ["acquireLane", "claimLanes", "releaseLane", "renewInstance", "declareDead", "announce"] as const;
+const READS = [
+  "loadLane",
+  "loadAllocated",
+  "loadRawTransactions",
+  "loadWatched",
+  "settledBelow",
+  "findByRequestIds",
+  "loadIntake",
+  "instances",
+  "signersOf",
+  "transaction",
+  "history",
+  "reservation",
 ] as const;
 
 /** Not often passed: aimed at more often, and there the first passage is as good as any. */
@@ -110,6 +127,38 @@ export class Crew {
       const times = this.dice.int(1, 3);
       for (let i = 0; i < times; i++) entry.store.failNextCommit(fault);
       this.count(fault);
+    });
+  }
+
+  /** One kind of call fails for a while, and no other: not carried out, or carried out and the answer lost. */
+  failCalls(): void {
+    this.withMember(({ entry: { store } }) => {
+      const changes = this.dice.chance(0.5);
+      const method: (typeof LEASE_CALLS)[number] | (typeof READS)[number] = this.dice.pick(
+        changes ? LEASE_CALLS : READS,
+      );
+      const kind = this.dice.pick(["away", "busy", "unheard"] as const);
+      const original = store[method].bind(store) as (...args: unknown[]) => Promise<unknown>;
+      let left = this.dice.int(1, 8);
+      const failing = async (...args: unknown[]): Promise<unknown> => {
+        if (left-- <= 0) return original(...args);
+        if (kind === "unheard") await original(...args);
+        if (kind === "unheard" && changes) throw new OutcomeUnknown("the connection died at COMMIT");
+        throw new StoreUnavailable("the database is away", { busy: kind === "busy" });
+      };
+      Object.assign(store, { [method]: failing });
+      this.count(`calls ${kind}`);
+    });
+  }
+
+  /** A key service that is away for a while. */
+  loseSigner(mostMs: number): void {
+    this.withMember(({ entry: { signer } }) => {
+      const until = this.world.clock.monotonicMs() + this.dice.int(50, mostMs);
+      const sign = signer.sign.bind(signer);
+      signer.sign = (...args) =>
+        this.world.clock.monotonicMs() < until ? Promise.reject(new Error("the key service is away")) : sign(...args);
+      this.count("signer away");
     });
   }
 

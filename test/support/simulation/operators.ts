@@ -6,6 +6,7 @@ import { SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
+const LATE_MS = 20_000;
 /** Far from what callers and reservers send, so that a payload tells whose it is. */
 const FIRST_VALUE = 50_000_000;
 /** What an operator may hear without anybody having made a mistake. */
@@ -72,8 +73,10 @@ export class Operators {
   private async pause(signer: string): Promise<void> {
     const order = (action: "suspend" | "resume") =>
       this.ask(({ node }) => node.api.actOnLane({ action, signer, request: { reason: "r" }, actor: "operator:sim" }));
-    await order("suspend");
+    const heard = await order("suspend");
     await this.world.clock.sleep(this.dice.int(100, 5_000));
+    // One that nobody heard of may be carried out late, and must not come after the order that ends it.
+    if (heard === null) await this.world.clock.sleep(LATE_MS);
     // Whether the first was heard, nobody may know: the second must be.
     while ((await order("resume")) === null) await this.world.clock.sleep(200);
   }

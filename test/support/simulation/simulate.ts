@@ -104,6 +104,8 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [6, () => operators.order()],
     [0.5, () => operators.suspend()],
     [4, () => crew.failCommits()],
+    [3, () => crew.failCalls()],
+    [1, () => crew.loseSigner(2 * LEASE.durationMs)],
     [2, () => crew.pauseStore(2 * LEASE.durationMs)],
     [2, () => crew.cutStore(2 * LEASE.durationMs)],
     [2, () => crew.freeze(2 * LEASE.durationMs)],
