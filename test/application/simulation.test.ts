@@ -76,6 +76,9 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "unknown to the caller",
     "history changed",
     "history in doubt",
+    "calls unheard",
+    "refused",
+    "signer away",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);

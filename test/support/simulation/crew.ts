@@ -46,6 +46,9 @@ const READS = [
   "reservation",
 ] as const;
 
+/** Writes that nobody outside waits for: refused, they are made again. */
+const REFUSABLE: readonly LaneWrite["kind"][] = ["transition", "unwatch", "confirmations", "expire", "closeHoles"];
+
 /** Not often passed: aimed at more often, and there the first passage is as good as any. */
 const RARE: readonly Failpoint[] = [...NONCE_FAILPOINTS, "another.signed", "another.committed", "withdraw.committed"];
 
@@ -60,6 +63,7 @@ export class Crew {
   private readonly world: World;
   private readonly dice: Dice;
   private readonly members: Member[] = [];
+  private refusals = 0;
   private readonly slowness: number;
 
   constructor(world: World, dice: Dice, slowness: number) {
@@ -149,6 +153,12 @@ export class Crew {
       Object.assign(store, { [method]: failing });
       this.count(`calls ${kind}`);
     });
+  }
+
+  /** The database refuses what it should not: whoever planned it reads the lane again, and plans anew. */
+  refuseWrites(): void {
+    this.refusals += this.dice.int(1, 4);
+    this.count("refused");
   }
 
   /** A key service that is away for a while. */
@@ -291,6 +301,10 @@ export class Crew {
   private watchCommits({ store }: WorldNode): void {
     const commit = store.commit.bind(store);
     store.commit = async (writes) => {
+      if (this.refusals > 0 && writes.every(({ kind }) => REFUSABLE.includes(kind))) {
+        this.refusals--;
+        throw new BatchRefused("refused for once");
+      }
       const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
       if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
       const outcomes = await commit(writes);

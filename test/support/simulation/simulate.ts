@@ -105,6 +105,7 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [0.5, () => operators.suspend()],
     [4, () => crew.failCommits()],
     [3, () => crew.failCalls()],
+    [1, () => crew.refuseWrites()],
     [1, () => crew.loseSigner(2 * LEASE.durationMs)],
     [2, () => crew.pauseStore(2 * LEASE.durationMs)],
     [2, () => crew.cutStore(2 * LEASE.durationMs)],
