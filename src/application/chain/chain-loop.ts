@@ -104,28 +104,36 @@ export class ChainLoop {
     if (context.follower.window.tip === null || this.stopping.signal.aborted) return;
     const all = ports.lanesOf(context.chain.chainId);
     const lanes = await trustedLanes(ports, context, all);
+    try {
+      await this.passOver(all, lanes);
+    } finally {
+      // Also where it came to nothing half-way: what was mined has made room, and nobody has to wait for what is final.
+      for (const lane of lanes) {
+        lane.signing?.kick();
+        lane.broadcasting?.kick();
+        lane.tending?.kick();
+      }
+    }
+  }
+
+  private async passOver(all: readonly OwnedLane[], lanes: readonly OwnedLane[]): Promise<void> {
+    const { context, ports } = this;
     const { items: changes, gapPotential } = this.subscription.drain();
     if (gapPotential) oweEveryReceipt(all);
     if (changes.length > 0) context.forget();
-    const unsure = await this.forEachLane(lanes, (lane) => withdrawOrphaned(ports, context, lane));
+    const unsure = await this.forEachLane(lanes.filter(hasOutcomes), (lane) => withdrawOrphaned(ports, context, lane));
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
-    await Promise.all(
-      lanes.map(async (lane) => {
-        await noticeExternalUse(ports, context, lane);
-        await searchGreyZone(ports, context, lane);
-      }),
-    );
-    await recordConfirmations(ports, context, lanes);
+    await this.forEachLane(lanes, async (lane) => {
+      await noticeExternalUse(ports, context, lane);
+      await searchGreyZone(ports, context, lane);
+    });
+    // For people to look at: no decision reads them.
+    await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));
     const view = await openPass(context);
     // Where nobody could say what left the chain, nothing is final, and no watch ends.
-    const sure = lanes.filter((lane) => !unsure.has(lane));
+    const sure = lanes.filter((lane) => hasOutcomes(lane) && !unsure.has(lane));
     await this.forEachLane(sure, (lane) => decideFinal(ports, view, lane));
-    for (const lane of lanes) {
-      lane.signing?.kick();
-      lane.broadcasting?.kick();
-      lane.tending?.kick();
-    }
   }
 
   /** Each lane in its own time, spread over the interval: a node that took many at once does not ask for all at once. */
@@ -154,9 +162,9 @@ export class ChainLoop {
     work: (lane: OwnedLane) => Promise<void>,
   ): Promise<ReadonlySet<OwnedLane>> {
     const failed = new Set<OwnedLane>();
-    const busy = lanes.filter((lane) => !lane.stopped && (lane.mined.size > 0 || lane.watched.size > 0));
     await Promise.all(
-      busy.map(async (lane) => {
+      lanes.map(async (lane) => {
+        if (lane.stopped) return;
         try {
           await work(lane);
         } catch (error) {
@@ -173,6 +181,11 @@ export class ChainLoop {
     const message = `a pass over chain ${this.context.chain.chainId} failed: ${String(error)}`;
     this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message });
   }
+}
+
+/** Something of it is mined, and not final or still under watch. */
+function hasOutcomes({ mined, watched }: OwnedLane): boolean {
+  return mined.size > 0 || watched.size > 0;
 }
 
 /** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */

@@ -16,7 +16,7 @@ import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
-import { LONG_AGO, type OwnedLane, type Tracked } from "../../lane/owned-lane.ts";
+import { LONG_AGO, type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
 import { establish } from "../../lane/tracked.ts";
 
 export interface ReceiptPorts extends LaneWriterPorts {
@@ -201,8 +201,11 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
     const indexed = context.hashes.get(receipt.txHash);
     if (indexed === undefined || indexed.lane.stopped || indexed.tx.receipt !== null) continue;
     // From a chain that may not be ours: looked for again once that is known.
-    if (indexed.lane.lookOwed || indexed.lane.doubt !== NO_DOUBT) continue;
     const { lane, tx } = indexed;
+    if (lane.lookOwed || lane.doubt !== NO_DOUBT) {
+      tx.receiptCheckedAtMs = RECEIPT_OWED;
+      continue;
+    }
     lane.mine(tx, receipt);
     const planned = byLane.get(lane) ?? [];
     byLane.set(lane, planned);
