@@ -19,7 +19,14 @@ import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../operations/order.ts";
-import { type ChangePorts, changeQueued, changeTracked, type PayloadChange, refuseMined } from "./change-payload.ts";
+import {
+  type ChangePorts,
+  changeQueued,
+  changeTracked,
+  conflict,
+  type PayloadChange,
+  refuseMined,
+} from "./change-payload.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 
 export interface ResolvePorts extends ChangePorts, Pick<PlaceholderPorts, "entropy"> {
@@ -66,8 +73,11 @@ async function fillBelow(
   context: ChainContext,
   work: Resolution & { readonly tx: Tracked; readonly hole: Hole },
 ): Promise<ResolutionFate> {
-  const { lane, tx, reason, decision } = work;
-  if (!(await placeHolder(ports, context, work))) return "movedOn";
+  const { lane, tx, hole, reason, decision } = work;
+  if (!(await placeHolder(ports, context, work))) {
+    if (lane.stopped || !ports.lease.mayAct()) return "movedOn";
+    throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);
+  }
   // Done, and kept there who decided it, also where it cannot be noted here: looked at anew, with no hole below it any
   // more, the same decision would be for the transaction's own nonce.
   await commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision })]);

@@ -66,4 +66,18 @@ describe("a hole below that is filled by order", () => {
     expect(operated.kinds(head)).toEqual(["initial"]);
     expect((await entry.node.api.reservation(reservation.reservationId)).txId).not.toBeNull();
   });
+
+  it("is filled once where two order it at the same time: the second is told, and cancels nothing", async () => {
+    const entry = await startKnown();
+    const operated = new OperatedWorld(world);
+    await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
+    const head = await operated.create(entry);
+    await world.until(() => operated.row(head).state === "STUCK");
+    const fill = () => operated.act(entry, "resolve", { txId: head, request: { action: "PLACEHOLDER" } });
+    const both = await Promise.allSettled([fill(), fill()]);
+    expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(both[1]).toMatchObject({ reason: { code: "CONFLICT" } });
+    await operated.settled(head);
+    expect(operated.outcome(head)).toBe("CONFIRMED");
+  });
 });
