@@ -108,6 +108,8 @@ async function perform(transactions: number, stage: Stage): Promise<DemoReport> 
   });
   const struck = await (disaster as Promise<Disaster> | null);
   await untilConfirmed(transactions, confirmed, () => progress.update(accepted.length, confirmed.count()));
+  // The last of them may have come between two looks.
+  progress.update(accepted.length, confirmed.count());
   confirmed.stop();
   const survivor = nodes.find((node) => node.alive()) as NodeChild;
   const leases = await survivor.client.leases();
