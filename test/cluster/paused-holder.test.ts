@@ -54,22 +54,26 @@ describe("SIGSTOP of a node whose session holds", () => {
       const [paused, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
       const owners = await cluster.untilSpread([paused, other], FEW.length);
       const caller = new PersistentCaller(() => other.client);
-      const stalled = stall(paused.databaseWire);
-      const accepted = [...(await caller.sendBatch(range(20).map(createOn(FEW))))];
-      const release = await stalled;
+      const releases: (() => void)[] = [];
+      const stalled = stall(paused.databaseWire).then((release) => void releases.push(release));
+      const sent: ReturnType<typeof caller.sendBatch>[] = [];
+      // The other may be first with every block there is: then there must be more, until it is this one's turn.
+      while (releases.length === 0) {
+        sent.push(caller.sendBatch(range(20).map(createOn(FEW, `round-${sent.length}`))));
+        await Promise.race([stalled, sent.at(-1)]);
+      }
       paused.signal("SIGSTOP");
       await waitUntil(() => isHeld(cluster, lock), "its session has it");
 
       const mine = FEW.filter((signer) => owners.get(signer) === other.nodeId);
       const after = await caller.sendBatch(range(20).map(createOn(mine, "after")));
-      accepted.push(...after);
       const outcomes = await Promise.all(after.map(({ txId }) => other.client.waitFor(txId, { timeoutMs: 60_000 })));
       expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
       expect(await isAlive(cluster, paused), "nobody had to wait for the end of its lease").toBe(true);
 
       paused.signal("SIGCONT");
-      release();
-      await auditCluster(cluster, accepted);
+      for (const release of releases) release();
+      await auditCluster(cluster, [...(await Promise.all(sent)).flat(), ...after]);
       expect(await instancesOf(cluster, paused), "it has lost nothing but that one transaction").toBe(1);
     },
   );
