@@ -1,5 +1,5 @@
 /** SIGSTOP of an owner past its lease, in the middle of something; another takes over; SIGCONT. */
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import {
@@ -20,11 +20,14 @@ import { waitUntil } from "../support/wait-until.ts";
 const FEW = SIGNERS.slice(0, 4);
 const VARIABLES = keysOf(FEW);
 
+/** Leases run out, and machines are slow. */
+vi.setConfig({ testTimeout: 120_000 });
+
 /** Asks whoever is up, in turn, as a load balancer would. */
 function loadOn(nodes: readonly ClusterNode[]): Load {
   let turn = 0;
   const caller = new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
-  return startLoad({ caller, request: createOn(FEW), workers: 6, batch: 5 });
+  return startLoad({ caller, request: createOn(FEW), workers: 2, batch: 2 });
 }
 
 async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> {
@@ -40,13 +43,15 @@ async function takeOverAndWake(
   { owner, other, load, release = () => undefined }: Scene,
 ): Promise<void> {
   await untilOwnedBy(cluster, other);
+  // More than one where the machine starved it past its lease before it was stopped.
+  const instances = await instancesOf(cluster, owner);
   // Those of the load may all wait for the one that is stopped.
   const meanwhile = await new PersistentCaller(() => other.client).sendBatch(
     FEW.map((_, n) => createOn(FEW, "late")(n)),
   );
   owner.signal("SIGCONT");
   release();
-  await waitUntil(async () => (await instancesOf(cluster, owner)) === 2, "the owner is a new instance");
+  await waitUntil(async () => (await instancesOf(cluster, owner)) > instances, "the owner is a new instance");
   const spread = await cluster.untilSpread([owner, other], FEW.length);
   expect([...spread.values()], "it has its share again").toContain(owner.nodeId);
   const accepted = load.accepted.length;
@@ -94,7 +99,9 @@ async function stopAt(cluster: Cluster, { failpoint, passage }: Place): Promise<
     cluster.start({ variables: VARIABLES }),
   ]);
   const load = loadOn([owner, other]);
-  await waitUntil(() => owner.stdout().includes(`SIGSTOP at ${failpoint}`), "the owner is stopped");
+  await waitUntil(() => owner.stdout().includes(`SIGSTOP at ${failpoint}`), "the owner is stopped", {
+    giveUpMs: 60_000,
+  });
   return { owner, other, load };
 }
 
