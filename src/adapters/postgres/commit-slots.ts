@@ -15,8 +15,8 @@ export class CommitSlots {
   readonly storeId: string;
   private readonly free: number[] = [];
   private readonly retired = new Set<number>();
-  /** Transactions that nobody could say anything about, by slot. */
-  readonly doubts = new Map<number, Mark>();
+  /** Markers of transactions that nobody could say anything about, by slot. */
+  readonly doubts = new Map<number, string>();
   private readonly written = new Map<number, Written>();
   private highest = 0;
 

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
+import { BEGIN } from "./opening.ts";
 import { type Applied, leftBehind, type RunningNode, suits, tooNew, worksWithOf } from "./schema-skew.ts";
 
 export interface Migration {
@@ -37,9 +38,6 @@ export interface SchemaOptions {
   /** Another set than the one that ships with this program. */
   readonly migrations?: readonly Migration[];
 }
-
-/** Stated in full: under a role's other default, whoever waited for the lock would see the ledger as it was before. */
-const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /**
  * Who waits for a table stands in its line, and every node that runs stands behind him: no heartbeat passes. So where

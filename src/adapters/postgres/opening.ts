@@ -1,5 +1,8 @@
 /** What every opening statement says: open-transaction.ts, and open-known.ts for a transaction in one write. */
 
+/** Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past. */
+export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
 /**
  * Of the transaction alone; $1 to $5. Its COMMIT waits for the disk, also where a session's defaults have been changed
  * since the store was opened: a crash would take back nonces that the network knows, and leave no other trace.

@@ -23,7 +23,7 @@ export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnan
     // It answers, and nothing was kept: the same again may well succeed.
     if (committed === false) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
     if (runtime.connections.closing || runtime.clock.monotonicMs() >= deadlineMs) {
-      runtime.slots.doubts.set(failure.slot, { slot: failure.slot, marker: failure.marker });
+      runtime.slots.doubts.set(failure.slot, failure.marker);
       throw new OutcomeUnknown(failure.message, { cause: failure });
     }
     await runtime.clock.sleep(PAUSE_MS);
@@ -32,8 +32,8 @@ export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnan
 
 /** Whatever this process once could say nothing about has happened by now, or never will. */
 export async function settleDoubts(runtime: DurableRuntime): Promise<void> {
-  for (const [slot, mark] of [...runtime.slots.doubts]) {
-    await lookUp(runtime, mark).catch((error) => {
+  for (const [slot, marker] of [...runtime.slots.doubts]) {
+    await lookUp(runtime, { slot, marker }).catch((error) => {
       throw new StoreUnavailable("a commit without an answer cannot be looked up yet", { cause: error });
     });
     runtime.slots.doubts.delete(slot);

@@ -12,6 +12,7 @@ import type { Connections, Run, Session } from "./connections.ts";
 import { asLostBeforeCommit, asStoreError, provesAbort } from "./errors.ts";
 import type { Floor, KnownHistory, ObservedHistory } from "./known-history.ts";
 import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
+import { BEGIN } from "./opening.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
 import { markCommit } from "./statements/mark-commit.ts";
 import { openKnown } from "./statements/open-known.ts";
@@ -64,9 +65,6 @@ export class CommitUnanswered extends Error {
     this.marker = marker;
   }
 }
-
-// Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past.
-const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 export async function writeTransaction<Found, Result>(
   runtime: WriteRuntime,

@@ -15,7 +15,6 @@ import {
   holdLane,
   step,
 } from "../../support/lane-samples.ts";
-import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 let subject: PostgresSubject;
@@ -39,16 +38,6 @@ async function lockLane(lane: Lane): Promise<Client> {
     lane.signer,
   ]);
   return client;
-}
-
-/** Resolves when `count` sessions of this database wait for a lock. */
-async function whenBlocked(count: number): Promise<void> {
-  await waitUntil(async () => {
-    const { rows } = await subject.client.query<{ blocked: number }>(
-      "SELECT count(*)::int AS blocked FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    return (rows[0]?.blocked ?? 0) >= count;
-  }, `${count} sessions wait for a lock`);
 }
 
 async function takeOver(client: Client, fence: Fence, heir: string): Promise<void> {
@@ -81,7 +70,7 @@ describe("a stale owner", () => {
           align: { kind: "align", fence, floor: 99 } as const,
         }[kind],
       );
-      await whenBlocked(1);
+      await subject.whenWaiting(1);
       await takeOver(usurper, fence, heir.instanceId);
       await usurper.query("COMMIT");
       expect(await late).toEqual({ status: "fenced" });
@@ -97,7 +86,7 @@ describe("a stale owner", () => {
     await store.registerInstance(heir);
     const usurper = await lockLane(fence.lane);
     const late = allocate(store, fence, [anIntent(fence.lane)]);
-    await whenBlocked(1);
+    await subject.whenWaiting(1);
     await takeOver(usurper, fence, heir.instanceId);
     await usurper.query("ROLLBACK");
     expect(await late).toMatchObject([{ fate: "created", nonce: 0 }]);
@@ -130,7 +119,7 @@ describe("a takeover", () => {
     await store.registerInstance(heir);
     const writer = await lockLane(fence.lane);
     const taking = store.acquireLane(fence.lane, heir.instanceId);
-    await whenBlocked(1);
+    await subject.whenWaiting(1);
     await writer.query("UPDATE fencepost.lane SET next_nonce = 7 WHERE signer = $1", [fence.lane.signer]);
     await writer.query("COMMIT");
     const taken = await taking;

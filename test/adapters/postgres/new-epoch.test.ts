@@ -3,7 +3,6 @@ import { openPostgresStore, type PostgresStore } from "../../../src/adapters/pos
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { aLane, allocate, anInstance, anIntent } from "../../support/lane-samples.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
-import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient, createPostgresSubject, LEASE_MS, type PostgresSubject } from "./postgres-subject.ts";
 
 describe("a new epoch", () => {
@@ -26,14 +25,6 @@ describe("a new epoch", () => {
     await subject.close();
   });
 
-  async function waitingForLocks(): Promise<number> {
-    const { rows } = await subject.client.query<{ waiting: number }>(
-      `SELECT count(*)::int AS waiting FROM pg_stat_activity
-       WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    return rows[0]?.waiting ?? 0;
-  }
-
   it("stops also a lane whose first row is being written as it begins", async () => {
     const lane = aLane();
     const instance = anInstance();
@@ -46,12 +37,12 @@ describe("a new epoch", () => {
     const release = await held;
     await subject.changeHistory();
     const beginning = other.registerInstance(anInstance());
-    await waitUntil(async () => (await waitingForLocks()) === 1, "the registration waits, for whatever it is");
+    await subject.whenWaiting(1);
     release();
     const acquired = await acquiring;
     if (acquired.result !== "acquired") throw new Error(acquired.result);
     const allocating = allocate(store, acquired.fence, [anIntent(lane)]).catch((error: unknown) => error);
-    await Promise.race([allocating, waitUntil(async () => (await waitingForLocks()) === 2, "the write waits")]);
+    await Promise.race([allocating, subject.whenWaiting(2)]);
     await feed.query("COMMIT");
     await feed.end();
     expect(await beginning).toMatchObject({ begun: true, mayHaveLost: true });

@@ -4,11 +4,14 @@ import { openPostgresStore, type PreparedStatements } from "../../../src/adapter
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { StoreSubject } from "../../contracts/store-subject.ts";
 import { createTestDatabase } from "../../support/database.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 export interface PostgresSubject extends StoreSubject {
   readonly url: string;
   /** A client beside the store, to look and to interfere. */
   readonly client: pg.Client;
+  /** Resolves when so many sessions of this database wait for a lock. */
+  whenWaiting(sessions: number): Promise<void>;
 }
 
 export interface SubjectOptions {
@@ -35,6 +38,9 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       );
     },
     tick: async () => undefined,
+    whenWaiting: async (sessions) => {
+      await waitUntil(async () => (await countWaiting(client)) >= sessions, `${sessions} sessions wait for a lock`);
+    },
     intake: async (...intents) => {
       await client.query("BEGIN");
       for (const intent of intents) await insertIntake(client, intent);
@@ -49,6 +55,13 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       await database.drop();
     },
   };
+}
+
+async function countWaiting(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ waiting: number }>(
+    "SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+  );
+  return rows[0]?.waiting ?? 0;
 }
 
 export async function connectClient(url: string): Promise<pg.Client> {

@@ -15,7 +15,6 @@ import {
   step,
 } from "../../support/lane-samples.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
-import { waitUntil } from "../../support/wait-until.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 /** A COMMIT that got no answer was carried out or was not; the store finds out, or says that it could not. */
@@ -43,14 +42,6 @@ describe("a commit without an answer", () => {
     fence = await holdLane(direct);
   });
   afterEach(() => proxy.admit());
-
-  async function waitingForLocks(): Promise<number> {
-    const { rows } = await subject.client.query<{ waiting: number }>(
-      `SELECT count(*)::int AS waiting FROM pg_stat_activity
-       WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    return rows[0]?.waiting ?? 0;
-  }
 
   it("was carried out: the answer is as if nothing had happened", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
@@ -141,7 +132,7 @@ describe("a commit without an answer", () => {
     const delayed = proxy.delayNextCommit();
     const registering = fresh.registerInstance(instance).catch((error: unknown) => error);
     const deliver = await delayed;
-    await waitUntil(async () => (await waitingForLocks()) === 1, "the look-up waits");
+    await subject.whenWaiting(1);
     await deliver();
     expect(await registering).not.toBeInstanceOf(Error);
     expect((await direct.instances()).map(({ instanceId }) => instanceId)).toContain(instance.instanceId);
