@@ -1,3 +1,4 @@
+import { afterEach } from "vitest";
 import { createEvmChain, type EvmChainOptions } from "../../src/adapters/evm/chain.ts";
 import type { Hash } from "../../src/domain/lane.ts";
 import type { Block, Chain } from "../../src/ports/chain.ts";
@@ -21,7 +22,20 @@ export interface EvmBenchOptions extends Partial<EvmChainOptions> {
   readonly endpoints?: 1 | 2;
 }
 
-export async function startEvmBench({ endpoints = 1, ...options }: EvmBenchOptions = {}): Promise<EvmBench> {
+/** Closed after each test of the file that asked for it. */
+export function useEvmBench(): (options?: EvmBenchOptions) => Promise<EvmBench> {
+  const started: EvmBench[] = [];
+  afterEach(async () => {
+    for (const bench of started.splice(0)) await bench.close();
+  });
+  return async (options) => {
+    const bench = await startEvmBench(options);
+    started.push(bench);
+    return bench;
+  };
+}
+
+async function startEvmBench({ endpoints = 1, ...options }: EvmBenchOptions = {}): Promise<EvmBench> {
   const [server, other] = [await startFaultyRpc(), await startFaultyRpc()];
   for (const each of [server, other]) {
     each.on("eth_getBlockByNumber", () => blockJson(7));

@@ -3,15 +3,7 @@ import { createEvmChain, WrongChain } from "../../../src/adapters/evm/chain.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
-import {
-  block,
-  blockJson,
-  type EvmBench,
-  type EvmBenchOptions,
-  hashOf,
-  receiptJson,
-  startEvmBench,
-} from "../../support/evm-bench.ts";
+import { block, blockJson, hashOf, receiptJson, useEvmBench } from "../../support/evm-bench.ts";
 import { Refusal, startFaultyRpc } from "../../support/faulty-rpc.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 
@@ -20,11 +12,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
-  const started = await startEvmBench(options);
-  closers.push(started.close);
-  return started;
-}
+const bench = useEvmBench();
 
 const refuse = (code: number, message: string) => () => {
   throw new Refusal(code, message);

@@ -1,18 +1,14 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
-import { blockJson, type EvmBench, startEvmBench } from "../../support/evm-bench.ts";
+import { blockJson, type EvmBench, useEvmBench } from "../../support/evm-bench.ts";
 import { Refusal } from "../../support/faulty-rpc.ts";
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const start = useEvmBench();
 
 async function bench(): Promise<EvmBench> {
-  const started = await startEvmBench({ feeMarketMaxAgeMs: 1_000 });
+  const started = await start({ feeMarketMaxAgeMs: 1_000 });
   started.server.on("eth_gasPrice", () => "0x77359400");
   started.server.on("eth_feeHistory", () => history());
-  closers.push(started.close);
   return started;
 }
 

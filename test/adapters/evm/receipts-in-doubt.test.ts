@@ -1,26 +1,9 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
-import {
-  block,
-  blockJson,
-  type EvmBench,
-  type EvmBenchOptions,
-  hashOf,
-  receiptJson,
-  startEvmBench,
-} from "../../support/evm-bench.ts";
+import { block, blockJson, hashOf, receiptJson, useEvmBench } from "../../support/evm-bench.ts";
 import { Refusal } from "../../support/faulty-rpc.ts";
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
-async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
-  const started = await startEvmBench(options);
-  closers.push(started.close);
-  return started;
-}
+const bench = useEvmBench();
 
 const BOTH = [hashOf(1), hashOf(2)];
 const hashesOf = (receipts: readonly ({ readonly txHash: string } | null)[]) => receipts.map((each) => each?.txHash);

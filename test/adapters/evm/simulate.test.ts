@@ -1,19 +1,10 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Call, ChainUnavailable, type Simulation } from "../../../src/ports/chain.ts";
-import { type EvmBench, type EvmBenchOptions, startEvmBench } from "../../support/evm-bench.ts";
+import { useEvmBench } from "../../support/evm-bench.ts";
 import { Refusal } from "../../support/faulty-rpc.ts";
 import { REVERT_DATA } from "../../support/reverting-contracts.ts";
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
-async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
-  const started = await startEvmBench(options);
-  closers.push(started.close);
-  return started;
-}
+const bench = useEvmBench();
 
 const CALL: Call = { from: `0x${"11".repeat(20)}`, to: `0x${"22".repeat(20)}`, data: "0x", value: 0n };
 const REASON = `0x${REVERT_DATA.withReason}`;

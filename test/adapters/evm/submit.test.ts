@@ -1,17 +1,13 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../src/domain/lane.ts";
-import { type EvmBench, type EvmBenchOptions, hashOf, startEvmBench } from "../../support/evm-bench.ts";
+import { type EvmBench, type EvmBenchOptions, hashOf, useEvmBench } from "../../support/evm-bench.ts";
 import { type FaultyRpc, Refusal } from "../../support/faulty-rpc.ts";
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const start = useEvmBench();
 
 async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
-  const started = await startEvmBench(options);
+  const started = await start(options);
   for (const server of [started.server, started.other]) takeAll(server);
-  closers.push(started.close);
   return started;
 }
 
