@@ -10,13 +10,13 @@ import type {
 } from "../contract/actions.ts";
 import type { BatchResults } from "../contract/batch.ts";
 import type { ClusterNode, ClusterNodes, LaneLease, LaneLeases } from "../contract/cluster.ts";
-import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
+import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 import type { Explanation } from "../contract/explain.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
 import type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
-import { followCompletions } from "./completions.ts";
+import { type FollowedCompletion, followCompletions } from "./completions.ts";
 import { type CallOptions, type ClientOptions, createTransport, type Transport } from "./transport.ts";
 import { type WaitOptions, waitForSettled } from "./wait.ts";
 import { type UsesNonce, withNonce } from "./with-nonce.ts";
@@ -38,6 +38,7 @@ export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane } from "../contract/signers.ts";
 export type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+export type { FollowedCompletion } from "./completions.ts";
 export { type ClientErrorCode, FencepostApiError } from "./errors.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
 export type { WaitOptions } from "./wait.ts";
@@ -60,10 +61,10 @@ export interface FencepostClient {
   /** One page of the feed. */
   completionsPage(query?: CompletionsQuery, options?: CallOptions): Promise<CompletionsPage>;
   /**
-   * The feed from `after` on, for ever, one item at a time. Keep `seq` and `epoch` of what you have dealt with; after a
+   * The feed from `after` on, for ever, one item at a time. Keep `seq` and `feedEpoch` of what you have dealt with; after a
    * failure begin again from there. EPOCH_CHANGED tells the new epoch and `resumeAfter` in its problem.
    */
-  completions(query?: CompletionsQuery, options?: CallOptions): AsyncGenerator<Completion & { readonly epoch: number }>;
+  completions(query?: CompletionsQuery, options?: CallOptions): AsyncGenerator<FollowedCompletion>;
   /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still move, and is waited for. */
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
   /** Keeps a nonce for you to sign with. Give a requestId: then a repeat after any failure is safe. */

@@ -16,6 +16,7 @@ const COMPLETION_STATES = [
 export const Completion = Type.Object(
   {
     seq: Type.Integer({ minimum: 1, description: "Gapless within an epoch, in commit order." }),
+    epoch: Type.Integer({ minimum: 1, description: "The epoch it was written in: the page's, or an older one." }),
     txId: TxId,
     chainId: ChainId,
     signer: Address,
@@ -33,7 +34,9 @@ export type Completion = Static<typeof Completion>;
 
 export const CompletionsPage = Type.Object(
   {
-    epoch: Type.Integer({ description: "Changes only when the database's history did." }),
+    epoch: Type.Integer({
+      description: "The feed's, for the next `epoch`. Changes only when the database's history did.",
+    }),
     items: Type.Array(Completion),
     next: Type.Integer({ minimum: 0, description: "The value for the next `after`." }),
   },

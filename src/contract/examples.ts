@@ -117,6 +117,7 @@ export const completionsPage: CompletionsPage = {
   items: [
     {
       seq: 1,
+      epoch: 1,
       txId,
       chainId: 31337,
       signer,

@@ -5,9 +5,9 @@ import type { Address, Lane } from "../domain/lane.ts";
 import type { Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionRecord } from "../ports/query-store.ts";
 
-/** With the epoch it belongs to: keep both, and go on from both. */
+/** `epoch` is the one it was written in; keep `seq` and `feedEpoch`, and go on from both. */
 export interface FollowedCompletion extends CompletionRecord {
-  readonly epoch: number;
+  readonly feedEpoch: number;
 }
 
 const codec = createCodec();
@@ -21,8 +21,8 @@ export function transactionView(view: TransactionView): TransactionView {
   return { ...view, lane: laneView(lane), payload: payloadView(payload), receipt: receiptView(receipt) };
 }
 
-export function completionView(record: CompletionRecord, epoch: number): FollowedCompletion {
-  return { ...record, lane: laneView(record.lane), epoch };
+export function completionView(record: CompletionRecord, feedEpoch: number): FollowedCompletion {
+  return { ...record, lane: laneView(record.lane), feedEpoch };
 }
 
 export function signerViews(views: readonly SignerView[]): readonly SignerView[] {

@@ -111,7 +111,7 @@ export interface Fencepost {
   waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
   /**
    * The ordered feed, without end, in the epoch it began in: EPOCH_CHANGED tells the new one, and where to go on. Keep
-   * `seq` and `epoch` of what was dealt with.
+   * `seq` and `feedEpoch` of what was dealt with.
    */
   completions(options?: FollowOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
   /**

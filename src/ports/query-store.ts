@@ -76,6 +76,8 @@ export interface ListFilter {
 
 export interface CompletionRecord {
   readonly seq: number;
+  /** The epoch it was written in: that of the feed, or an older one. */
+  readonly epoch: number;
   readonly txId: string;
   readonly lane: Lane;
   readonly requestId: string | null;
@@ -94,6 +96,11 @@ export interface FeedPosition {
   readonly truncatedThrough: number;
   /** The number below which the current epoch does not begin. */
   readonly epochStartsAfter: number;
+}
+
+/** Where the feed stands and what it says after a number, both of one moment: no item is of a later epoch. */
+export interface FeedPage extends FeedPosition {
+  readonly items: readonly CompletionRecord[];
 }
 
 export interface LaneRecord {
@@ -142,8 +149,8 @@ export interface QueryStore {
     aboveBlock: number,
     limit: number,
   ): Promise<readonly { readonly number: number; readonly hash: Hash }[]>;
-  feed(): Promise<FeedPosition>;
-  completions(after: number, limit: number): Promise<readonly CompletionRecord[]>;
+  /** One snapshot. Read apart, items of an epoch that begins in between would go out under the one before. */
+  feed(after: number, limit: number): Promise<FeedPage>;
   /** Known lanes, of one signer where given. */
   lanes(signer?: Address): Promise<readonly LaneRecord[]>;
   /** What people decided about a lane, newest first, at most `limit`. */

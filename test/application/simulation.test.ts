@@ -7,6 +7,8 @@ import { type Simulation, simulate } from "../support/simulation/simulate.ts";
 const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
 const COUNT = Number(process.env.FENCEPOST_SIM_SEEDS ?? 200);
 const ENOUGH = 200;
+/** Worlds that once came to grief, and how. */
+const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
 
 async function play(seed: number): Promise<Simulation> {
   const simulation = await simulate(seed);
@@ -48,6 +50,10 @@ it(
   },
   COUNT * 5_000,
 );
+
+it.each(REGRESSIONS)("seed %i, where %s, comes to rest", async (seed) => {
+  await play(seed);
+});
 
 it("one seed is one story, told again word for word", async () => {
   const tell = async (): Promise<string> => {

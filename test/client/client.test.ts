@@ -170,8 +170,8 @@ describe("completions", () => {
       return { epoch: 5, items: page.map((seq) => sampleCompletion({ seq })), next: page.at(-1) ?? query.after };
     };
     const seen: number[] = [];
-    for await (const { seq, epoch } of client.completions({ after: 0, limit: 2 })) {
-      expect(epoch).toBe(5);
+    for await (const { seq, epoch, feedEpoch } of client.completions({ after: 0, limit: 2 })) {
+      expect([epoch, feedEpoch]).toEqual([1, 5]);
       seen.push(seq);
       if (seq === 3) break;
     }

@@ -67,10 +67,10 @@ describe("faults of the store in memory", () => {
   it("cuts a node off until it is healed", async () => {
     const { store, other } = await world();
     store.cut();
-    await expect(store.feed()).rejects.toBeInstanceOf(StoreUnavailable);
-    await expect(other.feed()).resolves.toMatchObject({ epoch: 1 });
+    await expect(store.feed(0, 1)).rejects.toBeInstanceOf(StoreUnavailable);
+    await expect(other.feed(0, 1)).resolves.toMatchObject({ epoch: 1 });
     store.heal();
-    await expect(store.feed()).resolves.toMatchObject({ epoch: 1 });
+    await expect(store.feed(0, 1)).resolves.toMatchObject({ epoch: 1 });
   });
 
   it("refuses who knew another history until it registers again; the epoch changes once", async () => {
@@ -80,7 +80,7 @@ describe("faults of the store in memory", () => {
     await expect(store.renewInstance(fence.instanceId, 1_000)).rejects.toBeInstanceOf(HistoryChanged);
     await store.registerInstance(anInstance());
     await other.registerInstance(anInstance());
-    expect(await store.feed()).toMatchObject({ epoch: 2 });
+    expect(await store.feed(0, 1)).toMatchObject({ epoch: 2 });
   });
 });
 

@@ -11,7 +11,7 @@ import {
   type WriteOutcome,
 } from "../../src/ports/lane-store.ts";
 import type { Announcement, InstanceRegistration, LeaseStore, Registered } from "../../src/ports/lease-store.ts";
-import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
+import type { FeedPage, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import * as leases from "./memory-store/leases.ts";
 import { seen } from "./memory-store/nonces.ts";
@@ -294,15 +294,10 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
       .slice(0, limit);
   }
 
-  async feed(): Promise<FeedPosition> {
+  async feed(after: number, limit: number): Promise<FeedPage> {
     await this.reach();
     this.seenSeq = Math.max(this.seenSeq, this.state.feed.lastSeq);
-    return { ...this.state.feed };
-  }
-
-  async completions(after: number, limit: number): Promise<readonly CompletionRecord[]> {
-    await this.reach();
-    return this.state.completions.filter(({ seq }) => seq > after).slice(0, limit);
+    return { ...this.state.feed, items: this.state.completions.filter(({ seq }) => seq > after).slice(0, limit) };
   }
 
   async laneDecisions(lane: Lane, limit: number) {

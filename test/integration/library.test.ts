@@ -93,8 +93,8 @@ describe("createFencepost", () => {
     for (const { payload } of outcomes) expect(payload.to).toBe(RECIPIENT);
     const [suspended] = await fencepost.suspend(SIGNER, { reason: "to see how it is named" });
     expect(suspended).toMatchObject({ address: SIGNER, lane: { signer: SIGNER } });
-    for await (const { seq, epoch, lane } of fencepost.completions()) {
-      expect([epoch, lane.signer]).toEqual([1, SIGNER]);
+    for await (const { seq, epoch, feedEpoch, lane } of fencepost.completions()) {
+      expect([epoch, feedEpoch, lane.signer]).toEqual([1, 1, SIGNER]);
       if (seq === 15) break;
     }
     const elsewhere = fencepost.completions({ after: 3, epoch: 9 }).next();

@@ -107,6 +107,7 @@ export function sampleTransaction(overrides: Partial<TransactionView> = {}): Tra
 export function sampleCompletion(overrides: Partial<CompletionRecord> = {}): CompletionRecord {
   return {
     seq: 1,
+    epoch: 1,
     txId: sampleTxId(1),
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     requestId: "order-42",

@@ -136,6 +136,7 @@ export function leaseView({ lane, owner, token, acquiredAt }: LeaseRecord, check
 function completionView(record: CompletionRecord, checksum: Checksum): Completion {
   return {
     seq: record.seq,
+    epoch: record.epoch,
     txId: record.txId,
     chainId: record.lane.chainId,
     signer: checksum(record.lane.signer),

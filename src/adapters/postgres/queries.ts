@@ -5,7 +5,7 @@ import type { CompletionState, State, SubState, TransitionEvent } from "../../do
 import type {
   AttemptRecord,
   CompletionRecord,
-  FeedPosition,
+  FeedPage,
   HistoryRecord,
   LaneDecisionRecord,
   LaneRecord,
@@ -79,20 +79,18 @@ export class Queries {
     return rows.map(blockOf);
   }
 
-  async feed(): Promise<FeedPosition> {
-    const [row] = await this.connections.read((run) => run(readFeed, []));
+  async feed(after: number, limit: number): Promise<FeedPage> {
+    const [[row], items] = await this.connections.read((run) =>
+      Promise.all([run(readFeed, []), run(readCompletions, [after, limit])]),
+    );
     if (row === undefined) throw new Error("the feed has no counter: the schema is damaged");
     return {
       epoch: row.epoch,
       lastSeq: row.last_seq,
       truncatedThrough: row.truncated_through,
       epochStartsAfter: row.epoch_starts_after,
+      items: items.map(completionRecord),
     };
-  }
-
-  async completions(after: number, limit: number): Promise<readonly CompletionRecord[]> {
-    const rows = await this.connections.read((run) => run(readCompletions, [after, limit]));
-    return rows.map(completionRecord);
   }
 
   async laneDecisions({ chainId, signer }: Lane, limit: number): Promise<readonly LaneDecisionRecord[]> {
@@ -226,6 +224,7 @@ function acceptance(row: IntakeRecordRow): HistoryRecord {
 function completionRecord(row: CompletionRow): CompletionRecord {
   return {
     seq: row.seq,
+    epoch: row.epoch,
     txId: row.tx_id,
     lane: laneOf(row),
     requestId: row.request_id,

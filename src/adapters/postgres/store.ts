@@ -9,7 +9,7 @@ import type {
   LeaseStore,
   Registered,
 } from "../../ports/lease-store.ts";
-import type { CompletionRecord, FeedPosition, ListFilter, QueryStore } from "../../ports/query-store.ts";
+import type { FeedPage, ListFilter, QueryStore } from "../../ports/query-store.ts";
 import { commitWrites } from "./commit/commit.ts";
 import type { OneTripRuntime } from "./commit/one-trip.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
@@ -248,16 +248,10 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return this.queries.confirmations(chainId, aboveBlock, limit);
   }
 
-  async feed(): Promise<FeedPosition> {
-    const position = await this.queries.feed();
-    this.note(position.epoch, position.lastSeq);
-    return position;
-  }
-
-  async completions(after: number, limit: number): Promise<readonly CompletionRecord[]> {
-    const records = await this.queries.completions(after, limit);
-    this.note(this.seen.epoch, records.at(-1)?.seq ?? 0);
-    return records;
+  async feed(after: number, limit: number): Promise<FeedPage> {
+    const page = await this.queries.feed(after, limit);
+    this.note(page.epoch, page.lastSeq);
+    return page;
   }
 
   laneDecisions(lane: Lane, limit: number) {

@@ -8,7 +8,7 @@ import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
 import type { CompletionsPage, CompletionsQuery } from "../api.ts";
 
 export interface FeedPorts {
-  readonly store: Pick<QueryStore, "feed" | "completions">;
+  readonly store: Pick<QueryStore, "feed">;
   readonly clock: Clock;
 }
 
@@ -34,9 +34,8 @@ export class Feed {
     refuseNoPosition(query.after);
     const untilMs = this.ports.clock.monotonicMs() + (query.waitMs ?? 0);
     for (;;) {
-      const position = await this.ports.store.feed();
+      const { items, ...position } = await this.ports.store.feed(query.after, query.limit ?? DEFAULT_LIMIT);
       refuseMisplaced(query, position);
-      const items = await this.ports.store.completions(query.after, query.limit ?? DEFAULT_LIMIT);
       const leftMs = untilMs - this.ports.clock.monotonicMs();
       if (items.length > 0 || leftMs <= 0 || query.signal?.aborted === true) {
         return { epoch: position.epoch, items, next: items.at(-1)?.seq ?? query.after };

@@ -24,6 +24,7 @@ describe("GET /api/v1/tx/completions", () => {
     expect(body).toMatchObject({ epoch: 2, next: 9 });
     expect(body.items[0]).toEqual({
       seq: 8,
+      epoch: 1,
       txId: sampleTxId(1),
       chainId: CHAIN_ID,
       signer: SIGNER_EIP55,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Fence } from "../../../src/domain/lane.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { Store } from "../../contracts/store-subject.ts";
-import { AT, apply, holdLane, type Mined, mine, step } from "../../support/lane-samples.ts";
+import { AT, apply, confirm, holdLane, type Mined, mine, step } from "../../support/lane-samples.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const WRITERS = 6;
@@ -52,8 +52,8 @@ describe("the feed under concurrent completers", () => {
   async function follow(total: number): Promise<readonly { seq: number; txId: string }[]> {
     const seen: { seq: number; txId: string }[] = [];
     while (seen.length < total) {
-      const page = await reader.completions(seen.at(-1)?.seq ?? 0, 7);
-      for (const { seq, txId } of page) seen.push({ seq, txId });
+      const { items } = await reader.feed(seen.at(-1)?.seq ?? 0, 7);
+      for (const { seq, txId } of items) seen.push({ seq, txId });
     }
     return seen;
   }
@@ -71,6 +71,32 @@ describe("the feed under concurrent completers", () => {
       const order = mined.map(({ intent }) => intent.txId);
       expect(seen.filter(({ txId }) => order.includes(txId)).map(({ txId }) => txId)).toEqual(order);
     }
-    expect(await reader.feed()).toMatchObject({ lastSeq: total, epoch: 1 });
+    expect(await reader.feed(0, 1)).toMatchObject({ lastSeq: total, epoch: 1 });
+  });
+});
+
+describe("a page of the feed", () => {
+  it("is read in one snapshot: what an epoch says that begins half-way through is not on it", async () => {
+    const subject = await createPostgresSubject();
+    const { client } = subject;
+    const reader = await subject.connect();
+    await confirm(reader, await holdLane(reader));
+    const before = await reader.feed(0, 10);
+    await client.query("BEGIN");
+    await client.query("LOCK TABLE fencepost.feed IN ACCESS EXCLUSIVE MODE");
+    const reading = reader.feed(0, 10);
+    await subject.whenWaiting(1);
+    await client.query(
+      "UPDATE fencepost.feed SET epoch = epoch + 1, epoch_starts_after = last_seq, last_seq = last_seq + 1",
+    );
+    await client.query(
+      `INSERT INTO fencepost.completion
+       SELECT (jsonb_populate_record(c, '{ "seq": 2, "epoch": 2 }')).* FROM fencepost.completion AS c`,
+    );
+    await client.query("COMMIT");
+    expect(await reading).toEqual(before);
+    expect(await reader.feed(1, 10)).toMatchObject({ epoch: 2, items: [{ seq: 2, epoch: 2 }] });
+    await reader.close();
+    await subject.close();
   });
 });

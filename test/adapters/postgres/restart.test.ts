@@ -137,7 +137,7 @@ describe("a server of one's own", () => {
     const fence = await holdLane(store);
     await confirm(store, fence);
     await confirm(store, fence);
-    const before = await store.feed();
+    const before = await store.feed(0, 1);
     const instance = anInstance();
     await store.registerInstance(instance);
     await recoverToAnotherTimeline();
@@ -145,12 +145,12 @@ describe("a server of one's own", () => {
     await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(HistoryChanged);
     await expect(store.renewInstance(instance.instanceId, 60_000)).rejects.toBeInstanceOf(HistoryChanged);
     await expect(store.acquireLane(fence.lane, instance.instanceId)).rejects.toBeInstanceOf(HistoryChanged);
-    expect(await store.feed()).toMatchObject({ epoch: before.epoch });
+    expect(await store.feed(0, 1)).toMatchObject({ epoch: before.epoch });
 
     const heir = anInstance();
     const epoch = before.epoch + 1;
     expect(await store.registerInstance(heir)).toEqual({ epoch, begun: true, mayHaveLost: true });
-    const feed = await store.feed();
+    const feed = await store.feed(0, 1);
     expect(feed).toMatchObject({ epoch, truncatedThrough: before.truncatedThrough });
     expect(feed.epochStartsAfter).toBeGreaterThan(before.lastSeq);
     expect(await commitOne(store, { kind: "align", fence, floor: 9 })).toEqual({ status: "fenced" });
@@ -166,7 +166,7 @@ describe("a server of one's own", () => {
 
     const other = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
     await other.registerInstance(anInstance());
-    expect(await other.feed()).toMatchObject({ epoch });
+    expect(await other.feed(0, 1)).toMatchObject({ epoch });
     await other.close();
   });
 
@@ -174,13 +174,13 @@ describe("a server of one's own", () => {
     const fence = await holdLane(store);
     await commitOne(store, { kind: "reconcile", fence, floor: 0 });
     await confirm(store, fence);
-    const { epoch, lastSeq } = await store.feed();
+    const { epoch, lastSeq } = await store.feed(0, 1);
     const forger = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
     await lowerTheFeed(lastSeq - 1);
     await forger.registerInstance(anInstance());
-    expect(await forger.feed()).toMatchObject({ epoch, lastSeq: lastSeq - 1 });
+    expect(await forger.feed(0, 1)).toMatchObject({ epoch, lastSeq: lastSeq - 1 });
     await store.registerInstance(anInstance());
-    const after = await forger.feed();
+    const after = await forger.feed(0, 1);
     expect(after).toMatchObject({ epoch: epoch + 1 });
     expect(after.epochStartsAfter).toBeGreaterThanOrEqual(lastSeq);
     await forger.close();
@@ -189,7 +189,7 @@ describe("a server of one's own", () => {
   it("may come back from a snapshot, under the same name: whoever had seen more notices, and tells those who had not", async () => {
     const unaware = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
     const stale = await holdLane(unaware);
-    const { epoch } = await store.feed();
+    const { epoch } = await store.feed(0, 1);
     await restoringSnapshot(async () => {
       const { instanceId } = await holdLane(store);
       for (let i = 0; i < 50; i++) await store.renewInstance(instanceId, 60_000);

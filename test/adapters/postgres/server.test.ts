@@ -72,7 +72,7 @@ describe("the server", () => {
     const record = await store.transaction(intent.txId);
     expect(record).toMatchObject({ state: "CONFIRMED", receipt });
     expect(Math.abs((record?.createdAt.getTime() ?? 0) - before)).toBeLessThan(60_000);
-    expect(await store.completions(0, 10)).toMatchObject([{ seq: 1, txId: intent.txId }]);
+    expect((await store.feed(0, 10)).items).toMatchObject([{ seq: 1, txId: intent.txId }]);
     await store.close();
   });
 

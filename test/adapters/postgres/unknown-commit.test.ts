@@ -100,11 +100,11 @@ describe("a commit without an answer", () => {
   it("appends its completions once", async () => {
     const { intent, attempt } = await mine(direct, fence);
     const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
-    const { lastSeq } = await direct.feed();
+    const { lastSeq } = await direct.feed(0, 1);
     const hit = proxy.atNextCommit("cut-after");
     expect(await apply(store, fence, [step(intent.txId, AT.mined, "confirm", { completion })])).toEqual(["applied"]);
     await hit;
-    expect(await direct.completions(lastSeq, 10)).toMatchObject([{ seq: lastSeq + 1, txId: intent.txId }]);
+    expect((await direct.feed(lastSeq, 10)).items).toMatchObject([{ seq: lastSeq + 1, txId: intent.txId }]);
   });
 
   it("of a registration, a renewal and a takeover is looked up too", async () => {

@@ -5,10 +5,10 @@ import type { CompletionRecord, FeedPosition } from "../../../src/ports/query-st
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { CHAIN_ID, SIGNER } from "../../support/world.ts";
 
-function completion(seq: number): CompletionRecord {
+function completion(seq: number, epoch = 1): CompletionRecord {
   const nothing = { requestId: null, subState: null, txHash: null, at: new Date(0) } as const;
   const lane = { chainId: CHAIN_ID, signer: SIGNER };
-  return { seq, txId: `tx ${seq}`, lane, nonce: seq, state: "CONFIRMED", settled: true, ...nothing };
+  return { seq, epoch, txId: `tx ${seq}`, lane, nonce: seq, state: "CONFIRMED", settled: true, ...nothing };
 }
 
 interface Bench {
@@ -25,11 +25,10 @@ function bench(length: number): Bench {
   const said = Array.from({ length }, (_, index) => completion(index + 1));
   const position = { epoch: 1, lastSeq: length, truncatedThrough: 0, epochStartsAfter: 0 };
   const store = {
-    feed: async () => {
+    feed: async (after: number, limit: number) => {
       made.looks++;
-      return { ...position };
+      return { ...position, items: said.filter(({ seq }) => seq > after).slice(0, limit) };
     },
-    completions: async (after: number, limit: number) => said.filter(({ seq }) => seq > after).slice(0, limit),
   };
   const feed = new Feed({ store, clock });
   const ask: Bench["ask"] = (query) => {
@@ -76,6 +75,19 @@ describe("a page", () => {
       expect(made.looks).toBe(0);
     },
   );
+
+  it("is one look: an epoch that begins right after it changes neither its epoch nor its items", async () => {
+    const { ask, clock, said, position } = bench(2);
+    const heard = ask({ after: 0, epoch: 1 });
+    Object.assign(position, { epoch: 2, epochStartsAfter: 2 });
+    said.push(completion(3, 2));
+    await clock.advance(0);
+    expect(heard.page?.epoch).toBe(1);
+    expect(heard.page?.items.map(({ seq, epoch }) => [seq, epoch])).toEqual([
+      [1, 1],
+      [2, 1],
+    ]);
+  });
 
   it("that is empty leaves the reader where it was", async () => {
     const { ask, clock } = bench(5);

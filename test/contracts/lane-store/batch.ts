@@ -51,7 +51,7 @@ export function batchContract(context: LaneStoreContext): void {
   it("rolls everything back where one item cannot be stored", async () => {
     const [good, bad] = [await holdLane(context.store), await holdLane(context.store)];
     const mined = await mine(context.store, good);
-    const { lastSeq } = await context.store.feed();
+    const { lastSeq } = await context.store.feed(0, 1);
     const poison = [
       anIntent(bad.lane, { requestId: "nul\0" }),
       anIntent(bad.lane, { metadata: { text: "nul\0" } }),
@@ -69,7 +69,7 @@ export function batchContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(good))?.cursor).toBe(1);
     expect((await context.store.loadLane(bad))?.cursor).toBeNull();
     expect(await context.store.transaction(mined.intent.txId)).toMatchObject({ state: "TRACKING", subState: "MINED" });
-    expect((await context.store.feed()).lastSeq).toBe(lastSeq);
+    expect((await context.store.feed(0, 1)).lastSeq).toBe(lastSeq);
     expect((await context.store.lanes(good.lane.signer))[0]).toMatchObject({ confirmed: 0 });
   });
 
@@ -89,7 +89,7 @@ export function batchContract(context: LaneStoreContext): void {
     const fences = [await holdLane(context.store), await holdLane(context.store)];
     const mined: Mined[] = [];
     for (const fence of fences) mined.push(await mine(context.store, fence), await mine(context.store, fence));
-    const { lastSeq } = await context.store.feed();
+    const { lastSeq } = await context.store.feed(0, 1);
     const confirmation = ({ intent, attempt }: Mined) => {
       const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
       return step(intent.txId, AT.mined, "confirm", { completion });
@@ -99,11 +99,11 @@ export function batchContract(context: LaneStoreContext): void {
       { kind: "transition", fence: fences[1] as Fence, items: items.slice(2) },
       { kind: "transition", fence: fences[0] as Fence, items: items.slice(0, 2) },
     ]);
-    const feed = await context.store.completions(lastSeq, 100);
+    const feed = (await context.store.feed(lastSeq, 100)).items;
     expect(feed.map(({ seq }) => seq)).toEqual([1, 2, 3, 4].map((n) => lastSeq + n));
     expect(feed.map(({ txId }) => txId)).toEqual([mined[2], mined[3], mined[0], mined[1]].map((m) => m?.intent.txId));
-    expect((await context.store.feed()).lastSeq).toBe(lastSeq + 4);
-    expect(await context.store.completions(lastSeq + 1, 2)).toEqual(feed.slice(1, 3));
+    expect((await context.store.feed(0, 1)).lastSeq).toBe(lastSeq + 4);
+    expect((await context.store.feed(lastSeq + 1, 2)).items).toEqual(feed.slice(1, 3));
   });
 
   it("carries every kind of write in one commit", async () => {

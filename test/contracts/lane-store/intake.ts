@@ -165,7 +165,7 @@ export function intakeContract(context: LaneStoreContext): void {
         token: fence.token,
       },
     ]);
-    const feed = (await context.store.completions(0, 100_000)).filter(({ txId }) => txId === intent.txId);
+    const feed = (await context.store.feed(0, 100_000)).items.filter(({ txId }) => txId === intent.txId);
     expect(feed).toMatchObject([
       { state: "FAILED_FINAL", subState: "REJECTED", settled: true, nonce: null, txHash: null },
     ]);

@@ -116,9 +116,9 @@ export function transitionContract(context: LaneStoreContext): void {
       "conflict",
     ]);
     expect(await record(txId)).toMatchObject({ state: "TRACKING", subState: "MINED", submitAttempts: 0 });
-    const { lastSeq } = await context.store.feed();
-    expect((await context.store.completions(0, 1_000)).filter((row) => row.txId === txId)).toEqual([]);
-    expect(lastSeq).toBe((await context.store.completions(0, 100_000)).length);
+    const { lastSeq } = await context.store.feed(0, 1);
+    expect((await context.store.feed(0, 1_000)).items.filter((row) => row.txId === txId)).toEqual([]);
+    expect(lastSeq).toBe((await context.store.feed(0, 100_000)).items.length);
   });
 
   it("reports a conflict for another lane's transaction and for an unknown one", async () => {
@@ -257,7 +257,7 @@ export function transitionContract(context: LaneStoreContext): void {
       step(txId, AT.mined, "revert", { completion: reverted }),
     ]);
     expect(await lane()).toMatchObject({ confirmed: 0, failed: 1, pending: 0 });
-    const feed = (await context.store.completions(0, 100_000)).filter((row) => row.txId === txId);
+    const feed = (await context.store.feed(0, 100_000)).items.filter((row) => row.txId === txId);
     expect(
       feed.map(({ state, subState, settled, txHash, requestId, nonce, lane }) => ({
         state,

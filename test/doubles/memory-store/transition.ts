@@ -130,5 +130,5 @@ export function appendCompletion({ state, log, now }: Work, row: TransactionRow,
   const seq = state.feed.lastSeq + 1;
   log.assign(state.feed, { lastSeq: seq });
   const { txId, lane, requestId, nonce } = row;
-  log.push(state.completions, { seq, txId, lane, requestId, nonce, ...completion, at: now });
+  log.push(state.completions, { seq, epoch: state.feed.epoch, txId, lane, requestId, nonce, ...completion, at: now });
 }

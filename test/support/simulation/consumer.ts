@@ -41,14 +41,15 @@ export class Consumer {
       if (page === null) return;
       if (epoch === undefined) this.jumps = page.epoch - 1;
       this.epoch = page.epoch;
-      for (const item of page.items) this.take(item);
+      for (const item of page.items) this.take(item, page.epoch);
       if (page.next !== this.after) this.violations.push(`next is ${page.next} after ${this.after}`);
     } catch (error) {
       this.complain(error);
     }
   }
 
-  private take(item: CompletionRecord): void {
+  private take(item: CompletionRecord, epoch: number): void {
+    if (item.epoch > epoch) this.violations.push(`${item.seq} of epoch ${item.epoch} came under epoch ${epoch}`);
     const jumps = item.seq !== this.after + 1;
     if (jumps && this.jumps-- <= 0) this.violations.push(`${item.seq} came after ${this.after}`);
     this.after = item.seq;

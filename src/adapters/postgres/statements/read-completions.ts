@@ -3,7 +3,8 @@ import { statement } from "./statement.ts";
 /** The feed after a number. Nothing below a number that was seen can appear later: see append-completions.ts. */
 export const readCompletions = statement<CompletionRow>(
   "read-completions",
-  `SELECT c.seq, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce, c.state, c.sub_state, c.settled, c.tx_hash, c.at
+  `SELECT c.seq, c.epoch, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce, c.state, c.sub_state, c.settled,
+     c.tx_hash, c.at
    FROM fencepost.completion AS c
    WHERE c.seq > $1
    ORDER BY c.seq
@@ -12,6 +13,7 @@ export const readCompletions = statement<CompletionRow>(
 
 export interface CompletionRow {
   readonly seq: number;
+  readonly epoch: number;
   readonly tx_id: string;
   readonly chain_id: number;
   readonly signer: string;
