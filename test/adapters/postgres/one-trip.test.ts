@@ -100,6 +100,33 @@ describe("an allocation in one round trip", () => {
     expect(outcomes).toMatchObject([{ cursor: 3 }, { cursor: 2 }]);
   });
 
+  it.each([
+    [
+      "another owner",
+      "owner_instance = (SELECT instance_id FROM fencepost.node_instance WHERE instance_id <> owner_instance LIMIT 1)",
+    ],
+    ["a later token", "token = token + 1"],
+    ["another cursor", "next_nonce = 7"],
+    ["a suspension", "suspended = true, suspended_by = 'HISTORY'"],
+    ["another epoch", "reconciled_epoch = 0"],
+  ])("of several lanes, one of which meets %s, is as if each had gone alone", async (_, change) => {
+    const other = await holdLane(store);
+    await allocate(store, other, [anIntent(other.lane)]);
+    const writes = [other, fence].map((of) => ({
+      kind: "allocate" as const,
+      fence: of,
+      floor: null,
+      items: [{ intent: anIntent(of.lane) }],
+    }));
+    const [unharmed, changed] = await interfering(store.commit(writes), () => lane(change));
+    expect(unharmed).toMatchObject({ status: "allocated", items: [{ fate: "created", nonce: 1 }] });
+    const isMoved = change.startsWith("next_nonce");
+    const isHeld = change.startsWith("suspended") || change.startsWith("reconciled");
+    const fate = isMoved ? { fate: "created", nonce: 7 } : { fate: "held" };
+    expect(changed).toMatchObject(isMoved || isHeld ? { status: "allocated", items: [fate] } : { status: "fenced" });
+    expect([await cursor(), await count()]).toEqual(isMoved ? [8, 2] : [1, 1]);
+  });
+
   it("that meets a cursor that somebody moved begins where it stands", async () => {
     const fates = await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 7"));
     expect(nonces(fates)).toEqual([7]);

@@ -1,27 +1,8 @@
-import { readdir } from "node:fs/promises";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTransaction } from "../../../src/adapters/postgres/statements/open-transaction.ts";
-import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
+import { everyStatement, type NamedStatement } from "./every-statement.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
-
-const FOLDER = new URL("../../../src/adapters/postgres/statements/", import.meta.url);
-
-interface NamedStatement {
-  readonly file: string;
-  readonly statement: Statement<unknown>;
-}
-
-async function everyStatement(): Promise<readonly NamedStatement[]> {
-  const files = (await readdir(FOLDER)).filter((file) => file.endsWith(".ts") && file !== "statement.ts");
-  const modules = await Promise.all(
-    files.map(async (file) => {
-      const exports: Record<string, unknown> = await import(new URL(file, FOLDER).href);
-      return Object.values(exports).map((statement) => ({ file, statement: statement as Statement<unknown> }));
-    }),
-  );
-  return modules.flat();
-}
 
 let subject: PostgresSubject;
 let client: Client;

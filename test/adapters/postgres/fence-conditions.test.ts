@@ -1,0 +1,153 @@
+import type { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openTransaction } from "../../../src/adapters/postgres/statements/open-transaction.ts";
+import { type Mutant, mutantsOf } from "../../support/sql-mutants.ts";
+import { everyStatement } from "./every-statement.ts";
+import {
+  type Case,
+  HANDED_BACK,
+  NO_FENCES,
+  SIGHT,
+  type Subject,
+  subjectsIn,
+  TAKEOVER,
+  WORLD,
+} from "./fence-subjects.ts";
+import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+let subject: PostgresSubject;
+let client: Client;
+let subjects: readonly Subject[];
+
+beforeAll(async () => {
+  subject = await createPostgresSubject();
+  client = subject.client;
+  const { rows } = await client.query(openTransaction.sql, ["0", "0", "0", "fencepost.transaction_timeout", "0"]);
+  subjects = subjectsIn([rows[0].system_identifier, rows[0].timeline, rows[0].epoch, "0"]);
+});
+afterAll(() => subject.close());
+
+interface Outcome {
+  readonly accepted: boolean;
+  /** Everything that can be told apart: what was refused, answered, and left behind. */
+  readonly sight: string;
+}
+
+type Answer = { readonly error: string } | { readonly rows: readonly Record<string, unknown>[] };
+
+async function ask(by: Client, sql: string, values: readonly unknown[]): Promise<Answer> {
+  try {
+    const { rows } = await by.query(sql, [...values]);
+    return { rows: rows.filter(({ alive }) => alive !== false) };
+  } catch (error) {
+    return { error: (error as { code?: string }).code ?? String(error) };
+  }
+}
+
+/** Runs a wording of the statement in a world that is gone afterwards. */
+async function play({ values, answers }: Subject, sql: string, { world, values: other = {} }: Case): Promise<Outcome> {
+  await client.query(`BEGIN; ${WORLD}; ${world ?? ""}; SAVEPOINT asked`);
+  try {
+    const answer = await ask(
+      client,
+      sql,
+      values.map((value, index) => other[index + 1] ?? value),
+    );
+    if ("error" in answer) return { accepted: false, sight: answer.error };
+    const { rows } = await client.query<{ sight: string }>(SIGHT);
+    const lanes = answer.rows.map(({ chain_id, signer }) => `${chain_id} ${signer}`);
+    return { accepted: answer.rows.length >= answers, sight: [...lanes, rows[0]?.sight].join("; ") };
+  } finally {
+    await client.query("ROLLBACK");
+  }
+}
+
+/** Conditions are tried in one session; what a lock is for takes two. */
+function isLock({ without }: Mutant): boolean {
+  return without.startsWith("FOR NO KEY UPDATE");
+}
+
+const nameOf = ({ statement }: Subject): string => statement.name.replace("fencepost:", "");
+
+describe("a statement that fences", () => {
+  it("accepts what it is there for, and refuses whatever one of its conditions is there for", async () => {
+    const wrong: string[] = [];
+    for (const each of subjects) {
+      for (const [cases, expected] of [
+        [each.accepts, true],
+        [each.refuses, false],
+      ] as const) {
+        for (const one of cases) {
+          const { accepted, sight } = await play(each, each.statement.sql, one);
+          if (accepted !== expected) wrong.push(`${nameOf(each)}: ${one.name}: ${sight}`);
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it("has no condition that could be taken away without a case that notices", async () => {
+    const unnoticed: string[] = [];
+    let mutants = 0;
+    for (const each of subjects) {
+      const cases = [...each.refuses, ...each.accepts];
+      const usual = new Map<Case, string>();
+      for (const one of cases) usual.set(one, (await play(each, each.statement.sql, one)).sight);
+      for (const mutant of mutantsOf(each.statement.sql)) {
+        if (each.beside?.some(([condition]) => condition.test(mutant.without)) || isLock(mutant)) continue;
+        mutants++;
+        let noticed = false;
+        for (const one of cases) {
+          noticed ||= (await play(each, mutant.sql, one)).sight !== usual.get(one);
+          if (noticed) break;
+        }
+        if (!noticed) unnoticed.push(`${nameOf(each)} without ${mutant.without}`);
+      }
+    }
+    expect(unnoticed).toEqual([]);
+    expect(mutants).toBeGreaterThan(70);
+  });
+
+  it("is tried here, whoever wrote it last: no statement of lanes and instances is left out", async () => {
+    const tried = new Set([...subjects.map(nameOf), ...Object.keys(NO_FENCES)]);
+    const writes =
+      /(UPDATE|INTO|DELETE FROM) fencepost\.(lane|node_instance)\b|FOR NO KEY UPDATE|require_open|histories/;
+    const all = (await everyStatement()).filter(({ statement }) => writes.test(statement.sql));
+    const names = all.map(({ statement }) => statement.name.replace("fencepost:", ""));
+    expect(names.length).toBeGreaterThan(15);
+    expect(names.filter((name) => !tried.has(name))).toEqual([]);
+  });
+});
+
+describe("a lane that is taken over while a stale owner waits for it", () => {
+  let usurper: Client;
+  beforeAll(async () => {
+    usurper = await connectClient(subject.url);
+    await client.query(WORLD);
+  });
+  afterAll(() => usurper.end());
+
+  /** The stale owner either waits, and finds the takeover committed, or has not waited at all. */
+  async function overtaken({ values, answers }: Subject, sql: string): Promise<boolean> {
+    const stale = await connectClient(subject.url);
+    await usurper.query("BEGIN");
+    await usurper.query(TAKEOVER);
+    await stale.query("BEGIN");
+    const asked = ask(stale, sql, values);
+    await Promise.race([asked, subject.whenWaiting(1)]);
+    await usurper.query("COMMIT");
+    const answer = await asked;
+    await stale.query("ROLLBACK");
+    await stale.end();
+    await client.query(HANDED_BACK);
+    return "error" in answer || answer.rows.length < answers;
+  }
+
+  it.each(["lock-lanes", "advance-lane", "advance-lanes", "release-lane"])("is not its own for %s", async (name) => {
+    const each = subjects.find((one) => nameOf(one) === name) as Subject;
+    expect(await overtaken(each, each.statement.sql)).toBe(true);
+    for (const mutant of mutantsOf(each.statement.sql).filter(isLock)) {
+      expect(await overtaken(each, mutant.sql), `without ${mutant.without}`).toBe(false);
+    }
+  });
+});

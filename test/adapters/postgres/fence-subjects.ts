@@ -1,0 +1,263 @@
+/**
+ * Every statement that decides who may write, with the states of the world that each of its conditions is there for. The
+ * world: lanes (1, A), (2, A), (1, B) and (2, B), all of instance OWNER under token 3 with cursor 5; TWIN lives as well,
+ * GONE is dead. Asked for are (1, A) and (2, B), or (1, A) alone.
+ */
+import { CLOSED } from "../../../src/adapters/postgres/commit-slots.ts";
+import { advanceLane } from "../../../src/adapters/postgres/statements/advance-lane.ts";
+import { advanceLanes } from "../../../src/adapters/postgres/statements/advance-lanes.ts";
+import { declareDead } from "../../../src/adapters/postgres/statements/declare-dead.ts";
+import { lockLanes } from "../../../src/adapters/postgres/statements/lock-lanes.ts";
+import { markCommit } from "../../../src/adapters/postgres/statements/mark-commit.ts";
+import { openKnown } from "../../../src/adapters/postgres/statements/open-known.ts";
+import { pickLanes } from "../../../src/adapters/postgres/statements/pick-lanes.ts";
+import { readInstance } from "../../../src/adapters/postgres/statements/read-instance.ts";
+import { readLane } from "../../../src/adapters/postgres/statements/read-lane.ts";
+import { releaseLane } from "../../../src/adapters/postgres/statements/release-lane.ts";
+import { renewInstance } from "../../../src/adapters/postgres/statements/renew-instance.ts";
+import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
+import { takeLanes } from "../../../src/adapters/postgres/statements/take-lanes.ts";
+import { updateLanes } from "../../../src/adapters/postgres/statements/update-lanes.ts";
+
+export interface Case {
+  readonly name: string;
+  /** SQL that makes the world differ from the usual one. */
+  readonly world?: string;
+  /** Parameters that differ from the usual ones, by their number. */
+  readonly values?: Readonly<Record<number, unknown>>;
+}
+
+export interface Subject {
+  readonly statement: Statement<unknown>;
+  readonly values: readonly unknown[];
+  /** Rows that it answers with where it accepts, none of them saying that something is not `alive`. */
+  readonly answers: number;
+  readonly accepts: readonly Case[];
+  readonly refuses: readonly Case[];
+  /** Conditions that are no fence, and why. */
+  readonly beside?: readonly (readonly [condition: RegExp, why: string])[];
+}
+
+const [OWNER, TWIN, GONE, UNKNOWN, STORE] = [1, 2, 3, 4, 5].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+const [A, B] = ["a", "b"].map((letter) => `0x${letter.repeat(40)}`);
+
+export const WORLD = `
+  INSERT INTO fencepost.node_instance (instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, dead)
+  SELECT i.id::uuid, 'node', 'http://node', '1', 'basic', now(), now(), clock_timestamp() + interval '1 hour', i.dead
+  FROM (VALUES ('${OWNER}', false), ('${TWIN}', false), ('${GONE}', true)) AS i(id, dead);
+  INSERT INTO fencepost.lane (chain_id, signer, owner_instance, token, next_nonce)
+  SELECT c, s, '${OWNER}', 3, 5 FROM unnest(ARRAY[1, 2]) AS c, unnest(ARRAY['${A}', '${B}']) AS s;
+  INSERT INTO fencepost.commit_marker (store_id, slot, marker, written_at) VALUES ('${STORE}', 1, '${UNKNOWN}', now())`;
+
+export const TAKEOVER = `UPDATE fencepost.lane SET owner_instance = '${TWIN}', token = token + 1`;
+export const HANDED_BACK = `UPDATE fencepost.lane SET owner_instance = '${OWNER}', token = 3, next_nonce = 5`;
+
+/** Statements of the same tables that fence nothing, and why. */
+export const NO_FENCES: Readonly<Record<string, string>> = {
+  "announce-instance": "what an instance says of itself; nothing is decided by it",
+  "end-instances": "ends everybody, in the registration that begins an epoch",
+  "end-terms": "ends everybody, in the registration that begins an epoch",
+  "ensure-lanes": "adds free lanes, under a unique key",
+  "insert-instance": "adds an instance, under a unique key",
+  "insert-transactions": "whether its transaction is open is tried with a BEGIN that fails, in one-trip.test.ts",
+  "lock-lanes-by-key": "locks whoever owns it, to look then",
+  "lock-lanes-of-instance": "locks what its next statement frees",
+  "purge-instances": "removes what has been dead for a day",
+  "release-lanes": "of a process that ends itself",
+  "retire-instance": "of a process that ends itself",
+};
+
+/** What a statement may have changed, as one line. */
+export const SIGHT = `
+  SELECT (SELECT string_agg(concat_ws(' ', chain_id, left(signer, 3), right(owner_instance::text, 1), token, next_nonce), ', '
+                            ORDER BY chain_id, signer) FROM fencepost.lane) || ' | ' ||
+    (SELECT string_agg(concat_ws(' ', right(instance_id::text, 1), dead, counter), ', ' ORDER BY instance_id)
+     FROM fencepost.node_instance) || ' | ' || (SELECT string_agg(marker::text, ', ') FROM fencepost.commit_marker) AS sight`;
+
+/** Of lane (1, A), which both the statements of one lane and those of several ask for. */
+const lane = (change: string) => `UPDATE fencepost.lane SET ${change} WHERE chain_id = 1 AND signer = '${A}'`;
+const instance = (id: string | undefined, change: string) =>
+  `UPDATE fencepost.node_instance SET ${change} WHERE instance_id = '${id}'`;
+const PAST = "expires_at = clock_timestamp() - interval '1 second'";
+
+const USUAL: Case = { name: "the term that holds" };
+const TERM: readonly Case[] = [
+  { name: "another instance under the same token", world: lane(`owner_instance = '${TWIN}'`) },
+  { name: "a lane that was let go", world: lane("owner_instance = NULL") },
+  { name: "a later token of the same instance", world: lane("token = 4") },
+];
+const LIFE: readonly Case[] = [
+  { name: "an instance that was declared dead", world: instance(OWNER, "dead = true") },
+  { name: "an instance whose heartbeat is past", world: instance(OWNER, PAST) },
+  {
+    name: "an instance that is not there",
+    world: `DELETE FROM fencepost.node_instance WHERE instance_id = '${OWNER}'`,
+  },
+];
+const AS_LEFT: readonly Case[] = [
+  { name: "a cursor that moved", world: lane("next_nonce = 6") },
+  { name: "a lane that was suspended", world: lane("suspended = true, suspended_by = 'OPERATOR'") },
+  { name: "a lane of another epoch", world: lane("reconciled_epoch = 2") },
+];
+
+/** Two terms as columns: chain, signer, instance, token. */
+const TERMS = [
+  [1, 2],
+  [A, B],
+  [OWNER, OWNER],
+  [3, 3],
+];
+const LEFT = [
+  [5, 5],
+  [null, null],
+  [1, 1],
+];
+const KEYS = JSON.stringify([
+  { chain_id: 1, signer: A },
+  { chain_id: 2, signer: B },
+]);
+const FREE = "UPDATE fencepost.lane SET owner_instance = NULL";
+const CLAIMS: readonly Case[] = [
+  { name: "lanes that nobody owns", world: FREE },
+  { name: "lanes of the dead", world: `UPDATE fencepost.lane SET owner_instance = '${GONE}'` },
+];
+
+/** $7 to $10 of open-known.ts. */
+export type KnownHistory = readonly [system: string, timeline: string, epoch: number, walPosition: string];
+
+export const subjectsIn = (history: KnownHistory): readonly Subject[] => [
+  {
+    statement: lockLanes,
+    values: TERMS,
+    answers: 2,
+    accepts: [USUAL],
+    refuses: [...TERM, ...LIFE],
+  },
+  {
+    statement: advanceLane,
+    values: [1, A, OWNER, 3, 5, null, 1, 9, null],
+    answers: 1,
+    accepts: [
+      USUAL,
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 9: "m" } },
+    ],
+    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 9: "m" } }],
+  },
+  {
+    statement: advanceLanes,
+    values: [...TERMS, ...LEFT, [9, 9], 2, null],
+    answers: 1,
+    accepts: [
+      USUAL,
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 10: "m" } },
+    ],
+    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 10: "m" } }],
+  },
+  {
+    statement: updateLanes,
+    values: [[1, 2], [A, B], [3, 3], [9, 9], [null, null], [1, 1], [0, 0], [0, 0], 2],
+    answers: 1,
+    accepts: [USUAL],
+    refuses: [{ name: "a later token", world: lane("token = 4") }],
+  },
+  {
+    statement: readLane,
+    values: [1, A, OWNER, 3],
+    answers: 1,
+    accepts: [USUAL],
+    refuses: [...TERM, ...LIFE],
+    beside: [[/^[ceft]\./, "what else is told of the lane"]],
+  },
+  {
+    statement: takeLanes,
+    values: [KEYS, TWIN, [1, 2], [A, B], 2],
+    answers: 1,
+    accepts: [
+      ...CLAIMS,
+      {
+        name: "lanes of an instance that is forgotten",
+        world: `UPDATE fencepost.lane SET owner_instance = '${UNKNOWN}'`,
+      },
+    ],
+    refuses: [
+      { name: "a lane whose owner lives", world: lane("next_nonce = 5") },
+      { name: "a lane whose owner lives, beside a free one", world: `${FREE}; ${lane(`owner_instance = '${OWNER}'`)}` },
+      { name: "a claimant that was declared dead", world: `${FREE}; ${instance(TWIN, "dead = true")}` },
+      { name: "a claimant whose heartbeat is past", world: `${FREE}; ${instance(TWIN, PAST)}` },
+      { name: "a claimant that is not there", world: FREE, values: { 2: UNKNOWN } },
+    ],
+    beside: [[/^l\.owner_instance IS NULL$/, "said for the reader: nobody is no live owner either"]],
+  },
+  {
+    statement: pickLanes,
+    values: [KEYS, TWIN, [1, 2], [A, B], 9],
+    answers: 2,
+    accepts: [...CLAIMS, { name: "its own lanes", values: { 2: OWNER } }],
+    refuses: [{ name: "a lane whose owner lives" }],
+  },
+  {
+    statement: readInstance,
+    values: [OWNER],
+    answers: 1,
+    accepts: [USUAL],
+    refuses: LIFE,
+  },
+  {
+    statement: releaseLane,
+    values: [1, A, OWNER, 3],
+    answers: 1,
+    accepts: [USUAL],
+    refuses: TERM,
+  },
+  {
+    statement: renewInstance,
+    values: [OWNER, 10_000],
+    answers: 1,
+    accepts: [USUAL],
+    refuses: LIFE,
+  },
+  {
+    statement: declareDead,
+    values: [OWNER, 1, "expired"],
+    answers: 1,
+    accepts: [
+      { name: "a heartbeat that is past", world: instance(OWNER, PAST) },
+      { name: "a counter that was watched standing still", values: { 3: "stood-still" } },
+    ],
+    refuses: [
+      { name: "a heartbeat that is not past" },
+      { name: "a renewal since", world: instance(OWNER, `${PAST}, counter = 2`) },
+      { name: "an instance that is dead already", world: instance(OWNER, `${PAST}, dead = true`) },
+    ],
+  },
+  {
+    statement: markCommit,
+    values: [STORE, 1, TWIN, null],
+    answers: 0,
+    accepts: [
+      { name: "a slot that was used before" },
+      { name: "a slot that was never used", values: { 2: 2 } },
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 4: "m" } },
+    ],
+    refuses: [
+      { name: "a slot that was closed", world: `UPDATE fencepost.commit_marker SET marker = '${CLOSED}'` },
+      { name: "a transaction that is not open", values: { 4: "m" } },
+    ],
+  },
+  {
+    statement: openKnown,
+    values: ["0", "0", "0", "fencepost.transaction_timeout", "0", "m", ...history],
+    answers: 1,
+    accepts: [{ name: "the history that is known" }],
+    refuses: [
+      { name: "another system", values: { 7: "another" } },
+      { name: "another timeline", values: { 8: "FFFFFFFF" } },
+      { name: "another epoch", world: "UPDATE fencepost.feed SET epoch = epoch + 1" },
+      { name: "a position below the highest seen", values: { 10: "99999999999999999999" } },
+    ],
+    beside: [
+      [/^f\.only_row$/, "the feed has one row"],
+      [/^current_setting/, "told, not required"],
+    ],
+  },
+];

@@ -1,0 +1,83 @@
+/**
+ * A statement with one of its conditions taken away at a time. Whoever tests the statement runs its cases against each: a
+ * mutant that behaves like the original in every case is a condition that no case asks for.
+ *
+ * What is taken away stays in the text, where it decides nothing: parameters keep their types, and the planner drops it.
+ */
+export interface Mutant {
+  readonly without: string;
+  readonly sql: string;
+}
+
+interface Piece {
+  readonly from: number;
+  readonly to: number;
+  readonly isAlternative: boolean;
+}
+
+interface Frame {
+  from: number;
+  /** What the piece follows on. */
+  after: string;
+}
+
+/** `IS NOT DISTINCT FROM` and `ON CONFLICT` hold words that would otherwise end or begin a condition. */
+const TOKEN =
+  /IS (?:NOT )?DISTINCT FROM|ON CONFLICT|'[^']*'|[(),]|\b(?:SELECT|FROM|WHERE|ON|AND|OR|WHEN|THEN|ELSE|END|SET|ORDER|RETURNING|FOR|LIMIT|OFFSET|JOIN|LEFT|CROSS|UNION|AS)\b/g;
+const BEGINS = new Set(["WHERE", "ON", "AND", "OR", "WHEN"]);
+const PASSES = /^(?:IS |')/;
+
+/** Named once more as a list so that rows are found by key whatever the planner believes: an equality beside it decides. */
+const HINT = /= ANY \(/;
+
+export function mutantsOf(sql: string): readonly Mutant[] {
+  const conditions = conditionsOf(sql).filter(({ from, to }) => !HINT.test(sql.slice(from, to)));
+  const required = [...sql.matchAll(/fencepost\.require_\w+\(/g)].map(({ index }) => ({
+    from: index,
+    to: closing(sql, sql.indexOf("(", index)) + 1,
+    isAlternative: false,
+  }));
+  const locks = [...sql.matchAll(/FOR NO KEY UPDATE OF \w+/g)].map(({ index, 0: text }) => ({
+    without: text,
+    sql: sql.slice(0, index) + sql.slice(index + text.length),
+  }));
+  const mutants = [...[...conditions, ...required].map((piece) => without(sql, piece)), ...locks];
+  return [...new Map(mutants.map((mutant) => [mutant.sql.replace(/\s+/g, " "), mutant])).values()];
+}
+
+function without(sql: string, { from, to, isAlternative }: Piece): Mutant {
+  const text = sql.slice(from, to).trim();
+  const nothing = isAlternative ? `((${text}) IS NULL AND false)` : `((${text}) IS NULL OR true)`;
+  return { without: text.replace(/\s+/g, " "), sql: `${sql.slice(0, from)} ${nothing} ${sql.slice(to)}` };
+}
+
+function conditionsOf(sql: string): readonly Piece[] {
+  const pieces: Piece[] = [];
+  const frames: Frame[] = [{ from: 0, after: "" }];
+  const end = (frame: Frame, to: number, before: string): void => {
+    const joined = before === "AND" || before === "OR";
+    if (!joined && !BEGINS.has(frame.after)) return;
+    pieces.push({ from: frame.from, to, isAlternative: before === "OR" || frame.after === "OR" });
+  };
+  for (const { 0: token, index } of sql.matchAll(TOKEN)) {
+    if (PASSES.test(token)) continue;
+    const frame = frames.at(-1) as Frame;
+    if (token === "(") frames.push({ from: index + 1, after: "(" });
+    else {
+      end(frame, index, token);
+      if (token === ")") frames.pop();
+      else Object.assign(frame, { from: index + token.length, after: token });
+    }
+  }
+  end(frames[0] as Frame, sql.length, "");
+  return pieces;
+}
+
+function closing(sql: string, opening: number): number {
+  let depth = 0;
+  for (let at = opening; at < sql.length; at++) {
+    if (sql[at] === "(") depth++;
+    if (sql[at] === ")" && --depth === 0) return at;
+  }
+  throw new Error(`nothing closes the bracket at ${opening} of ${sql}`);
+}
