@@ -1,3 +1,4 @@
+import type { CeilingSettings } from "../domain/ceilings.ts";
 import type { FinalityRule } from "../domain/finality.ts";
 import type { RepricingStrategy } from "../domain/repricing.ts";
 
@@ -26,7 +27,7 @@ export interface WriterSettings {
   readonly shards: number;
 }
 
-export interface ChainSettings {
+export interface ChainSettings extends CeilingSettings {
   readonly confirmations: number;
   readonly finality: FinalityRule;
   readonly pollIntervalMs: number;
@@ -49,7 +50,6 @@ export interface ChainSettings {
   readonly stuckAfterMs: number;
   readonly inFlightWindow: number;
   readonly blockQueueLength: number;
-  readonly maxFeeWei: bigint | null;
   /** How often each lane is compared with the chain; null: never by itself. */
   readonly reconciliationIntervalMs: number | null;
   /** How long a payload that a node signed out of our sight may stay unfound before it is sent anew. */

@@ -39,7 +39,7 @@ export const PricedOrder = Type.Object(
     title: "PricedOrder",
     additionalProperties: false,
     description:
-      "Without fees, the market's, and at least a tenth more than stands. Given, they may exceed the ceiling.",
+      "Without fees, the market's, and at least a tenth more than stands. Given, they may be more than the market's, up to the ceilings of the chain.",
   },
 );
 export type PricedOrder = Static<typeof PricedOrder>;

@@ -30,6 +30,7 @@ export const REJECTION_REASONS = [
   "REVERT",
   "GAS_TOO_LOW",
   "GAS_OVER_BLOCK",
+  "FEE_OVER_CEILING",
   "INVALID_SIGNATURE",
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];

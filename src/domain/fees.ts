@@ -32,8 +32,8 @@ export function median(values: readonly bigint[]): bigint {
 }
 
 /**
- * One lying answer must not empty an account: the first price is at most ten times the median base fee seen. Null where
- * base fees are unknown or zero: there is nothing to compare with.
+ * What one answer about the market may say: at most ten times the median base fee seen. Null where base fees are unknown
+ * or zero: there is nothing to compare with, and the ceilings alone bind (ceilings.ts).
  */
 export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
   const usual = median(baseFees);
@@ -65,6 +65,13 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
 /** The most one unit of gas can cost: what a balance must cover. */
 export function feeCap(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice;
+}
+
+/** The same offer, no field of it above `most`. */
+export function under(fees: Fees, most: bigint): Fees {
+  if (fees.type !== "eip1559") return { type: fees.type, gasPrice: smaller(fees.gasPrice, most) };
+  const maxFeePerGas = smaller(larger(fees.maxFeePerGas, fees.maxPriorityFeePerGas), most);
+  return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(fees.maxPriorityFeePerGas, maxFeePerGas) };
 }
 
 /** True where the caller brought every fee field, so that no market needs to be asked. */

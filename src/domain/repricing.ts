@@ -1,4 +1,4 @@
-import { type FeeMarket, type Fees, feeCap, median } from "./fees.ts";
+import { type FeeMarket, type Fees, feeCap, median, under } from "./fees.ts";
 import type { Attempt } from "./transaction.ts";
 
 /** What a strategy knows of one transaction that was sent and is not mined. Wei throughout. */
@@ -29,7 +29,6 @@ const REPLACEMENT_PERCENT = 10n;
 /** A node that called the standing offer underpriced may ask for more than the usual tenth (OpenEthereum: an eighth). */
 const REFUSED_PERCENT = 25n;
 const LAST_BLOCKS = 10;
-const CEILING_FACTOR = 5n;
 
 /** Follows what the last blocks took, and moves only where the standing offer is below it or was refused. */
 export const marketRepricing: RepricingStrategy = {
@@ -75,11 +74,6 @@ export function reprice(strategy: RepricingStrategy, view: RepricingView, ceilin
     return { verdict: "ceiling", needed: feeCap(least) };
   }
   return { verdict: "reprice", fees, reached: feeCap(wanted) > ceiling && isBelowMarket(fees, view.market) };
-}
-
-/** The most a unit of gas may cost, ever: what was configured, else a multiple of the first offer. */
-export function repricingCeiling(configured: bigint | null, first: Fees): bigint {
-  return configured ?? feeCap(first) * CEILING_FACTOR;
 }
 
 /** Field by field the highest of what these attempts offer. */
@@ -144,12 +138,6 @@ function higher(a: Fees, b: Fees): Fees {
 function sameKind(like: Fees, fees: Fees): Fees {
   if (like.type !== "eip1559") return { type: like.type, gasPrice: feeCap(fees) };
   return { type: "eip1559", maxFeePerGas: feeCap(fees), maxPriorityFeePerGas: tipOf(fees) };
-}
-
-function under(fees: Fees, ceiling: bigint): Fees {
-  if (fees.type !== "eip1559") return { type: fees.type, gasPrice: smaller(fees.gasPrice, ceiling) };
-  const maxFeePerGas = smaller(larger(fees.maxFeePerGas, fees.maxPriorityFeePerGas), ceiling);
-  return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(fees.maxPriorityFeePerGas, maxFeePerGas) };
 }
 
 function tipOf(fees: Fees): bigint {

@@ -1,6 +1,6 @@
 /**
  * The command line put together: environment in, exit code out. Each command loads what it needs when it runs, so that
- * `--help` and `config` import neither database driver nor chain library.
+ * `--help` and `config` import neither database driver nor chain library; `config` asks endpoints for their chain's id.
  */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
@@ -83,7 +83,8 @@ function createActions(environment: Environment, output: Output): CliActions {
     async config(options) {
       const { resolution } = await load("config", options);
       const { effectiveValues } = await import("./config/effective.ts");
-      return effectiveValues(resolution);
+      const { saidIds } = await import("./config/said-ids.ts");
+      return effectiveValues(resolution, await saidIds(resolution.chains));
     },
   };
 }

@@ -28,8 +28,9 @@ export interface DecodedTransaction {
   readonly unsigned: UnsignedTransaction;
   readonly signer: Address;
   readonly txHash: Hash;
-  /** EIP-4844 alone: what a unit of blob gas may cost. */
+  /** EIP-4844 alone: what a unit of blob gas may cost, and how many units its blobs take. */
   readonly blobFeeCap?: bigint;
+  readonly blobGas?: bigint;
 }
 
 /** `path` is relative to the payload: "function", "args.1", "bytecode". */

@@ -1,3 +1,4 @@
+import type { Bounded } from "../domain/ceilings.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
 import type { UnsignedTransaction } from "../domain/transaction.ts";
 
@@ -19,6 +20,11 @@ export interface Signer {
    */
   sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]>;
   close(): Promise<void>;
+}
+
+/** The signer in the application's hands: only what has passed the ceilings is given to it, or it does not compile. */
+export interface BoundedSigner extends Pick<Signer, "custody"> {
+  sign(address: Address, transactions: readonly Bounded[]): Promise<readonly SignedTransaction[]>;
 }
 
 /** A signer that looks at what it signs (a policy, a limit) says no for good. Anything that may pass is any other error. */

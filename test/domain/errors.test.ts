@@ -48,7 +48,10 @@ describe("the catalogue", () => {
 
   it("names the reasons for a rejection", () => {
     expect([...REJECTION_REASONS].sort()).toEqual(
-      ["GAS_OVER_BLOCK", "GAS_TOO_LOW", "INSUFFICIENT_FUNDS", "INVALID_INPUT", "INVALID_SIGNATURE", "REVERT"].sort(),
+      [
+        ...["GAS_OVER_BLOCK", "GAS_TOO_LOW", "INSUFFICIENT_FUNDS", "INVALID_INPUT", "INVALID_SIGNATURE", "REVERT"],
+        "FEE_OVER_CEILING",
+      ].sort(),
     );
   });
 });

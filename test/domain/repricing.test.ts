@@ -10,7 +10,6 @@ import {
   REPRICING_STRATEGIES,
   type RepricingView,
   reprice,
-  repricingCeiling,
 } from "../../src/domain/repricing.ts";
 import type { Attempt } from "../../src/domain/transaction.ts";
 
@@ -115,11 +114,6 @@ describe("the linear strategy", () => {
 });
 
 describe("the ceiling", () => {
-  it("is what is configured, else five times the first offer", () => {
-    expect(repricingCeiling(null, dynamic(7n, 1n))).toBe(35n * GWEI);
-    expect(repricingCeiling(3n, dynamic(7n, 1n))).toBe(3n);
-  });
-
   it("cuts what the market wants, and says so where that is not enough", () => {
     const at = (baseFee: bigint) =>
       reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(baseFee, [2n]) }), 100n * GWEI);

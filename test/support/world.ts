@@ -49,6 +49,8 @@ export const CHAIN_SETTINGS: ChainSettings = {
   inFlightWindow: 64,
   blockQueueLength: 1_000,
   maxFeeWei: null,
+  maxGasCostWei: null,
+  maxCostWei: null,
   reconciliationIntervalMs: 300_000,
   grayZoneTimeoutMs: 300_000,
   grayZoneIntervalMs: 60_000,

@@ -17,6 +17,7 @@ import {
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
 import { fetchIdentity } from "./read-identity.ts";
@@ -26,7 +27,7 @@ import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock, fetchTransaction
 import { type Endpoint, Endpoints } from "./rpc/endpoints.ts";
 import { RpcUnreachable, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readBigInt, readNumber } from "./rpc/quantities.ts";
-import { createTransport, type TransportOptions } from "./rpc/transport.ts";
+import type { TransportOptions } from "./rpc/transport.ts";
 import { sendThroughNode } from "./send-unsigned.ts";
 import { simulateCall } from "./simulate-call.ts";
 import {
@@ -284,28 +285,6 @@ class EvmChain implements Chain {
       return raws.map(() => lostSubmission(lost));
     }
   }
-}
-
-interface ChainClaim {
-  readonly label: string;
-  readonly chainId: number;
-}
-
-/** What every endpoint that is up says of itself; those that are down are judged when they are back. */
-async function askChainIds(options: EvmChainOptions): Promise<readonly ChainClaim[]> {
-  const claims = await Promise.all(
-    options.urls.map(async (url): Promise<readonly ChainClaim[]> => {
-      const rpc = createTransport({ ...transportOptions(options), url, clock: options.clock, report: () => undefined });
-      try {
-        return [{ label: rpc.label, chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId") }];
-      } catch {
-        return [];
-      } finally {
-        await rpc.close();
-      }
-    }),
-  );
-  return claims.flat();
 }
 
 function transportOptions(options: EvmChainOptions): Pick<TransportOptions, "timeoutMs"> {

@@ -28,12 +28,20 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
       },
       signer: signer.toLowerCase() as Address,
       txHash: keccak256(withoutBlobs(parsed) ?? rawTransaction) as Hash,
-      ...(parsed.maxFeePerBlobGas === undefined ? {} : { blobFeeCap: parsed.maxFeePerBlobGas }),
+      ...(parsed.maxFeePerBlobGas === undefined
+        ? {}
+        : { blobFeeCap: parsed.maxFeePerBlobGas, blobGas: blobGas(parsed) }),
     };
   } catch (error) {
     const firstLine = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
     throw new BadEncoding("rawTransaction", `is not a signed transaction: ${firstLine}`);
   }
+}
+
+/** EIP-4844: GAS_PER_BLOB, for each hash that is named. */
+function blobGas(parsed: Parsed): bigint {
+  const hashes = "blobVersionedHashes" in parsed ? (parsed.blobVersionedHashes ?? []) : [];
+  return BigInt(hashes.length) * 131_072n;
 }
 
 /** The network's name for it is the hash of what is in the block, and blobs are not. Null: there are none. */

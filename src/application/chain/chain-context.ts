@@ -1,12 +1,6 @@
+import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/ceilings.ts";
 import type { Confirmation } from "../../domain/confirmations.ts";
-import {
-  type FeeMarket,
-  type Fees,
-  type FeeWishes,
-  isFullyPriced,
-  priceFirstAttempt,
-  sanityLimit,
-} from "../../domain/fees.ts";
+import { type FeeMarket, type FeeWishes, isFullyPriced, priceFirstAttempt, sanityLimit } from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -31,6 +25,8 @@ interface Memo<T> {
 export class ChainContext {
   readonly chain: Chain;
   readonly settings: ChainSettings;
+  /** What is in force here: as configured, else by the chain's id. */
+  readonly ceilings: Ceilings;
   readonly follower: HeadFollower;
   readonly hashes: HashIndex = new Map();
   reachable = true;
@@ -56,6 +52,7 @@ export class ChainContext {
   constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
     this.chain = chain;
     this.settings = settings;
+    this.ceilings = ceilingsOf(chain.chainId, settings);
     this.clock = ports.clock;
     this.telemetry = ports.telemetry;
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
@@ -77,19 +74,25 @@ export class ChainContext {
     this.telemetry.emit({ type: "alert", severity: "ERROR", code: "FINALITY_TAG_MISSING", message });
   }
 
+  /** What a first payload of this content offers: its caller's wishes, else the market's, never above the ceilings. */
+  async price(wishes: FeeWishes, content: Content): Promise<Priced> {
+    return this.priceOn(await this.marketFor(wishes), wishes, content);
+  }
+
+  priceOn(market: FeeMarket, wishes: FeeWishes, content: Content): Priced {
+    return priceUnder(this.ceilings, content, priceFirstAttempt(market, wishes, this.usualLimit()));
+  }
+
   /** What the caller brought needs no market: such a transaction can be priced while the chain is away. */
-  async price(wishes: FeeWishes): Promise<Fees> {
-    const market = isFullyPriced(wishes) ? NO_MARKET : await this.feeMarket();
-    return priceFirstAttempt(market, wishes, this.firstPriceCeiling());
+  marketFor(wishes: FeeWishes): Promise<FeeMarket> {
+    return isFullyPriced(wishes) ? Promise.resolve(NO_MARKET) : this.feeMarket();
   }
 
   /** A market is one answer, and its history may be as false as its price: the blocks that were followed bound it, too. */
-  private firstPriceCeiling(): bigint | null {
-    const { maxFeeWei } = this.settings;
+  private usualLimit(): bigint | null {
     const { seenBaseFees } = this.follower;
     if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
-    const { limit } = this.sanity;
-    return limit === null || (maxFeeWei !== null && maxFeeWei < limit) ? maxFeeWei : limit;
+    return this.sanity.limit;
   }
 
   feeMarket(): Promise<FeeMarket> {

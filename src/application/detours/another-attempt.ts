@@ -6,23 +6,24 @@
  * A crash before the commit leaves nothing; after it, a claimed attempt that the next owner claims again and sends. Every
  * older attempt stays tracked: whichever is mined decides.
  */
+import type { Bounded } from "../../domain/ceilings.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
-import type { SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
+import type { SignedAttempt } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import type { Decision } from "../../ports/lane-store.ts";
-import type { SignedTransaction, Signer } from "../../ports/signer.ts";
+import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 
 export interface AnotherAttemptPorts extends LaneWriterPorts {
-  readonly signer: Pick<Signer, "sign">;
+  readonly signer: Pick<BoundedSigner, "sign">;
   readonly lease: { mayAct(): boolean };
   readonly failpoint: Failpoints;
 }
 
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
-  readonly unsigned: UnsignedTransaction;
+  readonly unsigned: Bounded;
   /** How many attempts there were when it was made: one more since then, and it was made of what is no more. */
   readonly over: number;
   /** Where the decider brought it signed. */

@@ -7,11 +7,20 @@
  * transaction as it was and the decision untaken; after it, the next owner signs what is queued, or claims and sends.
  */
 import { attemptToSend, isSendable, repricedKind } from "../../domain/attempts.ts";
+import {
+  bounded,
+  type Content as Costs,
+  feeLimit,
+  limitInWords,
+  overCeiling,
+  refuseOverCeiling,
+  repricingLimit,
+} from "../../domain/ceilings.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
 import { leastInPlaceOf, leastReplacement, type Offer, reaches, replacementFees } from "../../domain/replacement.ts";
-import { covers, highestOffer, repricingCeiling } from "../../domain/repricing.ts";
+import { covers, highestOffer } from "../../domain/repricing.ts";
 import type { Payload, UnsignedTransaction } from "../../domain/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
@@ -126,7 +135,9 @@ async function queuedPayload(
 ): Promise<{ readonly payload: Payload; readonly gas: bigint }> {
   const { signer } = lane.lane;
   if (change.kind !== "replace" || change.payload === undefined) {
-    return { payload: { ...nothing(signer), ...change.fees }, gas: await gasOfNothing(context, signer) };
+    const gas = await gasOfNothing(context, signer);
+    refuseOverCeiling(context.ceilings, { gas, value: 0n }, change.fees);
+    return { payload: { ...nothing(signer), ...change.fees }, gas };
   }
   const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
   return { payload: change.payload, gas: await gasOf(context, lane, { payload: change.payload, behindPending }) };
@@ -165,7 +176,8 @@ type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed">;
 async function anotherPayload(ports: ChangePorts, context: ChainContext, work: TrackedWork): Promise<Unsigned> {
   const { lane, tx, change } = work;
   if (change.signed !== undefined) {
-    const { unsigned, rawTransaction, txHash } = change.signed;
+    const { rawTransaction, txHash } = change.signed;
+    const unsigned = bounded(context.ceilings, change.signed.unsigned, blobCost(change.signed));
     await refuseTooLittle(ports, tx, change.signed);
     return { kind: change.kind, unsigned, signed: { rawTransaction, txHash } };
   }
@@ -185,6 +197,11 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   }
   const content = await standingContent(ports, tx);
   return finished(context, { ...work, kind: repricedKind(tx.attempts), content });
+}
+
+/** What blobs may cost counts like gas. */
+export function blobCost({ blobGas = 0n, blobFeeCap = 0n }: DecodedTransaction): bigint {
+  return blobGas * blobFeeCap;
 }
 
 /** Bytes that no pool takes in the place of what stands would only keep that from being sent again. */
@@ -213,11 +230,12 @@ async function finished(
 ): Promise<Unsigned> {
   const { lane, tx, kind, content } = work;
   const { to, data, value, gas, accessList } = content;
-  const fees = await priced(context, tx, work.change.fees);
+  const fees = await priced(context, tx, { wishes: work.change.fees, costs: { gas, value } });
   // An access list cannot ride on a legacy envelope.
   const carried: Fees = fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
   const { chainId } = lane.lane;
-  return { kind, unsigned: { chainId, nonce: tx.nonce, to, data, value, gas, accessList, fees: carried } };
+  const unsigned = { chainId, nonce: tx.nonce, to, data, value, gas, accessList, fees: carried };
+  return { kind, unsigned: bounded(context.ceilings, unsigned) };
 }
 
 /** What stands now, as it was signed. */
@@ -232,18 +250,28 @@ async function standingContent(ports: ChangePorts, tx: Tracked): Promise<Content
   return unsigned;
 }
 
-async function priced(context: ChainContext, tx: Tracked, wishes: FeeWishes): Promise<Fees> {
-  if (nothingStands(tx)) return context.price(wishes);
-  const standing = standingOffer(tx);
-  if (Object.keys(wishes).length > 0) return wished(context, standing, wishes);
+interface Pricing {
+  readonly wishes: FeeWishes;
+  readonly costs: Costs;
+}
+
+async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Promise<Fees> {
+  const { wishes, costs } = pricing;
+  const { ceilings } = context;
+  refuseOverCeiling(ceilings, costs, wishes);
+  if (nothingStands(tx)) return (await context.price(wishes, costs)).fees;
   const first = tx.attempts.find(isSendable);
   // Only a hash is known, not what it offers: a first price, which a node that holds something dearer calls underpriced.
-  if (first === undefined) return context.price({});
-  const ceiling = repricingCeiling(context.settings.maxFeeWei, first.fees);
-  const fees = replacementFees(standing, await context.feeMarket(), ceiling);
-  if (fees !== null) return fees;
+  if (first === undefined && Object.keys(wishes).length === 0) return (await context.price({}, costs)).fees;
+  const standing = standingOffer(tx);
   const least = feeCap(leastReplacement(standing));
-  throw conflict(tx.txId, `needs at least ${least} wei of gas fee, above the ceiling of ${ceiling}: give the fees`);
+  const limit = feeLimit(ceilings, costs);
+  if (least > limit.most) throw overCeiling(ceilings, costs, { cap: least, limit });
+  if (first === undefined || Object.keys(wishes).length > 0) return wished(context, standing, pricing);
+  const ceiling = repricingLimit(ceilings, costs, first.fees);
+  const fees = replacementFees(standing, await context.feeMarket(), ceiling.most);
+  if (fees !== null) return fees;
+  throw conflict(tx.txId, `needs at least ${least} wei per gas, above ${limitInWords(ceiling)}: give the fees`);
 }
 
 /**
@@ -262,10 +290,10 @@ function standingOffer({ attempts, acceptedOrdinal, answer }: Tracked): Fees {
   return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;
 }
 
-/** Whoever names a price is not kept under the ceiling, but has to name enough. */
-async function wished(context: ChainContext, standing: Fees, wishes: FeeWishes): Promise<Fees> {
+/** Whoever names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
+async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing): Promise<Fees> {
   const least = leastReplacement(standing);
-  const asked = await context.price({ ...wishes, type: typeOf(standing, wishes) });
+  const { fees: asked } = await context.price({ ...wishes, type: typeOf(standing, wishes) }, costs);
   const fees = wishes.maxPriorityFeePerGas === undefined ? withTip(asked, least) : asked;
   if (covers(fees, least)) return fees;
   const isCap = wishes.maxFeePerGas !== undefined && feeCap(fees) < feeCap(least);

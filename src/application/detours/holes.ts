@@ -9,7 +9,7 @@
  */
 import type { Hole } from "../../domain/holes.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import type { Signer } from "../../ports/signer.ts";
+import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -20,7 +20,7 @@ import { findSkipped } from "./skipped.ts";
 import { type StuckPorts, stick } from "./stuck.ts";
 
 export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {
-  readonly signer: Pick<Signer, "sign" | "custody">;
+  readonly signer: BoundedSigner;
 }
 
 interface Look {

@@ -5,19 +5,20 @@
  * else may turn up at the nonce (a caller who signed and then let its reservation expire) competes with it on chain, and
  * whichever is mined is what the transaction reports. A crash before the commit leaves the hole, after it a claimed attempt.
  */
+import { bounded } from "../../domain/ceilings.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
-import type { PreparedIntent, UnsignedTransaction } from "../../domain/transaction.ts";
+import type { PreparedIntent } from "../../domain/transaction.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Decision } from "../../ports/lane-store.ts";
-import type { Signer } from "../../ports/signer.ts";
+import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { type Binding, type BindPorts, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
 
 export interface PlaceholderPorts extends BindPorts {
-  readonly signer: Pick<Signer, "sign">;
+  readonly signer: Pick<BoundedSigner, "sign">;
   readonly entropy: Entropy;
   readonly lease: { mayAct(): boolean };
 }
@@ -34,9 +35,11 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   const { lane, hole } = placing;
   const { signer, chainId } = lane.lane;
   const payload = nothing(signer);
-  const [gas, fees] = await Promise.all([gasOfNothing(context, signer), context.price({})]);
   const { to, data, value } = payload;
-  const unsigned: UnsignedTransaction = { chainId, nonce: hole.nonce, to, data, value, gas, fees, accessList: [] };
+  const gas = await gasOfNothing(context, signer);
+  const { fees } = await context.price({}, { gas, value });
+  const nonce = hole.nonce;
+  const unsigned = bounded(context.ceilings, { chainId, nonce, to, data, value, gas, fees, accessList: [] });
   const [made] = await ports.signer.sign(signer, [unsigned]);
   if (made === undefined || lane.stopped || !ports.lease.mayAct()) return false;
   const metadata = { placeholder: hole.why };

@@ -6,8 +6,8 @@
  * (same nonce, same payload), I6; an offer rises over everything a node has taken, and never above the ceiling.
  * A crash leaves what another-attempt.ts leaves; the next owner sends the newest attempt and judges it by its answer.
  */
-import type { AlertCode } from "../../domain/alerts.ts";
 import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
+import { bounded, type FeeLimit, limitInWords, repricingLimit } from "../../domain/ceilings.ts";
 import type { FeeMarket, Fees } from "../../domain/fees.ts";
 import {
   covers,
@@ -16,15 +16,15 @@ import {
   type RepricingStrategy,
   type RepricingView,
   reprice,
-  repricingCeiling,
 } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import type { Codec } from "../../ports/codec.ts";
+import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { hold } from "../lane/hold.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { establish, type FactCode, type Tracked } from "../lane/tracked.ts";
+import type { Tracked } from "../lane/tracked.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 
 export interface RepricePorts extends AnotherAttemptPorts {
@@ -46,7 +46,8 @@ export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<R
   const market = strategy === null ? null : await marketNow(work.context);
   const view = market === null ? null : viewOf(work.tx, market);
   if (strategy === null || view === null) return "kept";
-  const verdict = judge(ports, work, { strategy, view });
+  const limit = await limitOf(ports, work, view);
+  const verdict = judge(ports, work, { strategy, view, limit });
   if (verdict.verdict !== "reprice") return "kept";
   const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) return sendKnown(work.tx, known);
@@ -74,15 +75,25 @@ function viewOf(tx: Tracked, market: FeeMarket): RepricingView | null {
   return { first, standing, refused, market, attempts: tx.attempts.length };
 }
 
-function judge(
-  ports: RepricePorts,
-  { context, lane, tx }: Work,
-  { strategy, view }: { readonly strategy: RepricingStrategy; readonly view: RepricingView },
-): Repricing {
-  const ceiling = repricingCeiling(context.settings.maxFeeWei, view.first);
-  const verdict = reprice(strategy, view, ceiling);
+/** What the payload moves counts only where somebody bounds it: else its bytes need not be read for this. */
+async function limitOf(ports: RepricePorts, { context, tx }: Work, { first }: RepricingView): Promise<FeeLimit> {
+  const { ceilings } = context;
+  const newest = sendableAttempts(tx.attempts).at(-1);
+  const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
+  const content = { gas: newest?.gas ?? 0n, value: standing?.unsigned.value ?? 0n };
+  return repricingLimit(ceilings, content, first);
+}
+
+interface Judging {
+  readonly strategy: RepricingStrategy;
+  readonly view: RepricingView;
+  readonly limit: FeeLimit;
+}
+
+function judge(ports: RepricePorts, { lane, tx }: Work, { strategy, view, limit }: Judging): Repricing {
+  const verdict = reprice(strategy, view, limit.most);
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached)) {
-    const text = `its fee has reached the ceiling of ${ceiling} wei per gas, and more is wanted`;
+    const text = `its fee has reached ${limitInWords(limit)}, and more is wanted`;
     hold(ports, { lane, tx }, { code: "FEE_CEILING_REACHED", text });
   } else tx.facts.delete("FEE_CEILING_REACHED");
   return verdict;
@@ -103,8 +114,8 @@ function maySign(ports: RepricePorts, { context, lane, tx }: Work): boolean {
   return false;
 }
 
-async function signAt(ports: RepricePorts, { lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
-  const payload = await payloadAt(ports, tx, fees);
+async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
+  const payload = await payloadAt(ports, { context, lane, tx }, fees);
   if (payload === null) {
     hold(ports, { lane, tx }, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
     return "kept";
@@ -115,24 +126,19 @@ async function signAt(ports: RepricePorts, { lane, tx }: Work, fees: Fees): Prom
 }
 
 /** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */
-async function payloadAt(ports: RepricePorts, tx: Tracked, fees: Fees): Promise<AnotherPayload | null> {
-  const newest = sendableAttempts(tx.attempts).at(-1);
+async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees): Promise<AnotherPayload | null> {
   const over = tx.attempts.length;
-  if (newest === undefined || newest.nodeSigned === true) return null;
-  const [bytes] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
-  if (bytes === undefined) return null;
-  const { envelope, unsigned } = await ports.codec.decodeTransaction(bytes);
-  if (envelope === "eip4844" || envelope === "eip7702") return null;
+  const decoded = await decodedNewest(ports, tx);
+  if (decoded === null || decoded.envelope === "eip4844" || decoded.envelope === "eip7702") return null;
+  const unsigned = bounded(context.ceilings, { ...decoded.unsigned, fees });
   const reason = tx.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
-  return { kind: repricedKind(tx.attempts), unsigned: { ...unsigned, fees }, over, reason };
+  return { kind: repricedKind(tx.attempts), unsigned, over, reason };
 }
 
-function hold(
-  ports: RepricePorts,
-  { lane, tx }: { readonly lane: OwnedLane; readonly tx: Tracked },
-  { code, text }: { readonly code: FactCode & AlertCode; readonly text: string },
-): void {
-  if (!establish(tx, code, { text, since: ports.clock.now() })) return;
-  const message = `nonce ${tx.nonce} of ${lane.lane.signer}: ${text}; it is still tracked and sent`;
-  ports.telemetry.emit({ type: "alert", severity: "WARNING", code, message, lane: lane.lane, txId: tx.txId });
+/** What is sent now, as its bytes say it; null where there are none here. */
+async function decodedNewest(ports: RepricePorts, tx: Tracked): Promise<DecodedTransaction | null> {
+  const newest = sendableAttempts(tx.attempts).at(-1);
+  if (newest === undefined || newest.nodeSigned === true) return null;
+  const [bytes] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
+  return bytes === undefined ? null : ports.codec.decodeTransaction(bytes);
 }

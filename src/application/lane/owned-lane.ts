@@ -40,6 +40,8 @@ export class OwnedLane {
   lost = false;
   /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
   signingHeld = 0;
+  /** The transaction that a ceiling keeps from being signed, once that was said. */
+  overCeiling: string | null = null;
   /** Creates that were let in and have no fate yet. */
   creating = 0;
   /** Monotonic time when the chain's count was last compared with the cursor; null: never under this term. */

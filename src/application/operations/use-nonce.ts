@@ -1,4 +1,5 @@
 /** What a caller does with the nonce it reserved: hands in what it signed, or names the hash of what it sent. */
+import { bounded } from "../../domain/ceilings.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
@@ -9,6 +10,7 @@ import { BatchRefused } from "../../ports/lane-store.ts";
 import type { Created } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
+import { blobCost } from "../detours/change-payload.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { lostLane, onOwner } from "./on-owner.ts";
@@ -24,9 +26,10 @@ export async function submitReserved(ports: UseNoncePorts, reservationId: string
   const reservation = await openReservation(ports, reservationId);
   const handedIn = await parseSubmission(ports.codec, request, reservation);
   const payload = payloadOf(handedIn);
-  refuseImpossibleGas(ports.chains.get(reservation.lane.chainId) as ChainContext, payload);
-  const { txHash, rawTransaction, unsigned } = handedIn;
-  const { gas, fees } = unsigned;
+  const context = ports.chains.get(reservation.lane.chainId) as ChainContext;
+  refuseImpossibleGas(context, payload);
+  const { txHash, rawTransaction } = handedIn;
+  const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobCost(handedIn));
   const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
   const intent = intentOf(ports, reservation, { payload, gas });
   return settle(ports, reservation, { intent, attempt, becomes: "SUBMITTED" });

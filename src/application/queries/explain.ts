@@ -110,7 +110,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     finality: settings.finality,
     confirmations: settings.confirmations,
     inFlightWindow: settings.inFlightWindow,
-    maxFeeWei: settings.maxFeeWei,
+    ceilings: context.ceilings,
     doubted: context.doubts.get(laneKey(record.lane)) ?? null,
   };
 }
@@ -140,7 +140,7 @@ function unknownChain(chainId: number): ExplainedChain {
     finality: "confirmations",
     confirmations: 0,
     inFlightWindow: 0,
-    maxFeeWei: null,
+    ceilings: null,
     doubted: null,
   } as const;
   return { chainId, known: false, reachable: false, unreachableSince: null, ...nothing, ...unset };

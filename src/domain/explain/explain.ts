@@ -15,7 +15,8 @@ const HELP: Readonly<Record<HelpCode, string>> = {
   CHECK_RPC: "check the chain's endpoints; several can be configured, and failing ones are passed over",
   FUND_SIGNER: "send funds to the signer; it goes on by itself once they are there",
   REPRICE: "offer more (POST /api/v1/tx/{txId}/reprice)",
-  RAISE_CEILING: "raise FENCEPOST_MAX_FEE_GWEI, or reprice with fees of your own",
+  RAISE_CEILING:
+    "raise the ceiling that is named (FENCEPOST_MAX_FEE_GWEI, FENCEPOST_MAX_GAS_COST_WEI or FENCEPOST_MAX_COST_WEI), or wait until the market is below it",
   RESUBMIT: "send the stored bytes again now (POST /api/v1/tx/{txId}/resubmit)",
   CANCEL: "give it up safely (POST /api/v1/tx/{txId}/cancel): its nonce is used without effect",
   REPLACE: "replace what it does (POST /api/v1/tx/{txId}/replace)",

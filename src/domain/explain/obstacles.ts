@@ -4,8 +4,8 @@
  */
 import type { SubmitAnswer } from "../answers.ts";
 import { isHashAlone, isSendable } from "../attempts.ts";
+import { feeLimit, repricingLimit, sourceInWords } from "../ceilings.ts";
 import { feeCap } from "../fees.ts";
-import { repricingCeiling } from "../repricing.ts";
 import type { Attempt } from "../transaction.ts";
 import type { Cause, Situation } from "./situation.ts";
 import { agoInWords, ether, gwei, untilInWords } from "./words.ts";
@@ -116,15 +116,28 @@ export const OWN_RULES: readonly Rule[] = [
     };
   },
   ({ transaction, chain }) => {
+    const { gas, value, state } = transaction;
+    if (state !== "ALLOCATED" || gas === null || chain.ceilings === null) return null;
+    const { most, variable } = feeLimit(chain.ceilings, { gas, value });
+    if (most >= 0n) return null;
+    const text = `it is not signed: what it moves is above the ceiling of its cost (${variable})`;
+    return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${chain.ceilings.cost}`, variable } };
+  },
+  ({ transaction, chain }) => {
     const attempt = priced(transaction);
     const first = transaction.attempts.find(isSendable);
-    if (attempt === null || first === undefined || chain.baseFee === null) return null;
-    const ceiling = repricingCeiling(chain.maxFeeWei, first.fees);
+    if (attempt === null || first === undefined || chain.ceilings === null) return null;
+    const { gas, fees } = attempt;
+    const limit = repricingLimit(chain.ceilings, { gas, value: transaction.value }, first.fees);
+    const { most, variable } = limit;
     // A tenth more is the least a node takes for a replacement: where that is over the ceiling, repricing has ended.
-    const next = (feeCap(attempt.fees) * 11n) / 10n;
-    if (next <= ceiling || feeCap(attempt.fees) >= chain.baseFee * 2n) return null;
-    const text = `its price may not rise above ${gwei(ceiling)}, and it offers ${gwei(feeCap(attempt.fees))}`;
-    return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${ceiling}` } };
+    const next = (feeCap(fees) * 11n) / 10n;
+    // Twice the base fee is enough for the next blocks; where there is none to compare with, the ceiling is all that is known.
+    const isPlenty = chain.baseFee !== null && chain.baseFee > 0n && feeCap(fees) >= chain.baseFee * 2n;
+    if (next <= most || isPlenty) return null;
+    const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;
+    const text = `its price may not rise above ${allowed}, and it offers ${gwei(feeCap(fees))}`;
+    return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${most}`, variable } };
   },
   ({ transaction, chain }) => {
     const attempt = attempted(transaction);

@@ -1,3 +1,4 @@
+import type { Ceilings } from "../ceilings.ts";
 import type { FinalityRule } from "../finality.ts";
 import type { Hash } from "../lane.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
@@ -63,8 +64,8 @@ export interface ExplainedChain {
   readonly finality: FinalityRule;
   readonly confirmations: number;
   readonly inFlightWindow: number;
-  /** The most that repricing may offer for a unit of gas; null: five times the first price. */
-  readonly maxFeeWei: bigint | null;
+  /** The most that may be offered there; null where the chain is not configured. */
+  readonly ceilings: Ceilings | null;
   /** The chain behind the URL is not the one the lane knows: nothing is decided. */
   readonly doubted: string | null;
 }

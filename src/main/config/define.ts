@@ -37,8 +37,12 @@ export interface ChainOptions {
   readonly inFlightWindow?: number;
   /** Blocks that may wait for a slow consumer. */
   readonly blockQueueLength?: number;
-  /** Ceiling of the fee per gas; without it, five times the first attempt's. */
+  /** Ceiling of the fee per gas, whoever names the price; without it, one by chain id. */
   readonly maxFeeGwei?: number | string;
+  /** Ceiling of gas × fee cap of one transaction, in wei; without it, one by chain id. */
+  readonly maxGasCostWei?: number | string;
+  /** Ceiling of value + gas × fee cap of one transaction, in wei; without it, value is not bounded. */
+  readonly maxCostWei?: number | string;
   /** How often each lane is compared with the chain. */
   readonly reconciliationInterval?: Duration | "off";
   /** After how long a payload that a node signed, and nobody can find, is sent anew. */

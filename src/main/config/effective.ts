@@ -1,7 +1,11 @@
+import { type Ceilings, ceilingsOf } from "../../domain/ceilings.ts";
+import { listedCeilings } from "../../domain/default-ceilings.ts";
+import type { ResolvedChain } from "./chains.ts";
 import { maskRpcUrl } from "./masking.ts";
+import { formatGwei } from "./parsers.ts";
 import type { Resolution } from "./resolve.ts";
 import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, SETTING_KEYS, SETTINGS } from "./schema.ts";
-import type { Setting } from "./setting.ts";
+import { BY_CHAIN_ID, type Setting } from "./setting.ts";
 import type { Origin } from "./sources.ts";
 
 export interface EffectiveValue {
@@ -13,17 +17,55 @@ export interface EffectiveValue {
   readonly origin: Origin;
 }
 
+/** The ids of chains as their endpoints said them, where the configuration does not. */
+export type SaidIds = ReadonlyMap<ResolvedChain, number>;
+
 /** What holds and who said so, in the order of the table; without a secret in it. */
-export function effectiveValues({ values, origins, chains }: Resolution): readonly EffectiveValue[] {
+export function effectiveValues(resolution: Resolution, saidIds: SaidIds = new Map()): readonly EffectiveValue[] {
+  const { values, origins, chains } = resolution;
+  const ofVariable = chains.find(({ entry }) => entry === null);
   const common = SETTING_KEYS.map((key): EffectiveValue => {
     const setting: Setting<unknown> = SETTINGS[key];
-    return { key, variable: setting.variable, value: setting.show(values[key]), origin: origins[key] };
+    const isOpen = isByChain(key) && origins[key] === "default" && ofVariable !== undefined;
+    const value = isOpen ? defaultOf(key, ofVariable, saidIds) : setting.show(values[key]);
+    return { key, variable: setting.variable, value, origin: origins[key] };
   });
-  return [...common, ...chains.flatMap((chain) => chainValues(chain, origins.rpcUrl))];
+  const own = chains.flatMap((chain) => [
+    ...chainValues(chain, origins.rpcUrl),
+    ...(chain.entry === null ? [] : defaultCeilings(chain, saidIds)),
+  ]);
+  return [...common, ...own];
+}
+
+/** Settings whose default is another one on each chain. */
+const DEFAULTS_BY_CHAIN = {
+  maxFeeGwei: ({ feePerGas }: Ceilings) => formatGwei(feePerGas),
+  maxGasCostWei: ({ gasCost }: Ceilings) => String(gasCost),
+};
+type KeyByChain = keyof typeof DEFAULTS_BY_CHAIN;
+const NOTHING_SET = { maxFeeWei: null, maxGasCostWei: null, maxCostWei: null };
+
+function isByChain(key: string): key is KeyByChain {
+  return key in DEFAULTS_BY_CHAIN;
+}
+
+function defaultCeilings(chain: ResolvedChain, saidIds: SaidIds): readonly EffectiveValue[] {
+  const open = CHAIN_SETTING_KEYS.filter(isByChain).filter((key) => chain.origins[key] === "default");
+  return open.map((key) => {
+    const value = defaultOf(key, chain, saidIds);
+    return { key: `${chain.entry}.${key}`, variable: null, value, origin: "default" };
+  });
+}
+
+function defaultOf(key: KeyByChain, chain: ResolvedChain, saidIds: SaidIds): string {
+  const id = chain.id ?? saidIds.get(chain);
+  if (id === undefined) return `${BY_CHAIN_ID}, which no endpoint says now`;
+  const value = DEFAULTS_BY_CHAIN[key](ceilingsOf(id, NOTHING_SET));
+  return listedCeilings(id) === null ? `${value} (chain ${id} is not a known one)` : `${value} (chain ${id})`;
 }
 
 /** A chain from `rpcUrl` has nothing that is not said above. */
-function chainValues(chain: Resolution["chains"][number], rpcOrigin: Origin): readonly EffectiveValue[] {
+function chainValues(chain: ResolvedChain, rpcOrigin: Origin): readonly EffectiveValue[] {
   const { entry, id, rpcUrls } = chain;
   if (entry === null) return [];
   const own = CHAIN_SETTING_KEYS.filter((key) => chain.origins[key] === "chain").map((key): EffectiveValue => {

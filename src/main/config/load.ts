@@ -96,6 +96,8 @@ function chainSettings(values: ChainValues): ChainSettings {
     inFlightWindow: values.inFlightWindow,
     blockQueueLength: values.blockQueueLength,
     maxFeeWei: values.maxFeeGwei,
+    maxGasCostWei: values.maxGasCostWei,
+    maxCostWei: values.maxCostWei,
     reconciliationIntervalMs: values.reconciliationInterval,
     grayZoneTimeoutMs: values.grayZoneTimeout,
     grayZoneIntervalMs: values.grayZoneInterval,

@@ -20,7 +20,7 @@ import {
 import type { ChainOptions, FencepostConfig } from "./define.ts";
 import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
 import { choice, flag, formatGwei, gwei, list, matching, text, wei } from "./parsers.ts";
-import { oneOf, optional, type Setting, setting, time, timeOrOff, whole } from "./setting.ts";
+import { byChain, oneOf, optional, type Setting, setting, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
 
@@ -40,7 +40,9 @@ export const CHAIN_SETTINGS = {
   reprice: oneOf("FENCEPOST_REPRICE", "on", "off", "linear"),
   inFlightWindow: whole("FENCEPOST_IN_FLIGHT_WINDOW", 64, [1, 100_000]),
   blockQueueLength: whole("FENCEPOST_BLOCK_QUEUE_LENGTH", 1000, [1, MAX_COUNT]),
-  maxFeeGwei: optional("FENCEPOST_MAX_FEE_GWEI", { parse: gwei, show: formatGwei }),
+  maxFeeGwei: byChain("FENCEPOST_MAX_FEE_GWEI", { parse: gwei, show: formatGwei }),
+  maxGasCostWei: byChain("FENCEPOST_MAX_GAS_COST_WEI", { parse: wei, show: String }),
+  maxCostWei: optional("FENCEPOST_MAX_COST_WEI", { parse: wei, show: String }),
   reconciliationInterval: timeOrOff("FENCEPOST_RECONCILIATION_INTERVAL", 5 * 60_000, 100),
   grayZoneTimeout: time("FENCEPOST_GRAY_ZONE_TIMEOUT", 5 * 60_000, 1_000),
   grayZoneInterval: timeOrOff("FENCEPOST_GRAY_ZONE_INTERVAL", 60_000, 100),

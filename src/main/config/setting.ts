@@ -33,6 +33,13 @@ export function optional<T>(variable: Variable, { show, ...rest }: Optional<T>):
   return { variable, ...rest, fallback: null, show: (value) => (value === null ? NOT_SET : show(value)) };
 }
 
+/** As `optional`, for what has a default on each chain (src/domain/default-ceilings.ts). */
+export const BY_CHAIN_ID = "by chain id";
+
+export function byChain<T>(variable: Variable, { show, ...rest }: Optional<T>): Setting<T | null> {
+  return { variable, ...rest, fallback: null, show: (value) => (value === null ? BY_CHAIN_ID : show(value)) };
+}
+
 export function whole(variable: Variable, fallback: number, limits: readonly [number, number]): Setting<number> {
   return { variable, parse: integer(...limits), fallback, show: String };
 }

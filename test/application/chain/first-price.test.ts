@@ -1,13 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { type FeeMarket, feeCap } from "../../../src/domain/fees.ts";
-import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
+import { type ChainBench, type ChainBenchOptions, createChainBench } from "../../support/chain-bench.ts";
 
 const GWEI = 1_000_000_000n;
 const FORTUNE = 1_000_000n * GWEI;
+/** What docs/configuration.md says of chain 31337. */
+const MOST = 1_000n * GWEI;
+const TRANSFER = { gas: 21_000n, value: 1n };
 
 /** After so many blocks at one base fee, an endpoint that answers the question for the market like this. */
-async function offered(market: Partial<FeeMarket>, blocks = 90): Promise<ChainBench> {
-  const bench = createChainBench();
+async function offered(
+  market: Partial<FeeMarket>,
+  { blocks = 90, ...options }: ChainBenchOptions & { readonly blocks?: number } = {},
+): Promise<ChainBench> {
+  const bench = createChainBench(options);
   bench.simulated.mine(blocks);
   await bench.context.follower.advance();
   const lie = { baseFees: Array.from({ length: 101 }, () => FORTUNE), priorityFees: [FORTUNE], gasPrice: FORTUNE };
@@ -20,6 +26,12 @@ function usualBaseFee({ simulated }: ChainBench): bigint {
   return simulated.blocks.byNumber(Math.max(0, seen - 40))?.baseFeePerGas ?? 0n;
 }
 
+type Case = Partial<FeeMarket> & { readonly blocks?: number };
+
+async function capOf({ context }: ChainBench): Promise<bigint> {
+  return feeCap((await context.price({}, TRANSFER)).fees);
+}
+
 describe("a first price", () => {
   it.each([
     ["the whole history", {}],
@@ -28,9 +40,11 @@ describe("a first price", () => {
   ])("is bounded by the blocks that were followed where one answer lies about %s", async (_, market) => {
     const bench = await offered(market);
     const most = 10n * usualBaseFee(bench) + 2n * GWEI;
-    const fees = await bench.context.price({});
-    expect(feeCap(fees)).toBeLessThanOrEqual(most);
-    expect(feeCap(await bench.context.price({ type: "legacy" }))).toBeLessThanOrEqual(most);
+    for (const wishes of [{}, { type: "legacy" }] as const) {
+      const { fees, reached } = await bench.context.price(wishes, TRANSFER);
+      expect(feeCap(fees)).toBeLessThanOrEqual(most);
+      expect(reached).toBeNull();
+    }
   });
 
   it("follows the blocks: one lying head among them changes little, and a dearer chain is paid", async () => {
@@ -40,19 +54,43 @@ describe("a first price", () => {
     bench.simulated.mine();
     await follower.advance();
     expect(follower.head?.baseFeePerGas).toBe(FORTUNE);
-    expect(feeCap(await bench.context.price({}))).toBeLessThanOrEqual(10n * usualBaseFee(bench) + 2n * GWEI);
+    expect(await capOf(bench)).toBeLessThanOrEqual(10n * usualBaseFee(bench) + 2n * GWEI);
     for (let blocks = 0; blocks < 100; blocks++) {
       bench.simulated.setBaseFee(20n * GWEI);
       bench.simulated.mine();
     }
     await follower.advance();
     expect(follower.seenBaseFees).toHaveLength(100);
-    expect(feeCap(await bench.context.price({}))).toBe(41n * GWEI);
+    expect(await capOf(bench)).toBe(41n * GWEI);
   });
 
-  it("is the caller's own where it brings one", async () => {
+  it.each([
+    ["have a base fee of zero", 0n, {}],
+    ["have no base fee", null, { baseFees: [] }],
+    ["were never seen", GWEI, { blocks: 0 }],
+  ])("ends at the ceiling, and says which, where blocks %s", async (_, baseFee, { blocks = 90, ...market }: Case) => {
+    const bench = await offered(market, { blocks, chain: { baseFee } });
+    for (const wishes of [{}, { type: "legacy" }] as const) {
+      const { fees, reached } = await bench.context.price(wishes, TRANSFER);
+      expect(feeCap(fees)).toBe(MOST);
+      expect(reached).toEqual({ most: MOST, variable: "FENCEPOST_MAX_FEE_GWEI" });
+    }
+  });
+
+  it("leaves for much gas what the ceiling of gas times fee leaves", async () => {
+    const bench = await offered({ baseFees: [] }, { chain: { baseFee: null } });
+    const { fees, reached } = await bench.context.price({}, { gas: 30_000_000n, value: 1n });
+    expect(feeCap(fees) * 30_000_000n).toBeLessThanOrEqual(10n ** 18n);
+    expect(feeCap(fees)).toBe(33_333_333_333n);
+    expect(reached?.variable).toBe("FENCEPOST_MAX_GAS_COST_WEI");
+  });
+
+  it("is the caller's own where it brings one, and no more than a ceiling that was lowered since", async () => {
     const bench = await offered({});
-    const wishes = { maxFeePerGas: 2n * FORTUNE, maxPriorityFeePerGas: GWEI };
-    expect(await bench.context.price(wishes)).toMatchObject(wishes);
+    const wishes = { maxFeePerGas: MOST, maxPriorityFeePerGas: GWEI };
+    expect((await bench.context.price(wishes, TRANSFER)).fees).toMatchObject(wishes);
+    const dearer = await bench.context.price({ maxFeePerGas: MOST + 1n, maxPriorityFeePerGas: MOST + 1n }, TRANSFER);
+    expect(dearer.fees).toMatchObject({ maxFeePerGas: MOST, maxPriorityFeePerGas: MOST });
+    expect(dearer.reached?.variable).toBe("FENCEPOST_MAX_FEE_GWEI");
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { type CeilingSettings, type Ceilings, ceilingsOf } from "../../../src/domain/ceilings.ts";
 import { explain } from "../../../src/domain/explain/explain.ts";
 import { CAUSE_CODES, type CauseCode, HELP_CODES, type Situation } from "../../../src/domain/explain/situation.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
@@ -56,7 +57,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       finality: "confirmations",
       confirmations: 20,
       inFlightWindow: 64,
-      maxFeeWei: null,
+      ceilings: ceilings(),
       doubted: null,
       ...chain,
     },
@@ -75,6 +76,10 @@ function receipt(): Receipt {
 
 function later(seconds: number): Date {
   return new Date(NOW.getTime() + seconds * 1_000);
+}
+
+function ceilings(settings: Partial<CeilingSettings> = {}): Ceilings {
+  return ceilingsOf(1, { maxFeeWei: null, maxGasCostWei: null, maxCostWei: null, ...settings });
 }
 
 const mined = { subState: "MINED", receipt: receipt() } as const;
@@ -127,7 +132,11 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /2 h ago/],
   ["CHAIN_DOUBTED", { chain: { doubted: "its genesis is another" } }, /genesis/],
   ["FEE_BELOW_BASE_FEE", { chain: { baseFee: 30n * GWEI, dearSinceBlock: 88 } }, /20 gwei.*30 gwei since block 88/],
-  ["FEE_CEILING_REACHED", { transaction: expensive, chain: { maxFeeWei: GWEI } }, /above 1 gwei/],
+  [
+    "FEE_CEILING_REACHED",
+    { transaction: expensive, chain: { ceilings: ceilings({ maxFeeWei: GWEI }) } },
+    /above 1 gwei/,
+  ],
   ["UNDERPRICED", { transaction: { lastError: "underpriced: tip too low" } }, /tip too low/],
   [
     "INSUFFICIENT_FUNDS",

@@ -8,8 +8,9 @@
  * Behind pending ones it is accepted where the caller brought gas, and refused with `dependsOnPending` where not.
  * A crash here leaves nothing behind.
  */
+import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/ceilings.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
-import { feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
+import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
 import { intrinsicGas, withMargin } from "../../../domain/gas.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction.ts";
 import { type Call, ChainUnavailable, type Simulation } from "../../../ports/chain.ts";
@@ -45,6 +46,8 @@ export function prepareUnasked(
 ): PreparedIntent | null {
   const { payload } = intent;
   refuseImpossibleGas(context, payload);
+  const { value, gas = intrinsicGas(payload) } = payload;
+  refuseOverCeiling(context.ceilings, { gas, value }, payload);
   if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
   return withGas(intent, payload.gas);
 }
@@ -70,25 +73,44 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
 async function askChain(context: ChainContext, intent: Intent, behindPending: boolean): Promise<PreparedIntent> {
   const { payload, lane } = intent;
   if (payload.gas !== undefined && behindPending) {
-    await context.price(payload);
+    priced(context, payload, { gas: payload.gas, market: await context.marketFor(payload) });
     refuseHopelessFee(context, payload);
     return withGas(intent, payload.gas);
   }
-  const [simulation, fees, balance] = await Promise.all([
+  const [simulation, market, balance] = await Promise.all([
     context.chain.simulate(callOf(intent)),
-    context.price(payload),
+    context.marketFor(payload),
     context.balance(lane.signer),
   ]);
   if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
   refuseHopelessFee(context, payload);
   const blockGasLimit = context.follower.head?.gasLimit ?? null;
   const gas = payload.gas ?? withMargin(simulation.gas, payload, blockGasLimit);
-  const needed = payload.value + gas * feeCap(fees);
+  const needed = payload.value + gas * feeCap(priced(context, payload, { gas, market }));
   if (needed > balance) {
     const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${balance}`;
     throw refusal({ outcome: "insufficientFunds", detail }, behindPending);
   }
   return withGas(intent, gas);
+}
+
+/**
+ * The price as it will be signed. A market above the ceiling of the fee is waited for: it falls again. But so much gas that
+ * a ceiling of the cost leaves less for each unit than the base fee cannot be paid for, and is refused while it is free to.
+ */
+function priced(
+  context: ChainContext,
+  payload: Payload,
+  { gas, market }: { readonly gas: bigint; readonly market: FeeMarket },
+): Fees {
+  const { ceilings, follower } = context;
+  const content: Content = { gas, value: payload.value };
+  refuseOverCeiling(ceilings, content, payload);
+  const { fees, reached } = context.priceOn(market, payload, content);
+  const baseFee = follower.head?.baseFeePerGas ?? 0n;
+  if (reached === null || reached.variable === "FENCEPOST_MAX_FEE_GWEI") return fees;
+  if (reached.most > 0n && reached.most >= baseFee) return fees;
+  throw overCeiling(ceilings, content, { cap: baseFee > 0n ? baseFee : 1n, limit: reached });
 }
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */

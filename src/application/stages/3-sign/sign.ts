@@ -7,15 +7,17 @@
  * A crash after signing leaves nothing (the same bytes are signed again: RFC 6979 is deterministic, and unsent bytes bind
  * nobody); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
+import { type Bounded, bounded, type FeeLimit, feeLimit, limitInWords, overCeiling } from "../../../domain/ceilings.ts";
 import type { Fees } from "../../../domain/fees.ts";
 import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
-import { type SignedTransaction, type Signer, SigningRefused } from "../../../ports/signer.ts";
+import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type GiveUpPorts, giveUp } from "../../detours/give-up.ts";
 import { shiftDown } from "../../detours/shift-down.ts";
+import { hold } from "../../lane/hold.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
@@ -23,7 +25,7 @@ import { LONG_AGO, signed } from "../../lane/tracked.ts";
 
 export interface SignPorts extends LaneWriterPorts, GiveUpPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;
-  readonly signer: Signer;
+  readonly signer: BoundedSigner;
   readonly lease: { mayAct(): boolean };
   readonly failpoint: Failpoints;
 }
@@ -55,39 +57,67 @@ async function signBatch(
   context: ChainContext,
   work: { readonly lane: OwnedLane; readonly batch: readonly AllocatedRecord[] },
 ): Promise<boolean> {
-  const { lane, batch } = work;
-  const unsigned = await priceAll(context, lane, batch);
-  if (unsigned === null) return false;
+  const { lane } = work;
+  const beyond = work.batch.findIndex((record) => isBeyond(context, record));
+  if (beyond === 0) return refuseBeyond(ports, context, { lane, record: work.batch[0] as AllocatedRecord });
+  const batch = beyond === -1 ? work.batch : work.batch.slice(0, beyond);
+  const priced = await priceAll(context, lane, batch);
+  if (priced === null) return false;
+  const unsigned = priced.map((each) => each.unsigned);
   const made = await signAll(ports, lane, { batch, unsigned });
   if (made === null) return !lane.stopped;
   await ports.failpoint("sign.signed");
   if (lane.stopped || !ports.lease.mayAct()) return stopLate(ports, lane, "sign");
-  const planned = batch.map((record, index) =>
-    planSigned(record, unsigned[index] as UnsignedTransaction, made[index] ?? null),
-  );
+  const planned = batch.map((record, index) => planSigned(record, unsigned[index] as Bounded, made[index] ?? null));
   if (!(await commitPlanned(ports, lane, planned))) return false;
   await ports.failpoint("sign.committed");
   const nowMs = ports.clock.monotonicMs();
   const sentAt = ports.clock.now();
   lane.backlog.signed(batch);
-  for (const { tx } of planned) {
+  planned.forEach(({ tx }, index) => {
     tx.firstSentAt = sentAt;
     tx.nextSendAtMs = nowMs;
     tx.receiptCheckedAtMs = context.settings.fetchReceiptUponEntry ? LONG_AGO : nowMs;
     lane.track(tx);
-  }
+    const reached = priced[index]?.reached ?? null;
+    if (reached !== null) {
+      const text = `its fee is at ${limitInWords(reached)}, and more was wanted`;
+      hold(ports, { lane, tx }, { code: "FEE_CEILING_REACHED", text });
+    }
+  });
   lane.broadcasting?.kick();
   return true;
+}
+
+/** Accepted under a ceiling that has been lowered since: what it moves is above it, and no price is low enough. */
+function isBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord): boolean {
+  return feeLimit(ceilings, { gas, value: payload.value }).most < 0n;
+}
+
+/** What was signed at another nonce before may still be on a chain, and waits for a higher ceiling; the rest is given up. */
+async function refuseBeyond(
+  ports: SignPorts,
+  { ceilings }: ChainContext,
+  { lane, record }: { readonly lane: OwnedLane; readonly record: AllocatedRecord },
+): Promise<boolean> {
+  const { gas, payload, txId, nonce } = record;
+  const content = { gas, value: payload.value };
+  const why = overCeiling(ceilings, content, { cap: 0n, limit: feeLimit(ceilings, content) }).message;
+  if ((record.attempts ?? []).length === 0) return (await giveUp(ports, lane, { record, why })) && !lane.stopped;
+  if (lane.overCeiling === txId) return false;
+  lane.overCeiling = txId;
+  const message = `nonce ${nonce} of ${lane.lane.signer} is not signed: ${why}`;
+  ports.telemetry.emit({
+    ...{ type: "alert", severity: "ERROR", code: "FEE_CEILING_REACHED", message, lane: lane.lane, txId },
+  });
+  return false;
 }
 
 /** Null: one of them will never be signed, and has given its nonce up. The others have another turn. */
 async function signAll(
   ports: SignPorts,
   lane: OwnedLane,
-  {
-    batch,
-    unsigned,
-  }: { readonly batch: readonly AllocatedRecord[]; readonly unsigned: readonly UnsignedTransaction[] },
+  { batch, unsigned }: { readonly batch: readonly AllocatedRecord[]; readonly unsigned: readonly Bounded[] },
 ): Promise<readonly (SignedTransaction | null)[] | null> {
   // The chain node signs when it is sent: what is committed before is payload, nonce and fees.
   if (ports.signer.custody(lane.lane.signer) === "node") return unsigned.map(() => null);
@@ -105,20 +135,29 @@ async function signAll(
   }
 }
 
+interface PricedPayload {
+  readonly unsigned: Bounded;
+  readonly reached: FeeLimit | null;
+}
+
 /** Null: the market cannot be asked. They stay ALLOCATED; the next head kicks this stage again. */
 async function priceAll(
   context: ChainContext,
   lane: OwnedLane,
   batch: readonly AllocatedRecord[],
-): Promise<readonly UnsignedTransaction[] | null> {
+): Promise<readonly PricedPayload[] | null> {
   try {
-    return await Promise.all(
-      batch.map(async (record) => unsignedOf(lane, record, await context.price(record.payload))),
-    );
+    return await Promise.all(batch.map((record) => priceOne(context, lane, record)));
   } catch (error) {
     if (error instanceof ChainUnavailable) return null;
     throw error;
   }
+}
+
+async function priceOne(context: ChainContext, lane: OwnedLane, record: AllocatedRecord): Promise<PricedPayload> {
+  const { payload, gas } = record;
+  const { fees, reached } = await context.price(payload, { gas, value: payload.value });
+  return { unsigned: bounded(context.ceilings, unsignedOf(lane, record, fees)), reached };
 }
 
 function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): UnsignedTransaction {
@@ -129,7 +168,7 @@ function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): Unsig
   return { chainId, nonce: record.nonce, to, data, value, gas: record.gas, fees: carried, accessList };
 }
 
-function planSigned(record: AllocatedRecord, unsigned: UnsignedTransaction, made: SignedTransaction | null): Planned {
+function planSigned(record: AllocatedRecord, unsigned: Bounded, made: SignedTransaction | null): Planned {
   const attempt: SignedAttempt = {
     ordinal: (record.attempts?.length ?? 0) + 1,
     kind: record.changedTo ?? "initial",

@@ -1,0 +1,144 @@
+/**
+ * The most that is offered for a transaction, whoever names the price: market, caller, operator, hook, or bytes signed
+ * elsewhere. An endpoint that lies about prices, or a caller's slip of three digits, must not empty an account, and base
+ * fees bound nothing where a chain has none, or where they are part of the lie.
+ */
+import { listedCeilings, UNKNOWN_CHAIN } from "./default-ceilings.ts";
+import { FencepostError } from "./errors.ts";
+import { type Fees, type FeeWishes, feeCap, under } from "./fees.ts";
+import type { UnsignedTransaction } from "./transaction.ts";
+
+/** As a message names it, so that whoever reads it knows what to raise. */
+export type CeilingVariable = "FENCEPOST_MAX_FEE_GWEI" | "FENCEPOST_MAX_GAS_COST_WEI" | "FENCEPOST_MAX_COST_WEI";
+
+/** What was configured; null: nobody said. */
+export interface CeilingSettings {
+  readonly maxFeeWei: bigint | null;
+  readonly maxGasCostWei: bigint | null;
+  readonly maxCostWei: bigint | null;
+}
+
+/** In force on one chain. Wei throughout. */
+export interface Ceilings {
+  /** Of the fee cap of one unit of gas. */
+  readonly feePerGas: bigint;
+  /** Somebody named `feePerGas`: then it alone bounds repricing, which else ends at a multiple of the first price. */
+  readonly isFeeSet: boolean;
+  /** Of gas × fee cap, blobs included. */
+  readonly gasCost: bigint;
+  /** Of value + gas × fee cap; null: value is bounded by nothing here. */
+  readonly cost: bigint | null;
+}
+
+/** What decides the cost of a transaction beside the price of its gas. */
+export interface Content {
+  readonly gas: bigint;
+  readonly value: bigint;
+  /** EIP-4844: the most that its blobs can cost. */
+  readonly blobCost?: bigint;
+}
+
+/** The most that a unit of gas may cost, and what says so. Below zero: the content alone is over its ceiling. */
+export interface FeeLimit {
+  readonly most: bigint;
+  readonly variable: CeilingVariable;
+  /** Nobody named a ceiling, and repricing has reached this multiple of the first price. */
+  readonly timesFirst?: bigint;
+}
+
+const GWEI = 1_000_000_000n;
+const MILLI_TOKEN = 10n ** 15n;
+const REPRICING_FACTOR = 5n;
+
+export function ceilingsOf(chainId: number, settings: CeilingSettings): Ceilings {
+  const { feeGwei, gasCostMilli } = listedCeilings(chainId) ?? UNKNOWN_CHAIN;
+  return {
+    feePerGas: settings.maxFeeWei ?? feeGwei * GWEI,
+    isFeeSet: settings.maxFeeWei !== null,
+    gasCost: settings.maxGasCostWei ?? gasCostMilli * MILLI_TOKEN,
+    cost: settings.maxCostWei,
+  };
+}
+
+export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Content): FeeLimit {
+  const { gas, value, blobCost = 0n } = content;
+  let limit: FeeLimit = { most: feePerGas, variable: "FENCEPOST_MAX_FEE_GWEI" };
+  const byGasCost = shared(gasCost - blobCost, gas);
+  if (byGasCost < limit.most) limit = { most: byGasCost, variable: "FENCEPOST_MAX_GAS_COST_WEI" };
+  const byCost = cost === null ? null : shared(cost - value - blobCost, gas);
+  if (byCost !== null && byCost < limit.most) limit = { most: byCost, variable: "FENCEPOST_MAX_COST_WEI" };
+  return limit;
+}
+
+/** For a payload in the place of another: where nobody named a ceiling, five times the first price ends it sooner. */
+export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
+  const limit = feeLimit(ceilings, content);
+  const grown = feeCap(first) * REPRICING_FACTOR;
+  if (ceilings.isFeeSet || grown >= limit.most) return limit;
+  return { most: grown, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: REPRICING_FACTOR };
+}
+
+export interface Priced {
+  readonly fees: Fees;
+  /** More was wanted than this allows. */
+  readonly reached: FeeLimit | null;
+}
+
+/** A wanted price, kept under the ceilings. */
+export function priceUnder(ceilings: Ceilings, content: Content, wanted: Fees): Priced {
+  const limit = feeLimit(ceilings, content);
+  if (feeCap(wanted) <= limit.most) return { fees: wanted, reached: null };
+  return { fees: under(wanted, limit.most < 0n ? 0n : limit.most), reached: limit };
+}
+
+/** Fees that somebody named are refused where a ceiling is below them: to send less than was asked for would be a guess. */
+export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: FeeWishes): void {
+  const { gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = wishes;
+  const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce((a, b) => (a > b ? a : b));
+  const limit = feeLimit(ceilings, content);
+  if (cap > limit.most) throw overCeiling(ceilings, content, { cap, limit });
+}
+
+declare const within: unique symbol;
+
+/** Allowed by the ceilings of its chain: the only kind of transaction that is signed, or stored to be sent. */
+export type Bounded = UnsignedTransaction & { readonly [within]: true };
+
+/** The gate that everything passes before it becomes an attempt. Throws SUBMISSION_REJECTED, `FEE_OVER_CEILING`. */
+export function bounded(ceilings: Ceilings, unsigned: UnsignedTransaction, blobCost = 0n): Bounded {
+  const { gas, value, fees } = unsigned;
+  refuseOverCeiling(ceilings, { gas, value, blobCost }, fees);
+  return unsigned as Bounded;
+}
+
+export function overCeiling(
+  ceilings: Ceilings,
+  content: Content,
+  { cap, limit }: { readonly cap: bigint; readonly limit: FeeLimit },
+): FencepostError {
+  const { gas, value, blobCost = 0n } = content;
+  const blobs = blobCost === 0n ? "" : ` + blobs ${blobCost}`;
+  const gasWords = `gas ${gas} x fee cap ${cap}${blobs}`;
+  const gasCost = gas * cap + blobCost;
+  const said: Readonly<Record<CeilingVariable, string>> = {
+    FENCEPOST_MAX_FEE_GWEI: `a fee cap of ${cap} wei per gas is above the ceiling of ${ceilings.feePerGas}`,
+    FENCEPOST_MAX_GAS_COST_WEI: `${gasWords} = ${gasCost} wei is above the ceiling of ${ceilings.gasCost}`,
+    FENCEPOST_MAX_COST_WEI: `value ${value} + ${gasWords} = ${value + gasCost} wei is above the ceiling of ${ceilings.cost}`,
+  };
+  const detail = `${said[limit.variable]} (${limit.variable})`;
+  return new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_OVER_CEILING" });
+}
+
+/** For people: the ceiling and what to change. */
+export function limitInWords(limit: FeeLimit): string {
+  return `the ceiling of ${limit.most < 0n ? 0n : limit.most} wei per gas (${sourceInWords(limit)})`;
+}
+
+export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
+  return timesFirst === undefined ? variable : `${timesFirst} times its first price; ${variable} sets another`;
+}
+
+/** What is left of an amount for each unit of gas; below zero where it is overdrawn. */
+function shared(amount: bigint, gas: bigint): bigint {
+  return amount < 0n ? -1n : amount / (gas > 0n ? gas : 1n);
+}

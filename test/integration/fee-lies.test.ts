@@ -1,0 +1,106 @@
+/** Endpoints of a real chain that lie about what gas costs, from their very first answer. */
+import { describe, expect } from "vitest";
+import { createFencepost, type Fencepost, type FencepostOptions, type TelemetryEvent } from "../../src/index.ts";
+import { it as base, KEYS, SIGNER } from "../support/integration.ts";
+import { rpcCall } from "../support/rpc-call.ts";
+import { type RpcProxy, rewrite, startRpcProxy } from "../support/rpc-proxy.ts";
+import { transfer } from "../support/transfers.ts";
+
+const GWEI = 1_000_000_000n;
+const ETHER = 10n ** 18n;
+/** 0.004 ether for a unit of gas: a plain transfer would cost 84 of them. */
+const LIE = `0x${(4n * 10n ** 15n).toString(16)}`;
+/** What docs/configuration.md says of chain 31337. */
+const MOST_PER_GAS = 1_000n * GWEI;
+
+type Lie = "a base fee of zero" | "no base fee";
+
+/** Blocks that say nothing against the price, and a price that empties an account. */
+function lieAboutFees(proxy: RpcProxy, lie: Lie): void {
+  const withoutBaseFee = (block: unknown): unknown => {
+    if (typeof block !== "object" || block === null) return block;
+    const { baseFeePerGas: _, ...rest } = block as Record<string, unknown>;
+    return lie === "no base fee" ? rest : { ...rest, baseFeePerGas: "0x0" };
+  };
+  proxy.rule({ methods: ["eth_getBlockByNumber", "eth_getBlockByHash"] }, rewrite(withoutBaseFee));
+  proxy.rule(
+    { methods: ["eth_gasPrice", "eth_maxPriorityFeePerGas"] },
+    rewrite(() => LIE),
+  );
+  proxy.rule(
+    { methods: ["eth_feeHistory"] },
+    lie === "no base fee"
+      ? async () => ({ error: { code: -32_601, message: "the method eth_feeHistory does not exist" } })
+      : rewrite((history) => {
+          const { baseFeePerGas, gasUsedRatio, ...rest } = history as Record<string, readonly unknown[]>;
+          const ratios = gasUsedRatio?.map(() => 0.5) ?? [];
+          const reward = ratios.map(() => [LIE]);
+          return { ...rest, baseFeePerGas: baseFeePerGas?.map(() => "0x0"), gasUsedRatio: ratios, reward };
+        }),
+  );
+}
+
+interface Scene {
+  readonly fencepost: Fencepost;
+  readonly events: readonly TelemetryEvent[];
+  balance(): Promise<bigint>;
+}
+
+const it = base.extend<{
+  readonly stage: (lie: Lie, endpoints: 1 | 2, options?: Partial<FencepostOptions["chains"][number]>) => Promise<Scene>;
+}>({
+  stage: async ({ database, edr }, use) => {
+    const closing: (() => Promise<unknown>)[] = [];
+    await use(async (lie, endpoints, options = {}) => {
+      const liar = await startRpcProxy(edr.url);
+      closing.push(() => liar.close());
+      lieAboutFees(liar, lie);
+      const events: TelemetryEvent[] = [];
+      const rpc = endpoints === 1 ? liar.url : [liar.url, edr.url];
+      const fencepost = await createFencepost({
+        databaseUrl: database.url,
+        chains: [{ rpc, confirmations: 1, pollInterval: "50ms", ...options }],
+        signers: KEYS,
+        onEvent: (event) => void events.push(event),
+      });
+      closing.push(() => fencepost.close());
+      const balance = async (): Promise<bigint> =>
+        BigInt((await rpcCall(edr.url, "eth_getBalance", [SIGNER, "latest"])) as string);
+      return { fencepost, events, balance };
+    });
+    for (const close of closing.reverse()) await close();
+  },
+});
+
+describe("a transfer of one wei", () => {
+  it.for([
+    ["a base fee of zero", 1],
+    ["a base fee of zero", 2],
+    ["no base fee", 1],
+    ["no base fee", 2],
+  ] as const)(
+    "costs no more than the ceiling where the first endpoint says %s and a fortune per gas, of %d endpoints",
+    async ([lie, endpoints], { stage }) => {
+      const { fencepost, events, balance } = await stage(lie, endpoints);
+      const before = await balance();
+      const { txId } = await fencepost.send(transfer(0));
+      const { receipt, attempts } = await fencepost.waitFor(txId, { timeoutMs: 30_000 });
+      expect(receipt?.status).toBe("success");
+      expect(before - (await balance())).toBeLessThanOrEqual(1n + 21_000n * MOST_PER_GAS);
+      expect(attempts).toHaveLength(1);
+      const alert = events.find((event) => event.type === "alert" && event.code === "FEE_CEILING_REACHED");
+      expect(alert).toMatchObject({ txId, message: expect.stringContaining("FENCEPOST_MAX_FEE_GWEI") });
+    },
+  );
+
+  it("costs no more than the ceiling of gas times fee, whatever the ceiling of the fee", async ({ stage }) => {
+    const most = ETHER / 1_000n;
+    const { fencepost, events, balance } = await stage("a base fee of zero", 1, { maxGasCostWei: String(most) });
+    const before = await balance();
+    const { txId } = await fencepost.send(transfer(0));
+    await fencepost.waitFor(txId, { timeoutMs: 30_000 });
+    expect(before - (await balance())).toBeLessThanOrEqual(1n + most);
+    const alert = events.find((event) => event.type === "alert" && event.code === "FEE_CEILING_REACHED");
+    expect(alert).toMatchObject({ message: expect.stringContaining("FENCEPOST_MAX_GAS_COST_WEI") });
+  });
+});
