@@ -14,13 +14,16 @@ function decodeFake(raw: Hex): DecodedTransaction {
   const parsed = parseTransaction(raw as Parameters<typeof parseTransaction>[0]);
   const { chainId = 0, nonce = 0, to, data = "0x", value = 0n, gas = 0n, type = "legacy" } = parsed;
   const { r } = parsed as { readonly r?: Hex };
+  const { blobVersionedHashes = [] } = parsed as { readonly blobVersionedHashes?: readonly Hex[] };
   const accessList = (parsed.accessList ?? []) as readonly AccessListEntry[];
   return {
     envelope: type,
     unsigned: { chainId, nonce, to: lowered(to), data, value, gas, fees: feesOf(parsed), accessList },
     signer: `0x${(r ?? "").slice(-40)}`,
     txHash: keccak256(raw) as Hash,
-    ...(parsed.maxFeePerBlobGas === undefined ? {} : { blobFeeCap: parsed.maxFeePerBlobGas }),
+    ...(parsed.maxFeePerBlobGas === undefined
+      ? {}
+      : { blobFeeCap: parsed.maxFeePerBlobGas, blobGas: BigInt(blobVersionedHashes.length) * 131_072n }),
   };
 }
 

@@ -106,6 +106,8 @@ export interface NodeOptions {
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly signers?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
+  /** Where this node differs from the others. */
+  readonly settings?: Partial<ChainSettings>;
   /** Inside another process: it has no URL, and nobody can ask it. */
   readonly embedded?: true;
 }
@@ -163,7 +165,7 @@ export class World {
         chains: [
           {
             chain: latency === undefined ? chain : delayed(chain, latency),
-            settings: { ...CHAIN_SETTINGS, ...this.options.settings },
+            settings: { ...CHAIN_SETTINGS, ...this.options.settings, ...options.settings },
           },
         ],
         signer,

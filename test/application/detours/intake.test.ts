@@ -121,7 +121,7 @@ describe("rows of the intake table", () => {
 
   it("fail loudly for a mistake of ours", async () => {
     const bench = await ready();
-    Object.assign(bench.context, { price: () => Promise.reject(new TypeError("a mistake of ours")) });
+    Object.assign(bench.context, { marketFor: () => Promise.reject(new TypeError("a mistake of ours")) });
     await expect(take(bench, row(1, { payload: BARE }))).rejects.toThrow(TypeError);
   });
 });

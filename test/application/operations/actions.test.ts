@@ -90,7 +90,7 @@ describe("cancel", () => {
   });
 
   it("need not outbid what no node took: a fee that nobody can pay does not hold its lane for ever", async () => {
-    const node = await start();
+    const node = await start({ settings: { maxFeeWei: 2n ** 100n, maxGasCostWei: 2n ** 120n } });
     world.holdBlocks();
     const before = await ops.sent(node);
     const txId = await ops.create(node, { payload: { to: TO, gas: "21000", maxFeePerGas: String(2n ** 100n) } });
@@ -338,25 +338,27 @@ describe("reprice", () => {
     expect(received(TO)).toBe(1n);
   });
 
-  it("takes the fees that are given, also above the ceiling, and refuses too little by name", async () => {
-    const node = await start({ settings: { maxFeeWei: 20n * GWEI } });
+  it("takes the fees that are given, also above five times the first price, and refuses too little by name", async () => {
+    const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
-    await expect(ops.act(node, "reprice", { txId })).rejects.toMatchObject({
-      code: "CONFLICT",
-      message: expect.stringContaining("ceiling"),
-    });
     const little = { maxFeePerGas: "21000000000", maxPriorityFeePerGas: "2000000000" };
     await expect(ops.act(node, "reprice", { txId, request: little })).rejects.toMatchObject({
       code: "INVALID_REQUEST",
       extras: { path: "maxFeePerGas" },
     });
-    const request = { maxFeePerGas: "40000000000", maxPriorityFeePerGas: "2000000000" };
+    const request = { maxFeePerGas: "140000000000", maxPriorityFeePerGas: "2000000000" };
     await ops.act(node, "reprice", { txId, request });
     expect(ops.row(txId).attempts[1]?.fees).toEqual({
       type: "eip1559",
-      maxFeePerGas: 40n * GWEI,
+      maxFeePerGas: 140n * GWEI,
       maxPriorityFeePerGas: 2n * GWEI,
+    });
+    // Without fees, the loop's own bound holds: there is no market that could ask for more than what stands.
+    await world.until(() => ops.row(txId).acceptedOrdinal === 2);
+    await expect(ops.act(node, "reprice", { txId })).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringContaining("5 times its first price"),
     });
   });
 });

@@ -15,7 +15,7 @@ import {
 } from "../../../src/ports/chain.ts";
 import { receiptOf, type SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
-import { Faults } from "./faults.ts";
+import { Faults, type FeeLie } from "./faults.ts";
 import { decodeRevert } from "./revert.ts";
 import { simulateCall } from "./simulation.ts";
 import type { SimulatedTransaction } from "./transaction.ts";
@@ -55,15 +55,17 @@ export class DirectChain implements Chain {
   }
 
   head(tag: BlockTag): Promise<Block | null> {
-    return this.#answer("eth_getBlockByNumber", [tag], () => toBlock(this.#view.tagged(tag)));
+    return this.#answer("eth_getBlockByNumber", [tag], () => this.#toBlock(this.#view.tagged(tag)));
   }
 
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]> {
-    return this.#answer("eth_getBlockByNumber", numbers, () => numbers.map((n) => toBlock(this.#view.byNumber(n))));
+    return this.#answer("eth_getBlockByNumber", numbers, () =>
+      numbers.map((n) => this.#toBlock(this.#view.byNumber(n))),
+    );
   }
 
   blockByHash(hash: Hash): Promise<Block | null> {
-    return this.#answer("eth_getBlockByHash", [hash], () => toBlock(this.#view.byHash(hash)));
+    return this.#answer("eth_getBlockByHash", [hash], () => this.#toBlock(this.#view.byHash(hash)));
   }
 
   async secondOpinion(blockNumber: number): Promise<Hash | null | "none"> {
@@ -153,6 +155,7 @@ export class DirectChain implements Chain {
 
   feeMarket(): Promise<FeeMarket> {
     return this.#answer("eth_feeHistory", [], () => {
+      if (this.faults.feeLie !== null) return marketOf(this.faults.feeLie);
       const { number } = this.#view.head;
       const first = Math.max(0, number - FEE_HISTORY_BLOCKS + 1);
       const blocks = Array.from({ length: number - first + 1 }, (_, i) => this.#view.byNumber(first + i)).filter(
@@ -201,6 +204,12 @@ export class DirectChain implements Chain {
       : { answer: submission.refusal.answer, detail: submission.refusal.message };
   }
 
+  #toBlock(block: SimulatedBlock | null): Block | null {
+    const honest = toBlock(block);
+    const lie = this.faults.feeLie;
+    return honest === null || lie === null ? honest : { ...honest, baseFeePerGas: lie.baseFee };
+  }
+
   async #answer<T>(method: string, params: readonly unknown[], read: () => T): Promise<T> {
     await this.#latency(method);
     failOn(this.faults, method, params);
@@ -213,6 +222,11 @@ export class DirectChain implements Chain {
     failOn(this.#elsewhere.faults, method, params);
     return read(this.#elsewhere.view);
   }
+}
+
+function marketOf({ baseFee, price }: FeeLie): FeeMarket {
+  const baseFees = baseFee === null ? [] : Array.from({ length: FEE_HISTORY_BLOCKS + 1 }, () => baseFee);
+  return { baseFees, priorityFees: [price], gasPrice: price };
 }
 
 function failOn(faults: Faults, method: string, params: readonly unknown[]): void {

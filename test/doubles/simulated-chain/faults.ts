@@ -30,10 +30,17 @@ interface Injected {
 }
 
 /** What is wrong with one endpoint. Both faces of the simulated chain consult it before they answer. */
+/** What an endpoint says of prices: of every block's base fee (null: it has none), and of what a unit of gas costs. */
+export interface FeeLie {
+  readonly baseFee: bigint | null;
+  readonly price: bigint;
+}
+
 export class Faults {
   readonly #injected = new Set<Injected>();
   #pinnedHead: number | null = null;
   #nonceLie: NonceLie | null = null;
+  #feeLie: FeeLie | null = null;
   #lag = 0;
   #turn = 0;
   #keptState = Number.POSITIVE_INFINITY;
@@ -73,6 +80,14 @@ export class Faults {
     return this.#nonceLie === null ? honest : this.#nonceLie(honest, address, tag);
   }
 
+  lieAboutFees(lie: FeeLie | null): void {
+    this.#feeLie = lie;
+  }
+
+  get feeLie(): FeeLie | null {
+    return this.#feeLie;
+  }
+
   /** A pruned node: accounts are known as of the last `blocks` blocks and no earlier ones. */
   prune(blocks: number): void {
     this.#keptState = blocks;
@@ -95,6 +110,7 @@ export class Faults {
     this.#injected.clear();
     this.#pinnedHead = null;
     this.#nonceLie = null;
+    this.#feeLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
     this.#lag = 0;
   }

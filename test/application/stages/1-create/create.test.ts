@@ -321,7 +321,7 @@ describe("single creates that arrive together", () => {
   it("do not wait for one that asks the chain", async () => {
     const made = bench();
     const hanging = new Promise<never>(() => undefined);
-    made.context.price = () => hanging;
+    made.context.marketFor = () => hanging;
     const slow = createOne(made.createPorts, transfer({ payload: { to: SIGNER, value: "1" } }));
     const [quick] = await askSingly(made, priced());
     expect(quick).toMatchObject({ status: "fulfilled" });

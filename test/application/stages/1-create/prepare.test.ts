@@ -221,11 +221,11 @@ describe("a chain that is away", () => {
 
   it("any other failure is not the chain's, and is not hidden", async () => {
     const bench = await ready();
-    const intent = prepareWith({ ...bench, context: Object.assign(Object.create(bench.context), brokenPrice()) }, {});
+    const intent = prepareWith({ ...bench, context: Object.assign(Object.create(bench.context), brokenMarket()) }, {});
     await expect(intent).rejects.toThrow("a mistake of ours");
   });
 });
 
-function brokenPrice(): { readonly price: () => Promise<never> } {
-  return { price: () => Promise.reject(new TypeError("a mistake of ours")) };
+function brokenMarket(): { readonly marketFor: () => Promise<never> } {
+  return { marketFor: () => Promise.reject(new TypeError("a mistake of ours")) };
 }
