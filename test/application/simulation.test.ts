@@ -29,7 +29,8 @@ it(
     const counts = new Map<string, number>();
     for (let seed = FIRST; seed < FIRST + COUNT; seed++) {
       try {
-        const { crew, callers, world } = await play(seed);
+        const { crew, callers, spendthrifts, world } = await play(seed);
+        counts.set("above the ceiling", (counts.get("above the ceiling") ?? 0) + spendthrifts.refused);
         for (const [what, times] of crew.counts) counts.set(what, (counts.get(what) ?? 0) + times);
         counts.set("unknown to the caller", (counts.get("unknown to the caller") ?? 0) + callers.unknown);
         for (const { state } of world.database.state.completions) counts.set(state, (counts.get(state) ?? 0) + 1);
@@ -85,6 +86,9 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "calls unheard",
     "refused",
     "signer away",
+    "fees lied about",
+    "priced at the ceiling",
+    "above the ceiling",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);

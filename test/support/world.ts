@@ -1,6 +1,7 @@
 import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostNode } from "../../src/application/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
+import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
@@ -124,11 +125,14 @@ export class World {
   private readonly hints = new MemoryHints();
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
+  /** Of every node that has no settings of its own. */
+  readonly ceilings: Ceilings;
   private readonly options: WorldOptions;
   private mining = true;
 
   constructor(options: WorldOptions = {}) {
     this.options = options;
+    this.ceilings = ceilingsOf(CHAIN_ID, { ...CHAIN_SETTINGS, ...options.settings });
     this.chain = new SimulatedChain({
       chainId: CHAIN_ID,
       recoverSender: senderFromFakeSignature,

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { feeCap } from "../../../src/domain/fees.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import { findTransaction, historyOf } from "../../doubles/memory-store/queries.ts";
@@ -9,15 +10,31 @@ import type { Simulation } from "./simulate.ts";
 /** Everything that must hold after a simulation, whatever happened in it. */
 export function checkSimulation(simulation: Simulation): void {
   const { world, callers, consumer, crew } = simulation;
-  expect(crew.violations, "I2: tokens only grow").toEqual([]);
+  expect(crew.violations, "I2: tokens only grow; nothing is signed above the ceilings").toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
   expect(consumer.seen, "I8: the consumer saw what was said").toEqual(world.database.state.completions);
-  const absurd = [...callers.absurd, ...simulation.reservers.absurd, ...simulation.operators.absurd];
+  const absurd = [
+    ...callers.absurd,
+    ...simulation.reservers.absurd,
+    ...simulation.operators.absurd,
+    ...simulation.spendthrifts.absurd,
+  ];
   expect(absurd, "answers that no caller should see").toEqual([]);
   checkInvariants(world);
   checkPromises(simulation);
   checkChain(simulation);
   checkOrders(simulation);
+  checkCosts(simulation);
+}
+
+/** Whoever named the price, and whatever endpoints said of it. What others sent themselves is theirs. */
+function checkCosts({ world }: Simulation): void {
+  const { feePerGas, gasCost } = world.ceilings;
+  const ours = world
+    .rows()
+    .flatMap(({ attempts }) => attempts.filter(({ kind, foreign }) => kind !== "external" && !foreign));
+  const dear = ours.filter(({ gas, fees }) => feeCap(fees) > feePerGas || gas * feeCap(fees) > gasCost);
+  expect(dear, "no attempt above the ceilings").toEqual([]);
 }
 
 /** I4, I5: what was answered 2xx is there, as it was answered; what was refused for sure is not. */

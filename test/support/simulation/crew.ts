@@ -1,4 +1,6 @@
+import { feeCap } from "../../../src/domain/fees.ts";
 import { type Fence, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
+import type { UnsignedTransaction } from "../../../src/domain/transaction.ts";
 import { FAILPOINTS, type Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { CommitFault } from "../../doubles/memory-store.ts";
@@ -19,6 +21,8 @@ interface Member {
   readonly elsewhere: Faults | null;
 }
 
+/** 0.004 ether for a unit of gas. */
+const FORTUNE = 4n * 10n ** 15n;
 const COMMIT_FAULTS: readonly CommitFault[] = ["unavailable", "busy", "unknown-committed", "unknown-lost"];
 const CHAIN_METHODS = [
   "eth_getBlockByNumber",
@@ -89,7 +93,10 @@ export class Crew {
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
     });
     // A property of the payload, so that every node is of one mind.
-    entry.signer.refuse(({ value }) => value % 23n === 7n);
+    entry.signer.refuse((unsigned) => {
+      this.watchCost(unsigned);
+      return unsigned.value % 23n === 7n;
+    });
     this.watchCommits(entry);
     const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
     holder.member = member;
@@ -227,6 +234,25 @@ export class Crew {
       member.entry.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + this.dice.int(1, 700) : honest));
       this.count("lied");
     });
+  }
+
+  /** Blocks that bound nothing and a market that would empty an account, for a while. */
+  lieAboutFees(dice: Dice): void {
+    const candidates = this.members.filter(({ phase }) => phase !== "gone");
+    if (candidates.length === 0) return;
+    const { entry } = dice.pick(candidates);
+    entry.faults.lieAboutFees({ baseFee: dice.pick([0n, null, FORTUNE]), price: FORTUNE });
+    this.world.clock.after(dice.int(500, 8_000), () => entry.faults.lieAboutFees(null));
+    this.count("fees lied about");
+  }
+
+  /** Whoever named the price: nothing is signed above the ceilings. */
+  private watchCost({ gas, fees, nonce }: UnsignedTransaction): void {
+    const { feePerGas, gasCost } = this.world.ceilings;
+    const cap = feeCap(fees);
+    if (cap === feePerGas) this.count("priced at the ceiling");
+    if (cap <= feePerGas && gas * cap <= gasCost) return;
+    this.violations.push(`nonce ${nonce} was signed for ${gas} gas at ${cap} wei, above ${feePerGas} or ${gasCost}`);
   }
 
   /** The connection that it listens on breaks, and is made again. */

@@ -10,17 +10,20 @@ import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
 import { Operators } from "./operators.ts";
 import { Reservers } from "./reservers.ts";
+import { Spendthrifts } from "./spendthrifts.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
 const MOST_NODES = 3;
 const GWEI = 1_000_000_000n;
 const QUIET_LIMIT_MS = 600_000;
+const FEE_SEEDS = 0x5eed_0000;
 
 export interface Simulation {
   readonly world: World;
   readonly callers: Callers;
   readonly reservers: Reservers;
   readonly operators: Operators;
+  readonly spendthrifts: Spendthrifts;
   readonly consumer: Consumer;
   readonly crew: Crew;
 }
@@ -34,13 +37,17 @@ export async function simulate(seed: number): Promise<Simulation> {
   const consumer = new Consumer(world, dice, crew.up);
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up);
-  const simulation = { world, callers, reservers, operators, consumer, crew };
+  // Dice of its own: what happens to prices shifts nothing else in the story of a seed.
+  const feeDice = new Dice(seed + FEE_SEEDS);
+  const spendthrifts = new Spendthrifts(world, feeDice, crew.up);
+  const simulation = { world, callers, reservers, operators, spendthrifts, consumer, crew };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
   const steps = dice.int(20, 60);
   for (let step = 0; step < steps; step++) {
     act(simulation, dice);
+    tellLies(simulation, feeDice);
     await world.clock.advance(dice.int(0, 700));
   }
   crew.heal();
@@ -60,6 +67,7 @@ async function comeToRest(simulation: Simulation): Promise<void> {
 }
 
 function makeWorld(seed: number, dice: Dice): World {
+  const feeDice = new Dice(seed - FEE_SEEDS);
   const world = new World({
     seed,
     hints: dice.chance(0.5),
@@ -74,6 +82,9 @@ function makeWorld(seed: number, dice: Dice): World {
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
       fetchReceiptUponEntry: dice.chance(0.2),
+      // All above what callers offer, some below where the market goes.
+      maxFeeWei: feeDice.pick([null, null, 25n * GWEI, 120n * GWEI]),
+      maxGasCostWei: feeDice.pick([null, null, 21_000n * 40n * GWEI]),
       // Reservations expire, and nobody is there to repair what they leave.
       holePolicy: "heal",
       finality: dice.weighted([
@@ -126,6 +137,12 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [3, () => crew.alive < MOST_NODES && crew.start()],
   ]);
   deed();
+}
+
+/** Prices that no chain asks for, from one endpoint for a while; and people who would pay them. */
+function tellLies({ crew, spendthrifts }: Simulation, dice: Dice): void {
+  if (dice.chance(0.04)) crew.lieAboutFees(dice);
+  if (dice.chance(0.08)) spendthrifts.ask();
 }
 
 function reorganise(world: World, crew: Crew, dice: Dice): void {
