@@ -1,10 +1,15 @@
 /** Endpoints of a real chain that lie about what gas costs, from their very first answer. */
+
+import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
+import { startEmbeddedChain } from "../../src/adapters/embedded/chain.ts";
 import { createFencepost, type Fencepost, type FencepostOptions, type TelemetryEvent } from "../../src/index.ts";
-import { it as base, KEYS, SIGNER } from "../support/integration.ts";
+import type { StuckDecision, StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
+import { it as base, KEYS, RECIPIENT, SIGNER } from "../support/integration.ts";
 import { rpcCall } from "../support/rpc-call.ts";
 import { type RpcProxy, rewrite, startRpcProxy } from "../support/rpc-proxy.ts";
 import { transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 const GWEI = 1_000_000_000n;
 const ETHER = 10n ** 18n;
@@ -46,26 +51,33 @@ interface Scene {
   balance(): Promise<bigint>;
 }
 
-const it = base.extend<{
-  readonly stage: (lie: Lie, endpoints: 1 | 2, options?: Partial<FencepostOptions["chains"][number]>) => Promise<Scene>;
-}>({
+interface Setting {
+  readonly endpoints?: 1 | 2;
+  readonly options?: Partial<FencepostOptions["chains"][number]>;
+  readonly stuckHook?: StuckResolutionHook;
+  /** Another chain than the one with a block every moment. */
+  readonly honestUrl?: string;
+}
+
+const it = base.extend<{ readonly stage: (lie: Lie, setting?: Setting) => Promise<Scene> }>({
   stage: async ({ database, edr }, use) => {
     const closing: (() => Promise<unknown>)[] = [];
-    await use(async (lie, endpoints, options = {}) => {
-      const liar = await startRpcProxy(edr.url);
+    await use(async (lie, { endpoints = 1, options = {}, stuckHook, honestUrl = edr.url } = {}) => {
+      const liar = await startRpcProxy(honestUrl);
       closing.push(() => liar.close());
       lieAboutFees(liar, lie);
       const events: TelemetryEvent[] = [];
-      const rpc = endpoints === 1 ? liar.url : [liar.url, edr.url];
+      const rpc = endpoints === 1 ? liar.url : [liar.url, honestUrl];
       const fencepost = await createFencepost({
         databaseUrl: database.url,
         chains: [{ rpc, confirmations: 1, pollInterval: "50ms", ...options }],
         signers: KEYS,
+        ...(stuckHook === undefined ? {} : { stuckHook }),
         onEvent: (event) => void events.push(event),
       });
       closing.push(() => fencepost.close());
       const balance = async (): Promise<bigint> =>
-        BigInt((await rpcCall(edr.url, "eth_getBalance", [SIGNER, "latest"])) as string);
+        BigInt((await rpcCall(honestUrl, "eth_getBalance", [SIGNER, "latest"])) as string);
       return { fencepost, events, balance };
     });
     for (const close of closing.reverse()) await close();
@@ -81,7 +93,7 @@ describe("a transfer of one wei", () => {
   ] as const)(
     "costs no more than the ceiling where the first endpoint says %s and a fortune per gas, of %d endpoints",
     async ([lie, endpoints], { stage }) => {
-      const { fencepost, events, balance } = await stage(lie, endpoints);
+      const { fencepost, events, balance } = await stage(lie, { endpoints });
       const before = await balance();
       const { txId } = await fencepost.send(transfer(0));
       const { receipt, attempts } = await fencepost.waitFor(txId, { timeoutMs: 30_000 });
@@ -95,12 +107,57 @@ describe("a transfer of one wei", () => {
 
   it("costs no more than the ceiling of gas times fee, whatever the ceiling of the fee", async ({ stage }) => {
     const most = ETHER / 1_000n;
-    const { fencepost, events, balance } = await stage("a base fee of zero", 1, { maxGasCostWei: String(most) });
+    const { fencepost, events, balance } = await stage("a base fee of zero", {
+      options: { maxGasCostWei: String(most) },
+    });
     const before = await balance();
     const { txId } = await fencepost.send(transfer(0));
     await fencepost.waitFor(txId, { timeoutMs: 30_000 });
     expect(before - (await balance())).toBeLessThanOrEqual(1n + most);
     const alert = events.find((event) => event.type === "alert" && event.code === "FEE_CEILING_REACHED");
     expect(alert).toMatchObject({ message: expect.stringContaining("FENCEPOST_MAX_GAS_COST_WEI") });
+  });
+});
+
+describe("fees above the ceiling", () => {
+  const OVER = { maxFeePerGas: String(MOST_PER_GAS + 1n), maxPriorityFeePerGas: String(2n * GWEI) };
+  const REFUSED = { code: "SUBMISSION_REJECTED", extras: { reason: "FEE_OVER_CEILING" } };
+
+  async function signed(nonce: number): Promise<`0x${string}`> {
+    const fees = { maxFeePerGas: MOST_PER_GAS + 1n, maxPriorityFeePerGas: 2n * GWEI };
+    const content = { type: "eip1559", chainId: 31_337, nonce, to: RECIPIENT, value: 1n, gas: 21_000n } as const;
+    return privateKeyToAccount(KEYS[0]).signTransaction({ ...content, ...fees });
+  }
+
+  it("are refused whoever names them, and what was signed before is all that is ever sent", async ({ stage }) => {
+    const chain = await startEmbeddedChain();
+    try {
+      const decide = async (): Promise<StuckDecision> => ({ action: "REPLACE", reason: "dearer", fees: OVER });
+      const scene = await stage("a base fee of zero", { endpoints: 2, stuckHook: { decide }, honestUrl: chain.url });
+      const { fencepost } = scene;
+      const { payload, ...rest } = transfer(0);
+      await expect(fencepost.send({ ...rest, payload: { ...payload, ...OVER } })).rejects.toMatchObject(REFUSED);
+      const cheap = { gas: "21000", maxFeePerGas: String(5n * GWEI), maxPriorityFeePerGas: String(GWEI) };
+      const { txId } = await fencepost.send({ ...rest, payload: { ...payload, ...cheap } });
+      await waitUntil(async () => (await fencepost.get(txId)).subState === "BROADCAST", "a node has it");
+      const raw = await signed(0);
+      const orders = [
+        () => fencepost.reprice(txId, { reason: "r", ...OVER }),
+        () => fencepost.cancel(txId, { reason: "r", ...OVER }),
+        () => fencepost.replace(txId, { reason: "r", payload: { ...payload, gas: "21000", ...OVER } }),
+        () => fencepost.resolve(txId, { reason: "r", action: "REPLACE", rawTransaction: raw }),
+        () => fencepost.resolve(txId, { reason: "the hook decides" }),
+        () => fencepost.withNonce({ signer: SIGNER }, async ({ nonce }) => ({ rawTransaction: await signed(nonce) })),
+      ];
+      for (const order of orders) await expect(order()).rejects.toMatchObject(REFUSED);
+      await waitUntil(async () => {
+        await chain.mine();
+        return (await fencepost.get(txId)).state === "CONFIRMED";
+      }, "it is mined");
+      expect((await fencepost.get(txId)).attempts).toHaveLength(1);
+      expect(await rpcCall(chain.url, "eth_getTransactionCount", [SIGNER, "pending"])).toBe("0x1");
+    } finally {
+      await chain.stop();
+    }
   });
 });

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { main } from "../../src/main/cli.ts";
 import { version } from "../../src/main/version.ts";
+import { startFaultyRpc } from "../support/faulty-rpc.ts";
 
 const PASSWORD = "correct-horse-battery";
 const savedVariables = { ...process.env };
@@ -52,6 +53,20 @@ describe("main", () => {
     expect(rows.get("host")).toMatchObject({ value: "::1", origin: "file" });
     expect(rows.get("port")).toMatchObject({ value: "4000", origin: "environment" });
     expect(rows.get("databaseUrl")).toMatchObject({ value: "postgres://app:***@db/app" });
+  });
+
+  it("prints the ceilings that are in force, asking the endpoint which chain it serves", async () => {
+    const rpc = await startFaultyRpc(137);
+    const variables = { FENCEPOST_RPC_URL: rpc.url };
+    const { code, stdout } = await run(["config", "--json"], variables).finally(() => rpc.close());
+    expect(code).toBe(0);
+    const rows = new Map((JSON.parse(stdout) as { key: string }[]).map((row) => [row.key, row]));
+    expect(rows.get("maxFeeGwei")).toMatchObject({ value: "5000 (chain 137)", origin: "default" });
+    const silent = await run(["config"], variables);
+    expect(silent).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("by chain id, which no endpoint says now"),
+    });
   });
 
   it("refuses to start with one line for each thing that is missing or wrong", async () => {

@@ -67,6 +67,8 @@ describe("a signed payload", () => {
         signer: SIGNER,
         txHash: keccak256(inBlock),
         unsigned: { nonce: 7, fees: { maxFeePerGas: 9n } },
+        blobFeeCap: 3n,
+        blobGas: 131_072n,
       });
     }
   });

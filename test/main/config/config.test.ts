@@ -5,7 +5,7 @@ import { ConfigurationError } from "../../../src/main/config/config.ts";
 import { effectiveValues } from "../../../src/main/config/effective.ts";
 import { configFrom } from "../../../src/main/config/load.ts";
 import { NOT_YET_SUPPORTED, SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
-import { NOT_SET } from "../../../src/main/config/setting.ts";
+import { BY_CHAIN_ID, NOT_SET } from "../../../src/main/config/setting.ts";
 import type { Flags } from "../../../src/main/config/sources.ts";
 
 const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -64,6 +64,8 @@ describe("defaults", () => {
         inFlightWindow: 64,
         blockQueueLength: 1000,
         maxFeeWei: null,
+        maxGasCostWei: null,
+        maxCostWei: null,
         alertHeadAgeMs: 300_000,
         alertOldestAgeMs: 600_000,
         alertPendingDepth: 1000,
@@ -426,7 +428,7 @@ describe("the table", () => {
   it("reads back every default that it shows", () => {
     const { resolution } = load({});
     for (const { key, variable, value } of effectiveValues(resolution)) {
-      if (value === NOT_SET || variable === null) continue;
+      if (value === NOT_SET || value === BY_CHAIN_ID || variable === null) continue;
       const again = load({ env: { [variable]: value } }).resolution.values;
       expect(again[key as keyof typeof again]).toEqual(resolution.values[key as keyof typeof again]);
     }

@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
+import type { ResolvedChain } from "../../../src/main/config/chains.ts";
 import { effectiveValues } from "../../../src/main/config/effective.ts";
 import { configFrom } from "../../../src/main/config/load.ts";
 import { SETTING_KEYS } from "../../../src/main/config/schema.ts";
 
-function effective(content: unknown, variables: Record<string, string> = {}) {
+function effective(content: unknown, variables: Record<string, string> = {}, saidIds: readonly number[] = []) {
   const file = { name: "f.ts", content };
   const { resolution } = configFrom({ command: "config", variables, flags: {}, file }, "n");
-  return new Map(effectiveValues(resolution).map((row) => [row.key, row]));
+  const said = new Map(saidIds.map((id, index) => [resolution.chains[index] as ResolvedChain, id]));
+  return new Map(effectiveValues(resolution, said).map((row) => [row.key, row]));
 }
 
 describe("effective values", () => {
@@ -47,5 +49,41 @@ describe("effective values", () => {
   it("show that the environment replaced a chain's endpoint", () => {
     const rows = effective({ chains: [{ rpc: "http://a" }] }, { FENCEPOST_RPC_URL: "http://b" });
     expect(rows.get("chains[0].rpc")).toMatchObject({ value: "http://b/", origin: "environment" });
+  });
+});
+
+describe("the ceilings of what a transaction may cost", () => {
+  it("are shown as they are in force on the chain behind the one URL, once it has said which it is", () => {
+    const variables = { FENCEPOST_RPC_URL: "http://a" };
+    const said = effective({}, variables, [31_337]);
+    expect(said.get("maxFeeGwei")).toEqual({
+      ...{ key: "maxFeeGwei", variable: "FENCEPOST_MAX_FEE_GWEI", value: "1000 (chain 31337)", origin: "default" },
+    });
+    expect(said.get("maxGasCostWei")?.value).toBe("1000000000000000000 (chain 31337)");
+    expect(said.get("maxCostWei")?.value).toBe("not set");
+    expect(effective({}, variables).get("maxFeeGwei")?.value).toBe("by chain id, which no endpoint says now");
+    expect(effective({}, variables, [424_242]).get("maxFeeGwei")?.value).toBe("100 (chain 424242 is not a known one)");
+  });
+
+  it("are shown for each of several chains, and where one says its own, that", () => {
+    const chains = [
+      { id: 1, rpc: "http://a" },
+      { rpc: "http://b", maxGasCostWei: "7" },
+      { id: 137, rpc: "http://c" },
+    ];
+    const rows = effective({ chains });
+    expect(rows.get("maxFeeGwei")?.value).toBe("by chain id");
+    expect(rows.get("chains[0].maxFeeGwei")).toMatchObject({ value: "500 (chain 1)", origin: "default" });
+    expect(rows.get("chains[1].maxFeeGwei")?.value).toBe("by chain id, which no endpoint says now");
+    expect(rows.get("chains[1].maxGasCostWei")).toMatchObject({ value: "7", origin: "chain" });
+    expect(rows.get("chains[2].maxGasCostWei")?.value).toBe("50000000000000000000 (chain 137)");
+  });
+
+  it("are what was set for all, and then not said again for each", () => {
+    const chains = [{ id: 1, rpc: "http://a" }];
+    const rows = effective({ chains, maxGasCostWei: "9" }, { FENCEPOST_MAX_FEE_GWEI: "1.5" });
+    expect(rows.get("maxFeeGwei")).toMatchObject({ value: "1.5", origin: "environment" });
+    expect(rows.get("maxGasCostWei")).toMatchObject({ value: "9", origin: "file" });
+    expect([...rows.keys()].filter((key) => key.startsWith("chains[0].max"))).toEqual([]);
   });
 });
