@@ -29,8 +29,8 @@ it(
     const counts = new Map<string, number>();
     for (let seed = FIRST; seed < FIRST + COUNT; seed++) {
       try {
-        const { crew, callers, spendthrifts, world } = await play(seed);
-        counts.set("above the ceiling", (counts.get("above the ceiling") ?? 0) + spendthrifts.refused);
+        const { crew, callers, payers, world } = await play(seed);
+        counts.set("above the ceiling", (counts.get("above the ceiling") ?? 0) + payers.refused);
         for (const [what, times] of crew.counts) counts.set(what, (counts.get(what) ?? 0) + times);
         counts.set("unknown to the caller", (counts.get("unknown to the caller") ?? 0) + callers.unknown);
         for (const { state } of world.database.state.completions) counts.set(state, (counts.get(state) ?? 0) + 1);

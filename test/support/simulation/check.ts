@@ -17,7 +17,7 @@ export function checkSimulation(simulation: Simulation): void {
     ...callers.absurd,
     ...simulation.reservers.absurd,
     ...simulation.operators.absurd,
-    ...simulation.spendthrifts.absurd,
+    ...simulation.payers.absurd,
   ];
   expect(absurd, "answers that no caller should see").toEqual([]);
   checkInvariants(world);

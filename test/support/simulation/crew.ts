@@ -54,7 +54,13 @@ const READS = [
 const REFUSABLE: readonly LaneWrite["kind"][] = ["transition", "unwatch", "confirmations", "expire", "closeHoles"];
 
 /** Not often passed: aimed at more often, and there the first passage is as good as any. */
-const RARE: readonly Failpoint[] = [...NONCE_FAILPOINTS, "another.signed", "another.committed", "withdraw.committed"];
+const RARE: readonly Failpoint[] = [
+  ...NONCE_FAILPOINTS,
+  "another.signed",
+  "another.committed",
+  "complete.committed",
+  "withdraw.committed",
+];
 
 /** Passed only where a reorg meets what is mined and not final: one aim in many would leave it to luck. */
 const RAREST: readonly Failpoint[] = Array.from({ length: 8 }, () => "withdraw.committed" as const);
@@ -69,11 +75,13 @@ export class Crew {
   private readonly members: Member[] = [];
   private refusals = 0;
   private readonly slowness: number;
+  private readonly feeDice: Dice;
 
-  constructor(world: World, dice: Dice, slowness: number) {
+  constructor(world: World, dice: Dice, options: { readonly slowness: number; readonly feeDice: Dice }) {
     this.world = world;
     this.dice = dice;
-    this.slowness = slowness;
+    this.slowness = options.slowness;
+    this.feeDice = options.feeDice;
   }
 
   /** Those that a load balancer would send requests to. */
@@ -98,6 +106,8 @@ export class Crew {
       return unsigned.value % 23n === 7n;
     });
     this.watchCommits(entry);
+    // From its first answer on: there is no honest block to compare with.
+    if (this.feeDice.chance(0.15)) this.lie(entry);
     const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
     holder.member = member;
     this.members.push(member);
@@ -237,12 +247,14 @@ export class Crew {
   }
 
   /** Blocks that bound nothing and a market that would empty an account, for a while. */
-  lieAboutFees(dice: Dice): void {
+  lieAboutFees(): void {
     const candidates = this.members.filter(({ phase }) => phase !== "gone");
-    if (candidates.length === 0) return;
-    const { entry } = dice.pick(candidates);
-    entry.faults.lieAboutFees({ baseFee: dice.pick([0n, null, FORTUNE]), price: FORTUNE });
-    this.world.clock.after(dice.int(500, 8_000), () => entry.faults.lieAboutFees(null));
+    if (candidates.length > 0) this.lie(this.feeDice.pick(candidates).entry);
+  }
+
+  private lie({ faults }: WorldNode): void {
+    faults.lieAboutFees({ baseFee: this.feeDice.pick([0n, null, FORTUNE]), price: FORTUNE });
+    this.world.clock.after(this.feeDice.int(500, 8_000), () => faults.lieAboutFees(null));
     this.count("fees lied about");
   }
 

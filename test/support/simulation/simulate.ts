@@ -9,8 +9,8 @@ import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
 import { Operators } from "./operators.ts";
+import { Payers } from "./payers.ts";
 import { Reservers } from "./reservers.ts";
-import { Spendthrifts } from "./spendthrifts.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
 const MOST_NODES = 3;
@@ -23,7 +23,7 @@ export interface Simulation {
   readonly callers: Callers;
   readonly reservers: Reservers;
   readonly operators: Operators;
-  readonly spendthrifts: Spendthrifts;
+  readonly payers: Payers;
   readonly consumer: Consumer;
   readonly crew: Crew;
 }
@@ -32,15 +32,15 @@ export interface Simulation {
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  const crew = new Crew(world, dice, dice.pick([0, 5, 60]));
+  // Dice of its own: what happens to prices shifts nothing else in the story of a seed.
+  const feeDice = new Dice(seed + FEE_SEEDS);
+  const crew = new Crew(world, dice, { slowness: dice.pick([0, 5, 60]), feeDice });
   const callers = new Callers(world, dice, crew.up);
   const consumer = new Consumer(world, dice, crew.up);
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up);
-  // Dice of its own: what happens to prices shifts nothing else in the story of a seed.
-  const feeDice = new Dice(seed + FEE_SEEDS);
-  const spendthrifts = new Spendthrifts(world, feeDice, crew.up);
-  const simulation = { world, callers, reservers, operators, spendthrifts, consumer, crew };
+  const payers = new Payers(world, feeDice, crew.up);
+  const simulation = { world, callers, reservers, operators, payers, consumer, crew };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -140,9 +140,10 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
 }
 
 /** Prices that no chain asks for, from one endpoint for a while; and people who would pay them. */
-function tellLies({ crew, spendthrifts }: Simulation, dice: Dice): void {
-  if (dice.chance(0.04)) crew.lieAboutFees(dice);
-  if (dice.chance(0.08)) spendthrifts.ask();
+function tellLies({ crew, payers }: Simulation, dice: Dice): void {
+  if (dice.chance(0.04)) crew.lieAboutFees();
+  if (dice.chance(0.1)) payers.trust();
+  if (dice.chance(0.08)) payers.overpay();
 }
 
 function reorganise(world: World, crew: Crew, dice: Dice): void {
@@ -183,13 +184,14 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
 }
 
 /** What is not at rest yet; empty when everything is. */
-function unrest({ world, callers, reservers, operators, consumer }: Simulation): readonly string[] {
+function unrest({ world, callers, reservers, operators, payers, consumer }: Simulation): readonly string[] {
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
     ...(callers.waiting === 0 ? [] : [`${callers.waiting} callers have no answer`]),
     ...(reservers.waiting === 0 ? [] : [`${reservers.waiting} reservers have no answer`]),
     ...(operators.waiting === 0 ? [] : [`${operators.waiting} operators have no answer`]),
+    ...(payers.waiting === 0 ? [] : [`${payers.waiting} payers have no answer`]),
     ...[...state.reservations.values()].flatMap(openReservation),
     ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),

@@ -1,0 +1,83 @@
+import { FencepostError } from "../../../src/domain/errors.ts";
+import { isSettled } from "../../../src/domain/transitions.ts";
+import { SIGNERS, TO, type World, type WorldNode } from "../world.ts";
+import type { Dice } from "./dice.ts";
+
+const CLIENT_TIMEOUT_MS = 3_000;
+/** Far from what the others send, so that a payload tells whose it is. */
+const FIRST_VALUE = 70_000_000;
+/** What any of them may hear without anybody having made a mistake. */
+const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "QUEUE_FULL"];
+
+/** Callers who leave the price to the market, and others who name one above the ceiling, whom nobody may obey. */
+export class Payers {
+  readonly absurd: string[] = [];
+  refused = 0;
+  private readonly world: World;
+  private readonly dice: Dice;
+  private readonly nodes: () => readonly WorldNode[];
+  private readonly open = new Set<Promise<void>>();
+  private serial = 0;
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
+    this.world = world;
+    this.dice = dice;
+    this.nodes = nodes;
+  }
+
+  get waiting(): number {
+    return this.open.size;
+  }
+
+  /** Whatever the market asks for. */
+  trust(): void {
+    this.start(({ node }) => node.api.create(this.request({})), ["SUBMISSION_REJECTED"]);
+  }
+
+  /** More than anybody may pay. */
+  overpay(): void {
+    const deed = this.dice.pick([
+      async ({ node }: WorldNode) => this.taken(await node.api.create(this.request(this.tooMuch))),
+      (entry: WorldNode) => this.act(entry, "reprice"),
+      (entry: WorldNode) => this.act(entry, "cancel"),
+    ]);
+    this.start(deed, []);
+  }
+
+  private start(ask: (node: WorldNode) => Promise<unknown>, expected: readonly string[]): void {
+    const nodes = this.nodes();
+    if (nodes.length === 0) return;
+    const timeout = this.world.clock.sleep(CLIENT_TIMEOUT_MS);
+    const answer = ask(this.dice.pick(nodes)).catch((error: unknown) => this.note(error, expected));
+    const story: Promise<void> = Promise.race([answer, timeout]).then(() => void this.open.delete(story));
+    this.open.add(story);
+  }
+
+  private request(fees: object) {
+    const value = FIRST_VALUE + ++this.serial * 10;
+    return { signer: this.dice.pick(SIGNERS), payload: { to: TO, value, gas: 21_000, ...fees } };
+  }
+
+  private get tooMuch() {
+    const most = this.world.ceilings.feePerGas;
+    return { maxFeePerGas: String(most * 2n), maxPriorityFeePerGas: String(most) };
+  }
+
+  private async act({ node }: WorldNode, action: "reprice" | "cancel"): Promise<void> {
+    const rows = [...this.world.database.state.transactions.values()].filter((row) => !isSettled(row.state));
+    if (rows.length === 0) return;
+    const { txId } = this.dice.pick(rows);
+    const request = { reason: "whatever it costs", ...this.tooMuch };
+    this.taken(await node.api.act({ action, txId, request, actor: "operator:sim" }));
+  }
+
+  private taken({ txId }: { readonly txId: string }): void {
+    this.absurd.push(`fees above the ceiling were taken for ${txId}`);
+  }
+
+  private note(error: unknown, expected: readonly string[]): void {
+    const { code, extras } = error instanceof FencepostError ? error : { code: String(error), extras: null };
+    if (extras?.reason === "FEE_OVER_CEILING") this.refused++;
+    else if (![...EXPECTED, ...expected].includes(code)) this.absurd.push(`a payer was answered ${String(error)}`);
+  }
+}
