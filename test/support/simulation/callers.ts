@@ -4,8 +4,8 @@ import { normalise } from "../../../src/application/stages/1-create/normalise.ts
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
-import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
-import type { Dice } from "./dice.ts";
+import { CHAIN_ID, SIGNERS, TO, type WorldNode } from "../world.ts";
+import { Actor } from "./actor.ts";
 
 /** What a caller asked for; the value tells payloads apart. */
 export interface Wish {
@@ -28,31 +28,15 @@ const PATIENCE = 40;
  * Callers of the API and of the intake table, who remember every word they were given: what was promised must be there
  * at the end, and what was refused for sure must not.
  */
-export class Callers {
+export class Callers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
   /** Without a request id, and told that nothing was accepted. */
   readonly refused: Wish[] = [];
   readonly intake: { readonly txId: string; readonly wish: Wish }[] = [];
-  /** Answers that no caller should ever see. */
-  readonly absurd: string[] = [];
   unknown = 0;
-  private readonly world: World;
-  private readonly dice: Dice;
-  private readonly nodes: () => readonly WorldNode[];
   private readonly entropy = createSeededEntropy(4_711);
   private readonly wishes: Wish[] = [];
-  private readonly open = new Set<Promise<void>>();
   private serial = 0;
-
-  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
-    this.world = world;
-    this.dice = dice;
-    this.nodes = nodes;
-  }
-
-  get waiting(): number {
-    return this.open.size;
-  }
 
   get asked(): number {
     return this.serial;
@@ -62,10 +46,7 @@ export class Callers {
   call(count: number): void {
     const wishes = Array.from({ length: count }, () => this.wish());
     const calls = this.dice.chance(0.3) ? [wishes] : wishes.map((wish) => [wish]);
-    for (const batch of calls) {
-      const call: Promise<void> = this.follow(batch).finally(() => this.open.delete(call));
-      this.open.add(call);
-    }
+    for (const batch of calls) this.begin(this.follow(batch));
   }
 
   /** What a caller's own transaction writes when it commits. */

@@ -2,8 +2,8 @@ import type { TransactionAction } from "../../../src/application/api.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
 import type { TransactionRow } from "../../doubles/memory-store/state.ts";
-import { SIGNERS, TO, type World, type WorldNode } from "../world.ts";
-import type { Dice } from "./dice.ts";
+import { SIGNERS, TO, type WorldNode } from "../world.ts";
+import { Actor } from "./actor.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
@@ -13,40 +13,20 @@ const FIRST_VALUE = 50_000_000;
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "SUBMISSION_REJECTED", "INVALID_REQUEST"];
 
 /** People who act on what they see, on whichever node they reach, and believe what they are told. */
-export class Operators {
+export class Operators extends Actor {
   /** Orders that were answered: each must be in the history. */
   readonly obeyed: { readonly action: TransactionAction; readonly txId: string; readonly reason: string }[] = [];
-  readonly absurd: string[] = [];
-  private readonly world: World;
-  private readonly dice: Dice;
-  private readonly nodes: () => readonly WorldNode[];
-  private readonly open = new Set<Promise<void>>();
   private serial = 0;
-
-  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
-    this.world = world;
-    this.dice = dice;
-    this.nodes = nodes;
-  }
-
-  get waiting(): number {
-    return this.open.size;
-  }
 
   /** One order about one transaction that is not final, as far as the operator can see. */
   order(): void {
     const rows = [...this.world.database.state.transactions.values()].filter((row) => !isSettled(row.state));
-    if (rows.length > 0) this.start(this.give(this.dice.pick(rows)));
+    if (rows.length > 0) this.begin(this.give(this.dice.pick(rows)));
   }
 
   /** A signer is suspended for a while; whoever did it sees to it that it goes on. */
   suspend(): void {
-    this.start(this.pause(this.dice.pick(SIGNERS)));
-  }
-
-  private start(work: Promise<void>): void {
-    const story: Promise<void> = work.finally(() => this.open.delete(story));
-    this.open.add(story);
+    this.begin(this.pause(this.dice.pick(SIGNERS)));
   }
 
   private async give({ txId }: TransactionRow): Promise<void> {

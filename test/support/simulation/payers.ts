@@ -1,7 +1,7 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
-import { SIGNERS, TO, type World, type WorldNode } from "../world.ts";
-import type { Dice } from "./dice.ts";
+import { SIGNERS, TO, type WorldNode } from "../world.ts";
+import { Actor } from "./actor.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 /** Far from what the others send, so that a payload tells whose it is. */
@@ -10,24 +10,9 @@ const FIRST_VALUE = 70_000_000;
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "QUEUE_FULL"];
 
 /** Callers who leave the price to the market, and others who name one above the ceiling, whom nobody may obey. */
-export class Payers {
-  readonly absurd: string[] = [];
+export class Payers extends Actor {
   refused = 0;
-  private readonly world: World;
-  private readonly dice: Dice;
-  private readonly nodes: () => readonly WorldNode[];
-  private readonly open = new Set<Promise<void>>();
   private serial = 0;
-
-  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
-    this.world = world;
-    this.dice = dice;
-    this.nodes = nodes;
-  }
-
-  get waiting(): number {
-    return this.open.size;
-  }
 
   /** Whatever the market asks for. */
   trust(): void {
@@ -49,8 +34,7 @@ export class Payers {
     if (nodes.length === 0) return;
     const timeout = this.world.clock.sleep(CLIENT_TIMEOUT_MS);
     const answer = ask(this.dice.pick(nodes)).catch((error: unknown) => this.note(error, expected));
-    const story: Promise<void> = Promise.race([answer, timeout]).then(() => void this.open.delete(story));
-    this.open.add(story);
+    this.begin(Promise.race([answer, timeout]).then(() => undefined));
   }
 
   private request(fees: object) {

@@ -2,9 +2,9 @@ import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
-import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
+import { CHAIN_ID, SIGNERS, TO, type WorldNode } from "../world.ts";
+import { Actor } from "./actor.ts";
 import type { Acknowledged } from "./callers.ts";
-import type { Dice } from "./dice.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const PATIENCE = 40;
@@ -12,31 +12,15 @@ const PATIENCE = 40;
 const FIRST_VALUE = 1_000_000;
 
 /** Callers that sign themselves: they reserve, and then hand in, give back, or forget. */
-export class Reservers {
+export class Reservers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
   /** Given back by a caller who was told so: free for somebody else. */
   readonly released: Reservation[] = [];
-  readonly absurd: string[] = [];
-  private readonly world: World;
-  private readonly dice: Dice;
-  private readonly nodes: () => readonly WorldNode[];
   private readonly signer = new FakeSigner(SIGNERS);
-  private readonly open = new Set<Promise<void>>();
   private serial = 0;
 
-  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
-    this.world = world;
-    this.dice = dice;
-    this.nodes = nodes;
-  }
-
-  get waiting(): number {
-    return this.open.size;
-  }
-
   reserve(): void {
-    const story: Promise<void> = this.play(++this.serial).finally(() => this.open.delete(story));
-    this.open.add(story);
+    this.begin(this.play(++this.serial));
   }
 
   private async play(serial: number): Promise<void> {

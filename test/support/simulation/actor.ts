@@ -1,0 +1,27 @@
+import type { World, WorldNode } from "../world.ts";
+import type { Dice } from "./dice.ts";
+
+/** Somebody who asks things of whichever node is up. A simulation is not at rest while one of them waits. */
+export abstract class Actor {
+  /** Answers that none of them should ever see. */
+  readonly absurd: string[] = [];
+  protected readonly world: World;
+  protected readonly dice: Dice;
+  protected readonly nodes: () => readonly WorldNode[];
+  private readonly open = new Set<Promise<void>>();
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[]) {
+    this.world = world;
+    this.dice = dice;
+    this.nodes = nodes;
+  }
+
+  get waiting(): number {
+    return this.open.size;
+  }
+
+  protected begin(work: Promise<void>): void {
+    const story: Promise<void> = work.finally(() => this.open.delete(story));
+    this.open.add(story);
+  }
+}
