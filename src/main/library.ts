@@ -149,6 +149,8 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     chains: parts.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } })),
     extensions: await extensionsOf(config, stuckHook),
     sinks: onEvent === undefined ? [] : [onEvent],
+    // Whoever embeds a node knows whether its database is to be waited for.
+    patience: null,
   });
   return new EmbeddedFencepost(composed);
 }
