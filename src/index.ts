@@ -1,4 +1,5 @@
 export type { Created, CreateRequest, Include, SignerView, TransactionView } from "./application/api.ts";
+export type { CreatedTransaction } from "./contract/create.ts";
 export { ERROR_CATALOGUE, type ErrorCode, FencepostError } from "./domain/errors.ts";
 export type { FeeMarket, Fees } from "./domain/fees.ts";
 export { linearRepricing, marketRepricing, type RepricingStrategy, type RepricingView } from "./domain/repricing.ts";

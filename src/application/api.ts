@@ -43,7 +43,8 @@ export interface FencepostApi {
   nodes(): Promise<readonly InstanceRecord[]>;
   /** Every lane that was ever acquired, with its owner where it has one. */
   leases(): Promise<readonly LeaseRecord[]>;
-  readiness(): Promise<Readiness>;
+  /** Of one chain, or of any. UNKNOWN_CHAIN where the one asked for is not configured. */
+  readiness(chainId?: number): Promise<Readiness>;
   /** Carries out an operator's decision; answers with the transaction as it stands then. CONFLICT says what really happened. */
   act(order: TransactionOrder): Promise<TransactionView>;
   /** The same for a lane as a whole. */

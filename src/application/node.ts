@@ -358,13 +358,10 @@ export class FencepostNode {
         if (this.turnsAway()) return requests.map(() => unavailable(DRAINING));
         return this.counted(create(this.createPorts, requests));
       },
-      readiness: () =>
-        readiness({
-          store: this.ports.store,
-          lease: this.lease,
-          chains: [...this.chains.values()],
-          draining: this.draining,
-        }),
+      readiness: (chainId) => {
+        const { lease, draining, ports } = this;
+        return readiness({ store: ports.store, lease, chains: [...this.chains.values()], draining }, chainId);
+      },
     };
   }
 

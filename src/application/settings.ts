@@ -50,6 +50,8 @@ export interface ChainSettings extends CeilingSettings {
   readonly stuckAfterMs: number;
   readonly inFlightWindow: number;
   readonly blockQueueLength: number;
+  /** The most gas that the chain takes in one transaction; null: what is known of it by its id, or learned from a node. */
+  readonly maxTransactionGas: bigint | null;
   /** How often each lane is compared with the chain; null: never by itself. */
   readonly reconciliationIntervalMs: number | null;
   /** How long a payload that a node signed out of our sight may stay unfound before it is sent anew. */

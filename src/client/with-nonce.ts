@@ -11,10 +11,10 @@ export function neverSent(): NonceUse {
   return NEVER_SENT;
 }
 
-export interface NonceCalls<Transaction> {
+export interface NonceCalls {
   reserve(lane: ReserveNonce): Promise<Pick<NonceReservation, "reservationId" | "nonce">>;
-  submit(reservationId: string, use: { readonly rawTransaction: string }): Promise<Transaction>;
-  used(reservationId: string, use: { readonly txHash: string }): Promise<Transaction>;
+  submit(reservationId: string, use: { readonly rawTransaction: string }): Promise<CreatedTransaction>;
+  used(reservationId: string, use: { readonly txHash: string }): Promise<CreatedTransaction>;
   release(reservationId: string): Promise<unknown>;
 }
 
@@ -24,11 +24,11 @@ export type UsesNonce = (reserved: { readonly nonce: number; readonly reservatio
  * Reserves a nonce, lets the callback use it, and reports what it did. A callback that throws releases nothing: it may
  * have signed and even sent, so time to live and the lane's policy decide. Null where nothing was sent.
  */
-export async function withNonce<Transaction = CreatedTransaction>(
-  calls: NonceCalls<Transaction>,
+export async function withNonce(
+  calls: NonceCalls,
   lane: ReserveNonce,
   callback: UsesNonce,
-): Promise<Transaction | null> {
+): Promise<CreatedTransaction | null> {
   const { reservationId, nonce } = await calls.reserve(lane);
   const use = await callback({ nonce, reservationId });
   if (typeof use === "object" && "rawTransaction" in use) return calls.submit(reservationId, use);

@@ -19,4 +19,13 @@ export const Readiness = Type.Object(
   },
   { title: "Readiness", description: "Says which part is missing." },
 );
+
+export const ReadinessQuery = Type.Object({
+  chain: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: "Chain id: ready where this chain is served. Without it, where any of the configured chains is.",
+    }),
+  ),
+});
 export type Readiness = Static<typeof Readiness>;

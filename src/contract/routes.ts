@@ -7,7 +7,7 @@ import { CompletionsPage, CompletionsQuery } from "./completions.ts";
 import { CreatedTransaction, CreateTransaction } from "./create.ts";
 import * as examples from "./examples.ts";
 import { Explanation } from "./explain.ts";
-import { Health, Readiness } from "./health.ts";
+import { Health, Readiness, ReadinessQuery } from "./health.ts";
 import { nonceRoutes } from "./nonce-routes.ts";
 import { Address, TxId } from "./scalars.ts";
 import { SignerLanes } from "./signers.ts";
@@ -215,11 +215,12 @@ const operationsRoutes: readonly Route[] = [
     tag: "Operations",
     summary: "Should this node get traffic",
     open: true,
+    query: ReadinessQuery,
     responses: {
       200: { description: "Ready.", schema: Readiness, example: examples.ready },
       503: { description: "Not ready; says which part.", schema: Readiness, example: examples.notReady },
     },
-    errors: [],
+    errors: ["INVALID_REQUEST", "UNKNOWN_CHAIN"],
   },
   {
     operationId: "getMetrics",

@@ -15,6 +15,8 @@ export interface SubmitResult {
   readonly answer: SubmitAnswer;
   /** The node's own words, shortened; shown to people, never parsed again. */
   readonly detail: string | null;
+  /** With `rejected`: it asks for more gas than this, which everybody who refused it named as the most they take. */
+  readonly gasCap?: bigint;
 }
 
 /** The node holds the payload: nothing more to do until a block says otherwise. */

@@ -16,15 +16,21 @@ export function intrinsicGas(payload: Pick<Payload, "to" | "data" | "accessList"
 /** What a transfer to an account without code costs, always; a node that searches for it may end one above. */
 const PLAIN_TRANSFER_GAS = 21_001n;
 
-/** Estimates are exact for the state they saw; whatever runs code gets a fifth on top for the state it will meet. */
-export function withMargin(
-  estimate: bigint,
-  payload: Pick<Payload, "to" | "data">,
-  blockGasLimit: bigint | null,
-): bigint {
+/**
+ * Estimates are exact for the state they saw; whatever runs code gets a fifth on top for the state it will meet. `most` is
+ * what the chain takes at all: the margin ends there, since a chain refuses what asks for more.
+ */
+export function withMargin(estimate: bigint, payload: Pick<Payload, "to" | "data">, most: bigint | null): bigint {
   if (payload.to !== null && payload.data === "0x" && estimate <= PLAIN_TRANSFER_GAS) return estimate;
   const padded = estimate + estimate / 5n;
-  return blockGasLimit !== null && padded > blockGasLimit && estimate <= blockGasLimit ? blockGasLimit : padded;
+  return most !== null && padded > most && estimate <= most ? most : padded;
+}
+
+const IN_PROPORTION = 10n;
+
+/** So far above what a payload costs at least that one endpoint's word alone is not enough where much money hangs on it. */
+export function isOutOfProportion(estimate: bigint, payload: Pick<Payload, "to" | "data" | "accessList">): boolean {
+  return estimate > IN_PROPORTION * intrinsicGas(payload);
 }
 
 function countBytes(data: Hex): { zero: number; nonZero: number } {

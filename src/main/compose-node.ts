@@ -15,6 +15,7 @@ import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
+import { awaitDatabase, type Patience } from "./await-database.ts";
 import type { ChainConfig } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
 
@@ -29,6 +30,8 @@ export interface NodeParts {
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
+  /** Null: a database that does not answer is an error of whoever asked for the node. */
+  readonly patience: Patience | null;
   /** The node exists, but has told nobody yet: what others may ask of it must work from here on. */
   readonly onBuilt?: (node: FencepostNode, store: PostgresStore) => void;
 }
@@ -71,12 +74,9 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
         return { chain: keep(await createEvmChain({ ...options, ...id })), settings };
       }),
     );
-    await migrate({ databaseUrl: parts.databaseUrl });
-    const { databaseUrl, preparedStatements, notificationsUrl: directUrl } = parts;
-    const leaseDurationMs = parts.settings.lease.durationMs;
-    const store = keep(
-      await openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
-    );
+    const { notificationsUrl: directUrl, patience } = parts;
+    const opening = () => openDatabase(parts);
+    const store = keep(await (patience === null ? opening() : awaitDatabase(opening, patience)));
     const wakeUps =
       directUrl === null ? noWakeUps : keep(new PostgresWakeUps({ directUrl, clock: systemClock, entropy, telemetry }));
     const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
@@ -96,6 +96,12 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     await closeAll(opened);
     throw error;
   }
+}
+
+async function openDatabase({ databaseUrl, preparedStatements, settings }: NodeParts): Promise<PostgresStore> {
+  await migrate({ databaseUrl });
+  const leaseDurationMs = settings.lease.durationMs;
+  return openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs });
 }
 
 /** A third of the speed is still the right signature: worth a word, not a refusal. */

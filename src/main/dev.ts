@@ -64,7 +64,7 @@ async function run(
     await dropSchema(databaseUrl);
   }
   const completed = withChain({ ...config, databaseUrl }, chain);
-  const service = await startService({ config: completed, logger });
+  const service = await startService({ config: completed, logger, waitUntil: stop.signal });
   undo.push(() => service.stop());
   stop.signal.throwIfAborted();
   const { url, nodeId, signers, chainIds } = service;

@@ -1,6 +1,8 @@
 /** What the library answers with. Inside, addresses are lower-case; whoever embeds a node sees EIP-55, as over HTTP. */
 import { createCodec } from "../adapters/evm/codec.ts";
+import { createdView as httpView } from "../adapters/http/views.ts";
 import type { Created, SignerView, TransactionView } from "../application/api.ts";
+import type { CreatedTransaction } from "../contract/create.ts";
 import type { Address, Lane } from "../domain/lane.ts";
 import type { Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionRecord } from "../ports/query-store.ts";
@@ -14,6 +16,11 @@ const codec = createCodec();
 
 export function createdView(created: Created): Created {
   return { ...created, lane: laneView(created.lane) };
+}
+
+/** As HTTP and the SDK answer. */
+export function createdTransaction(created: Created): CreatedTransaction {
+  return httpView(created, checksum);
 }
 
 export function transactionView(view: TransactionView): TransactionView {

@@ -16,6 +16,7 @@ import type {
 } from "../application/api.ts";
 import { normalise, parseChainId } from "../application/stages/1-create/normalise.ts";
 import { type NonceCalls, type UsesNonce, withNonce } from "../client/with-nonce.ts";
+import type { CreatedTransaction } from "../contract/create.ts";
 import type { ReserveNonce } from "../contract/nonces.ts";
 import { FencepostError } from "../domain/errors.ts";
 import type { RepricingStrategy } from "../domain/repricing.ts";
@@ -27,7 +28,14 @@ import { type Config, ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom } from "./config/load.ts";
 import { type Extensions, openExtensions } from "./extensions.ts";
-import { completionView, createdView, type FollowedCompletion, signerViews, transactionView } from "./library-views.ts";
+import {
+  completionView,
+  createdTransaction,
+  createdView,
+  type FollowedCompletion,
+  signerViews,
+  transactionView,
+} from "./library-views.ts";
 import { partsOf } from "./service.ts";
 
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
@@ -116,9 +124,9 @@ export interface Fencepost {
   completions(options?: FollowOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
   /**
    * Reserves a nonce for the callback to sign with, and reports what it did: `{ rawTransaction }`, `{ txHash }` or
-   * `neverSent()`. Where it throws, nothing is released. Null where nothing was sent.
+   * `neverSent()`. Where it throws, nothing is released. Null where nothing was sent. Answers as the SDK and HTTP do.
    */
-  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<Created | null>;
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
   /** Blocks past a depth (20 where none is given): ascending, each height once, without end. */
   blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
   close(): Promise<void>;
@@ -149,6 +157,8 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     chains: parts.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } })),
     extensions: await extensionsOf(config, stuckHook),
     sinks: onEvent === undefined ? [] : [onEvent],
+    // Whoever embeds a node knows whether its database is to be waited for.
+    patience: null,
   });
   return new EmbeddedFencepost(composed);
 }
@@ -262,16 +272,15 @@ class EmbeddedFencepost implements Fencepost {
     }
   }
 
-  async withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<Created | null> {
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null> {
     const { api } = this.composed.node;
-    const calls: NonceCalls<Created> = {
+    const calls: NonceCalls = {
       reserve: async (asked) => (await api.reserveNonce(asked)).reservation,
-      submit: (reservationId, use) => api.submitReserved(reservationId, use),
-      used: (reservationId, use) => api.markUsed(reservationId, use),
+      submit: async (reservationId, use) => createdTransaction(await api.submitReserved(reservationId, use)),
+      used: async (reservationId, use) => createdTransaction(await api.markUsed(reservationId, use)),
       release: (reservationId) => api.releaseNonce(reservationId),
     };
-    const created = await withNonce(calls, lane, callback);
-    return created === null ? null : createdView(created);
+    return withNonce(calls, lane, callback);
   }
 
   blocks({ chainId, depth = DEFAULT_DEPTH, from, signal }: BlocksOptions = {}): AsyncGenerator<Block, void, undefined> {

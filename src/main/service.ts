@@ -12,6 +12,7 @@ import type { FencepostNode } from "../application/node.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl } from "./advertised-url.ts";
+import type { Patience } from "./await-database.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import type { Config, SignerConfig } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
@@ -35,6 +36,8 @@ export interface ServiceOptions {
   readonly failpoint?: Failpoints;
   /** One of several workers: the configured port is shared with the others, and another one is its own. */
   readonly sharesPort?: boolean;
+  /** Waits for a database that does not answer, until this is aborted. Absent: that is an error. */
+  readonly waitUntil?: AbortSignal;
 }
 
 const LAST_ANSWERS_MS = 500;
@@ -45,6 +48,7 @@ export async function startService({
   logger,
   failpoint,
   sharesPort = false,
+  waitUntil,
 }: ServiceOptions): Promise<Service> {
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
@@ -69,6 +73,7 @@ export async function startService({
       ...partsOf(config, ownAddress(config, url, sharesPort)),
       extensions: await openExtensions({ config, checksum, onAlertLost: (reason) => reportLost(logger, reason) }),
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
+      patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
       onBuilt: peer.resolve,
       ...(failpoint === undefined ? {} : { failpoint }),
     });
@@ -87,6 +92,11 @@ export async function startService({
     await http.close(0);
     throw error;
   }
+}
+
+function patienceOf(logger: Logger, signal: AbortSignal): Patience {
+  const say = (line: string, reason?: string) => logger.log("warn", reason === undefined ? {} : { reason }, line);
+  return { clock: systemClock, signal, say };
 }
 
 function reportLost(logger: Logger, reason: string): void {

@@ -12,7 +12,7 @@ export async function start(
   const { config, logger } = request;
   const stop = listenForStop();
   try {
-    const starting = startService(request);
+    const starting = startService({ ...request, waitUntil: stop.signal });
     const service = await Promise.race([starting, stop.received.then(() => null)]);
     if (service === null) await endWhileStarting(starting, config.drainTimeoutMs);
     else await runUntilStopped(service, stop.received, { logger, ready });

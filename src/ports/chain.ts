@@ -47,6 +47,8 @@ export interface Call {
   readonly value: bigint;
   readonly gas?: bigint;
   readonly accessList?: readonly AccessListEntry[];
+  /** What it costs where its receiver has no code, where that is known: then no estimate has a say. */
+  readonly gasWithoutCode?: bigint;
 }
 
 export interface Revert {
@@ -121,8 +123,10 @@ export interface Chain {
   identityElsewhere(): Promise<ChainIdentity | null>;
 
   feeMarket(): Promise<FeeMarket>;
-  /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. */
+  /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. No limit is compared. */
   simulate(call: Call): Promise<Simulation>;
+  /** The same by another endpoint; "none" where no other is up. */
+  simulateElsewhere(call: Call): Promise<Simulation | "none">;
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply

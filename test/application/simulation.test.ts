@@ -34,6 +34,12 @@ it(
         for (const [what, times] of crew.counts) counts.set(what, (counts.get(what) ?? 0) + times);
         counts.set("unknown to the caller", (counts.get("unknown to the caller") ?? 0) + callers.unknown);
         for (const { state } of world.database.state.completions) counts.set(state, (counts.get(state) ?? 0) + 1);
+        const lowered = world
+          .rows()
+          .filter(({ attempts: [first, ...later] }) =>
+            later.some(({ kind, gas }) => kind === "reprice" && gas < (first?.gas ?? 0n)),
+          );
+        counts.set("gas lowered", (counts.get("gas lowered") ?? 0) + lowered.length);
         const repriced = world.rows().flatMap(({ attempts }) => attempts.filter(({ kind }) => kind === "reprice"));
         for (const { attempts } of world.rows()) {
           const kinds = new Set(attempts.map(({ kind }) => kind));
@@ -89,6 +95,8 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "fees lied about",
     "priced at the ceiling",
     "above the ceiling",
+    "lied about gas",
+    "gas lowered",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);

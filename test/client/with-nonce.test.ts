@@ -1,5 +1,7 @@
-import { describe, expect, it } from "vitest";
-import { createClient, neverSent } from "../../src/client/index.ts";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { createClient, type FencepostClient, neverSent } from "../../src/client/index.ts";
+import type { CreatedTransaction } from "../../src/contract/create.ts";
+import type { Fencepost } from "../../src/index.ts";
 
 interface Asked {
   readonly path: string;
@@ -21,6 +23,11 @@ function served(): { client: ReturnType<typeof createClient>; asked: Asked[] } {
 const lane = { signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", ttl: "30s" };
 
 describe("withNonce", () => {
+  it("is the same method in the SDK and in the library", () => {
+    expectTypeOf<Fencepost["withNonce"]>().toEqualTypeOf<FencepostClient["withNonce"]>();
+    expectTypeOf<Awaited<ReturnType<Fencepost["withNonce"]>>>().toEqualTypeOf<CreatedTransaction | null>();
+  });
+
   it.each([
     ["submit", { rawTransaction: "0x02" }],
     ["used", { txHash: `0x${"a".repeat(64)}` }],

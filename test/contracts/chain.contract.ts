@@ -312,8 +312,23 @@ function simulateTests(start: Start): void {
     expect((await h.chain.simulate({ ...call, value })).outcome).toBe("insufficientFunds");
     expect((await h.chain.simulate({ ...call, value, gas: 21_000n })).outcome).toBe("insufficientFunds");
     expect((await h.chain.simulate({ ...call, gas: 20_999n })).outcome).toBe("gasTooLow");
-    const { gasLimit } = await latest(h.chain);
-    expect((await h.chain.simulate({ ...call, gas: gasLimit + 1n })).outcome).toBe("gasOverBlock");
+  });
+
+  it("takes a cost that is known for a receiver without code, and the estimate for one with code", async () => {
+    const h = await start();
+    const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
+    const call = { from, to, data: "0x", value: 1n, gasWithoutCode: 20_123n } as const;
+    expect(await h.chain.simulate(call)).toEqual({ outcome: "ok", gas: 20_123n });
+    const value = (await h.chain.balance(from)) + 1n;
+    expect((await h.chain.simulate({ ...call, value })).outcome, "funds come first").toBe("insufficientFunds");
+    if (h.reverting === null) return;
+    expect((await h.chain.simulate({ ...call, to: h.reverting.silently, value: 0n })).outcome).toBe("revert");
+  });
+
+  it("has nobody else to ask with a single endpoint", async () => {
+    const h = await start();
+    const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
+    expect(await h.chain.simulateElsewhere({ from, to, data: "0x", value: 1n })).toBe("none");
   });
 }
 

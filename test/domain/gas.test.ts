@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { intrinsicGas, withMargin } from "../../src/domain/gas.ts";
+import { intrinsicGas, isOutOfProportion, withMargin } from "../../src/domain/gas.ts";
 import type { Hex } from "../../src/domain/lane.ts";
 
 const TO = `0x${"ab".repeat(20)}` as const;
@@ -46,13 +46,8 @@ describe("the margin over an estimate", () => {
     ["what is left below the block's limit", 28_000_000n, { to: TO, data: "0xaa" }, 30_000_000n, 30_000_000n],
     ["nothing at the limit itself", 30_000_000n, { to: TO, data: "0xaa" }, 30_000_000n, 30_000_000n],
     ["a fifth where the limit is not known", 28_000_000n, { to: TO, data: "0xaa" }, null, 33_600_000n],
-    [
-      "a fifth over an estimate that no block holds: the node shall say so",
-      40_000_000n,
-      { to: TO, data: "0xaa" },
-      30_000_000n,
-      48_000_000n,
-    ],
+    ["what is left below a cap of EIP-7825", 14_191_170n, { to: TO, data: "0xaa" }, 16_777_216n, 16_777_216n],
+    ["a fifth just below it", 13_981_013n, { to: TO, data: "0xaa" }, 16_777_216n, 16_777_215n],
   ])("is %s", (_, estimate, payload, limit, expected) => {
     expect(withMargin(estimate, payload, limit)).toBe(expected);
   });
@@ -66,5 +61,17 @@ describe("the margin over an estimate", () => {
         if (estimate <= limit) expect(padded <= limit).toBe(true);
       }),
     );
+  });
+});
+
+describe("an estimate out of proportion", () => {
+  it.each<[string, bigint, Parameters<typeof isOutOfProportion>[1], boolean]>([
+    ["ten times a transfer", 210_000n, { to: TO, data: "0x" }, false],
+    ["one gas more", 210_001n, { to: TO, data: "0x" }, true],
+    ["ten times a call with data", 210_160n, { to: TO, data: "0x01" }, false],
+    ["ten times a deployment", 530_000n, { to: null, data: "0x" }, false],
+    ["more than that", 530_001n, { to: null, data: "0x" }, true],
+  ])("%s", (_, estimate, payload, expected) => {
+    expect(isOutOfProportion(estimate, payload)).toBe(expected);
   });
 });

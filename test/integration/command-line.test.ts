@@ -8,6 +8,7 @@ import { describe, expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { it as base, KEYS, RECIPIENT } from "../support/integration.ts";
 import { type FencepostProcess, spawnFencepost, type Variables } from "../support/node-process.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -178,15 +179,46 @@ describe("fencepost start", () => {
       expect(start.stderr()).not.toContain(secret.replace("0x", ""));
   });
 
-  it("on a database or a chain that does not answer ends with one line that says which", async ({
+  it("waits for a database that does not answer yet, says so once, and serves when it is there", async ({
     fencepost,
     simulated,
     database,
   }) => {
-    const noDatabase = fencepost.run(["start"], complete(simulated.url, "postgres://u:hunter2hunter2@127.0.0.1:1/d"));
+    const wire = await TcpProxy.start(Number(new URL(database.url).port));
+    wire.refuse();
+    const start = fencepost.run(["start"], complete(simulated.url, wire.through(database.url)));
+    const waits = () => linesOf(start.stderr()).filter((line) => line.includes("waiting for it"));
+    await waitUntil(() => waits().length > 0, "it says that it waits");
+    expect(JSON.parse(waits()[0] ?? "")).toMatchObject({ level: "warn", reason: expect.any(String) });
+    await waitUntil(() => wire.refused >= 3, "it has tried again");
+    expect(start.stdout()).toBe("");
+    wire.admit();
+    expect((await fetch(`${(await start.ready).url}/readyz`)).status).toBe(200);
+    expect(waits()).toHaveLength(1);
+    start.signal("SIGTERM");
+    await start.exited;
+    await wire.close();
+  });
+
+  it("stopped while it waits for its database ends in order, with 0", async ({ fencepost, simulated }) => {
+    const start = fencepost.run(["start"], complete(simulated.url, "postgres://u:hunter2hunter2@127.0.0.1:1/d"));
+    await waitUntil(() => start.stderr().includes("waiting for it"), "it says that it waits");
+    start.signal("SIGTERM");
+    expect(await start.exited).toEqual({ code: 0, signal: null });
+    expect(start.stdout()).toBe("");
+    expect(start.stderr()).not.toContain("hunter2");
+  });
+
+  it("on a database that does not exist, or a chain that does not answer, ends with one line that says which", async ({
+    fencepost,
+    simulated,
+    database,
+  }) => {
+    const missing = new URL(database.url);
+    missing.pathname = "/nobody_made_this";
+    const noDatabase = fencepost.run(["start"], complete(simulated.url, missing.href));
     expect((await noDatabase.exited).code).toBe(1);
-    expect(linesOf(noDatabase.stderr()).at(-1)).toMatch(/^fencepost: .*ECONNREFUSED 127\.0\.0\.1:1/);
-    expect(noDatabase.stderr()).not.toContain("hunter2");
+    expect(linesOf(noDatabase.stderr())).toEqual([expect.stringMatching(/^fencepost: .*nobody_made_this.*create it/)]);
     const noChain = fencepost.run(["start"], complete("http://127.0.0.1:1", database.url));
     expect((await noChain.exited).code).toBe(1);
     expect(linesOf(noChain.stderr()).at(-1)).toMatch(/^fencepost: .*127\.0\.0\.1:1/);

@@ -105,7 +105,15 @@ describe("a reserved nonce", () => {
     expect(found).toMatchObject({ state: "CONFIRMED", attempts: [{ kind: "initial" }] });
   });
 
-  it("is wrapped by the library too", async ({ edr, database }) => {
+  it("is wrapped by the library too, which answers as the SDK does", async ({ edr, nodes, database }) => {
+    const { client } = await nodes.start(edr.url);
+    const theirs = await client.withNonce({ signer: SIGNER }, async ({ nonce }) => ({
+      rawTransaction: await sign(nonce),
+    }));
+    expect(theirs).toEqual({
+      ...{ txId: expect.any(String), chainId: 31_337, signer: SIGNER, requestId: null },
+      ...{ nonce: 0, state: "TRACKING" },
+    });
     const fencepost = await createFencepost({
       databaseUrl: database.url,
       chains: [{ rpc: edr.url, confirmations: 0, pollInterval: "50ms" }],
@@ -115,7 +123,8 @@ describe("a reserved nonce", () => {
       const made = await fencepost.withNonce({ signer: SIGNER }, async ({ nonce }) => ({
         rawTransaction: await sign(nonce),
       }));
-      expect(await fencepost.waitFor(made?.txId ?? "")).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+      expect(made).toEqual({ ...theirs, txId: expect.any(String), nonce: 1 });
+      expect(await fencepost.waitFor(made?.txId ?? "")).toMatchObject({ state: "CONFIRMED", nonce: 1 });
       expect(await fencepost.withNonce({ signer: SIGNER }, async () => neverSent())).toBeNull();
     } finally {
       await fencepost.close();

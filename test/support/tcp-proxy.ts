@@ -29,6 +29,8 @@ export class TcpProxy {
   private readonly spoils: { readonly text: string; readonly by: string; readonly hit: () => void }[] = [];
   private readonly holds: Hold[] = [];
   private readonly delays: ((deliver: () => Promise<void>) => void)[] = [];
+  /** How many connections were turned away. */
+  refused = 0;
   private refusing = false;
   private frozen = false;
 
@@ -139,6 +141,7 @@ export class TcpProxy {
   private accept(client: Socket): void {
     client.on("error", () => undefined);
     if (this.refusing) {
+      this.refused++;
       client.destroy();
       return;
     }

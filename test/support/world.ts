@@ -52,6 +52,7 @@ export const CHAIN_SETTINGS: ChainSettings = {
   maxFeeWei: null,
   maxGasCostWei: null,
   maxCostWei: null,
+  maxTransactionGas: null,
   reconciliationIntervalMs: 300_000,
   grayZoneTimeoutMs: 300_000,
   grayZoneIntervalMs: 60_000,

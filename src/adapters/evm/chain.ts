@@ -221,6 +221,12 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => simulateCall(rpc, call));
   }
 
+  async simulateElsewhere(call: Call): Promise<Simulation | "none"> {
+    const said = await this.#endpoints.readElsewhere<Simulation>((rpc) => simulateCall(rpc, call));
+    if (said === null) throw new ChainUnavailable("no other endpoint has an answer");
+    return said;
+  }
+
   async submit(
     rawTransactions: readonly Hex[],
     { everywhere = false }: SubmitOptions = {},

@@ -14,6 +14,20 @@ export function classifySubmission(error: NodeError): Exclude<SubmitAnswer, "acc
   return answer === undefined || another !== undefined ? "unknown" : answer;
 }
 
+/** The most gas of one transaction that a refusal for asking for more names; null: it says nothing of it, or no number. */
+export function namedGasCap(error: NodeError): bigint | null {
+  if (!recogniseWordings(error).some(({ perTransaction }) => perTransaction === true)) return null;
+  for (const text of textsOf(error)) {
+    const [, cap, most, limit] = NAMED_CAP.exec(text) ?? [];
+    const digits = cap ?? most ?? limit;
+    if (digits !== undefined) return BigInt(digits);
+  }
+  return null;
+}
+
+/** geth "(cap: 16777216, tx: …)", revm "the cap (16777216)", Nethermind and EDR "cap of …", Besu "at most …", Base ", limit …". */
+const NAMED_CAP = /\bcap(?: of|:)? \(?(\d{1,20})\b|\bat most (\d{1,20})\b|, limit (\d{1,20})\b/i;
+
 /** Every wording of the table that a clause of the error begins with. */
 export function recogniseWordings(error: NodeError): readonly Wording[] {
   const clauses = textsOf(error).flatMap(clausesOf);

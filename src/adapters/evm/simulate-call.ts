@@ -2,32 +2,35 @@ import type { Call, Simulation } from "../../ports/chain.ts";
 import { recogniseWordings } from "./classify-submission.ts";
 import { decodeRevert } from "./decode-revert.ts";
 import { revertDataOf, shorten, textsOf } from "./error-texts.ts";
-import { readBlock } from "./read-block.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readBigInt, readBytes, readGas } from "./rpc/quantities.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /**
- * Without gas: eth_estimateGas. With gas: eth_call under it. Head and balance travel along, because nodes silently cap
- * the gas of a call at a limit of their own, and some (EDR, Erigon) let a call spend what the account does not have.
- * An error that is not recognised is thrown: another node may know better.
+ * Without gas: eth_estimateGas. With gas: eth_call under it. The balance travels along, because some nodes (EDR, Erigon) let
+ * a call spend what the account does not have. So does the receiver's code where a transfer's cost is known without it:
+ * then only code makes the estimate count, which one endpoint alone may give. An error that is not recognised is thrown:
+ * another node may know better.
  */
 export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simulation> {
-  const method = call.gas === undefined ? "eth_estimateGas" : "eth_call";
-  const [execution, head, balance] = await rpc.batch([
-    { method, params: [encodeRequest(call), "latest"] },
-    { method: "eth_getBlockByNumber", params: ["latest", false] },
+  const asksCode = call.gas === undefined && call.gasWithoutCode !== undefined;
+  const [execution, balance, code] = await rpc.batch([
+    { method: call.gas === undefined ? "eth_estimateGas" : "eth_call", params: [encodeRequest(call), "latest"] },
     { method: "eth_getBalance", params: [call.from, "latest"] },
+    ...(asksCode ? [{ method: "eth_getCode", params: [call.to, "latest"] }] : []),
   ]);
-  const impossible = gasOverBlock(call.gas, head) ?? valueOverBalance(call, balance);
+  const impossible = valueOverBalance(call, balance);
   if (impossible !== null) return impossible;
-  if (execution?.ok === true) {
-    const gas = gasOf(call, execution.result);
-    return gasOverBlock(gas, head) ?? { outcome: "ok", gas };
-  }
+  if (call.gasWithoutCode !== undefined && hasNoCode(code)) return { outcome: "ok", gas: call.gasWithoutCode };
+  if (execution?.ok === true) return { outcome: "ok", gas: gasOf(call, execution.result) };
   const refusal = classifyFailure(execution?.error, call);
   if (refusal === null) throw execution?.error ?? new BadAnswer("it left a call unanswered");
   return refusal;
+}
+
+/** What cannot be read counts as code: then the estimate decides. */
+function hasNoCode(reply: RpcReply | undefined): boolean {
+  return reply?.ok === true && reply.result === "0x";
 }
 
 function encodeRequest(call: Call): Readonly<Record<string, unknown>> {
@@ -45,13 +48,6 @@ function gasOf(call: Call, result: unknown): bigint {
   if (call.gas === undefined) return readGas(result, "eth_estimateGas");
   readBytes(result, "eth_call");
   return call.gas;
-}
-
-function gasOverBlock(gas: bigint | undefined, head: RpcReply | undefined): Simulation | null {
-  const block = readBlock(resultOf(head));
-  if (block === null) throw new BadAnswer("it has no latest block");
-  if (gas === undefined || gas <= block.gasLimit) return null;
-  return { outcome: "gasOverBlock", detail: `gas ${gas} is over the block's limit of ${block.gasLimit}` };
 }
 
 function valueOverBalance({ value }: Call, reply: RpcReply | undefined): Simulation | null {

@@ -13,6 +13,8 @@ export interface Wording {
   readonly by: readonly Client[];
   /** Finer than the answer, for the simulation of a call. */
   readonly cause?: "gasTooLow" | "gasOverBlock";
+  /** Speaks of a limit for one transaction, which a block could hold more than: that one can be learned. */
+  readonly perTransaction?: true;
 }
 
 export type Client =
@@ -140,9 +142,23 @@ const GAS_OVER_BLOCK: readonly Wording[] = [
     says: "transaction gas limit … exceeds transaction gas cap",
     answer: "rejected",
     cause: "gasOverBlock",
+    perTransaction: true,
     by: ["EDR"],
   },
-  { says: "is greater than the cap", answer: "rejected", cause: "gasOverBlock", by: ["EDR", "anvil"] },
+  {
+    says: "is greater than the cap",
+    answer: "rejected",
+    cause: "gasOverBlock",
+    perTransaction: true,
+    by: ["EDR", "anvil", "Reth"],
+  },
+  {
+    says: "transaction gas limit must be at most",
+    answer: "rejected",
+    cause: "gasOverBlock",
+    perTransaction: true,
+    by: ["Besu"],
+  },
   { says: "transaction gas limit exceeds block gas limit", answer: "rejected", cause: "gasOverBlock", by: ["Besu"] },
   {
     says: "transaction gas limit is greater than the block gas limit",
@@ -156,14 +172,33 @@ const GAS_OVER_BLOCK: readonly Wording[] = [
     cause: "gasOverBlock",
     by: ["Reth"],
   },
-  { says: "transaction gas limit too high", answer: "rejected", cause: "gasOverBlock", by: ["geth"] },
+  {
+    says: "transaction gas limit too high",
+    answer: "rejected",
+    cause: "gasOverBlock",
+    perTransaction: true,
+    by: ["geth"],
+  },
+  {
+    says: "exceeds maximum per-transaction gas limit",
+    answer: "rejected",
+    cause: "gasOverBlock",
+    perTransaction: true,
+    by: ["op-geth"],
+  },
   { says: "exceeds max transaction gas limit", answer: "rejected", cause: "gasOverBlock", by: ["Reth"] },
   { says: "intrinsic gas too high", answer: "rejected", cause: "gasOverBlock", by: ["anvil", "Reth"] },
   { says: "gas limit is too high", answer: "rejected", cause: "gasOverBlock", by: ["Erigon"] },
   { says: "gaslimitexceeded", answer: "rejected", cause: "gasOverBlock", by: ["Nethermind"] },
   // Newer ones begin with "gas limit reached", which geth says of a full block: only the detail tells.
   { says: "gas limit of rejected tx", answer: "rejected", cause: "gasOverBlock", by: ["Nethermind"] },
-  { says: "txgaslimitcapexceeded", answer: "rejected", cause: "gasOverBlock", by: ["Nethermind"] },
+  {
+    says: "txgaslimitcapexceeded",
+    answer: "rejected",
+    cause: "gasOverBlock",
+    perTransaction: true,
+    by: ["Nethermind"],
+  },
   {
     says: "transaction cost exceeds current gas limit",
     answer: "rejected",

@@ -1,6 +1,6 @@
 import type { SubmitAnswer, SubmitResult } from "../../domain/answers.ts";
 import type { Hex } from "../../domain/lane.ts";
-import { classifySubmission } from "./classify-submission.ts";
+import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
 import { type RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc/errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
@@ -40,7 +40,9 @@ function readAcceptance(result: unknown): SubmitResult {
 
 function readRefusal(error: RpcErrorAnswer): SubmitResult {
   const words = error.message === "" ? `error ${error.code} without words` : error.message;
-  return { answer: classifySubmission(error), detail: shorten(words) };
+  const result: SubmitResult = { answer: classifySubmission(error), detail: shorten(words) };
+  const gasCap = result.answer === "rejected" ? namedGasCap(error) : null;
+  return gasCap === null ? result : { ...result, gasCap };
 }
 
 const HASH = /^0x[0-9a-f]{64}$/i;
@@ -76,9 +78,17 @@ export function concluded(said: readonly Submission[]): SubmitResult {
   const relevant = said.filter(({ result }) => refusal === undefined || result.answer !== "nonceTooHigh");
   const result = weightiest(relevant.map((each) => each.result));
   const silent = said.find(({ lost }) => lost !== null)?.lost;
-  if (result.answer !== "rejected" || silent === undefined || silent === null) return result;
+  if (result.answer !== "rejected") return result;
+  if (silent === undefined || silent === null) return withAgreedCap(result, relevant);
   const detail = shorten(`refused (${result.detail ?? "without words"}), and not confirmed: ${silent.message}`);
   return { answer: "unknown", detail };
+}
+
+/** A cap is what everybody who refused it named, and then the highest of these: one endpoint alone lowers nothing. */
+function withAgreedCap({ answer, detail }: SubmitResult, said: readonly Submission[]): SubmitResult {
+  const caps = said.map(({ result }) => result.gasCap ?? null);
+  const highest = caps.reduce((most, cap) => (most === null || cap === null ? null : cap > most ? cap : most));
+  return highest === null || highest === undefined ? { answer, detail } : { answer, detail, gasCap: highest };
 }
 
 /** The most telling of what several endpoints said to one item. */

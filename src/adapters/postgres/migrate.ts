@@ -47,6 +47,8 @@ const LIMIT_WAITS = "SET LOCAL lock_timeout TO '500ms'";
 const PAUSE = "SELECT pg_sleep(1)";
 const MOST_WAITS = 40;
 const LOCK_NOT_AVAILABLE = "55P03";
+/** A host that swallows packets would else keep us for as long as the operating system tries: minutes. */
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Any number; the same for every Fencepost, so that two runners on one database take turns. */
 const MIGRATION_LOCK = "4711824603921";
@@ -238,7 +240,11 @@ async function analyse(client: pg.Client): Promise<void> {
 }
 
 async function withClient<T>(databaseUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: "fencepost migrate" });
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: "fencepost migrate",
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
   // A client without a listener ends the process when its connection breaks; the query itself rejects anyway.
   client.on("error", () => undefined);
   await client.connect();

@@ -7,6 +7,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { HashIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
+import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
@@ -28,6 +29,7 @@ export class ChainContext {
   /** What is in force here: as configured, else by the chain's id. */
   readonly ceilings: Ceilings;
   readonly follower: HeadFollower;
+  readonly gasLimits: GasLimits;
   readonly hashes: HashIndex = new Map();
   reachable = true;
   /** As many as the endpoints last took: halved by a look that got no answer, doubled by one that did. */
@@ -56,6 +58,12 @@ export class ChainContext {
     this.clock = ports.clock;
     this.telemetry = ports.telemetry;
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
+    this.gasLimits = new GasLimits({
+      chainId: chain.chainId,
+      configured: settings.maxTransactionGas,
+      clock: ports.clock,
+      blockGasLimit: () => this.follower.head?.gasLimit ?? null,
+    });
   }
 
   /** A new head: what was asked of the one before is out of date. */

@@ -84,6 +84,7 @@ async function commitAttempt(
   tx.answer = null;
   tx.failures = 0;
   tx.rejections = 0;
+  tx.gasJudgedAt = null;
   tx.facts.delete("REFUSED_FOR_GOOD");
   // Mined while this was committed: the new bytes are tracked, and sent only should that receipt be withdrawn.
   tx.nextSendAtMs = tx.receipt === null ? ports.clock.monotonicMs() : null;

@@ -18,6 +18,7 @@ import {
 } from "../../domain/ceilings.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
+import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
 import { leastInPlaceOf, leastReplacement, type Offer, reaches, replacementFees } from "../../domain/replacement.ts";
 import { covers, highestOffer } from "../../domain/repricing.ts";
@@ -29,6 +30,7 @@ import type { Decision, LaneStore } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
@@ -156,9 +158,9 @@ const TRANSFER_GAS = 21_000n;
  */
 export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
   const { to, data, value } = nothing(signer);
-  const simulation = await context.chain.simulate({ from: signer, to, data, value }).catch(() => null);
+  const simulation = await simulateWithin(context, { from: signer, to, data, value }).catch(() => null);
   if (simulation?.outcome !== "ok" || simulation.gas <= TRANSFER_GAS) return TRANSFER_GAS;
-  return simulation.gas + simulation.gas / 5n;
+  return withMargin(simulation.gas, { to, data }, context.gasLimits.most?.gas ?? null);
 }
 
 async function gasOf(

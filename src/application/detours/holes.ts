@@ -15,6 +15,7 @@ import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
 import { type ChangePorts, changeTracked } from "./change-payload.ts";
+import { awaitsLessGas } from "./lower-gas.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 import { findSkipped } from "./skipped.ts";
 import { type StuckPorts, stick } from "./stuck.ts";
@@ -169,7 +170,9 @@ async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
 
 /** A payload that no node will ever take leaves its nonce unusable: cancelled, or said aloud where everything waits for it. */
 async function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  const refused = [...lane.unmined.values()].filter((tx) => isRefusedForGood(tx) && !tx.sending && isOurs(tx));
+  const refused = [...lane.unmined.values()].filter(
+    (tx) => isRefusedForGood(tx) && !tx.sending && isOurs(tx) && !awaitsLessGas(context, tx),
+  );
   for (const tx of refused) {
     if (lane.stopped) return;
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;

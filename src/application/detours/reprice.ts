@@ -136,7 +136,10 @@ async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees)
 }
 
 /** What is sent now, as its bytes say it; null where there are none here. */
-async function decodedNewest(ports: RepricePorts, tx: Tracked): Promise<DecodedTransaction | null> {
+export async function decodedNewest(
+  ports: Pick<RepricePorts, "store" | "codec">,
+  tx: Tracked,
+): Promise<DecodedTransaction | null> {
   const newest = sendableAttempts(tx.attempts).at(-1);
   if (newest === undefined || newest.nodeSigned === true) return null;
   const [bytes] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);

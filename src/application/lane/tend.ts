@@ -10,6 +10,7 @@ import { ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type HolePorts, tendHoles } from "../detours/holes.ts";
+import { type LowerGasPorts, lowerGas } from "../detours/lower-gas.ts";
 import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
 import type { HeadOfLine } from "./head-of-line.ts";
@@ -19,9 +20,15 @@ import { LONG_AGO, type Tracked } from "./tracked.ts";
 
 export interface TendPorts extends RepricePorts, StuckPorts {}
 
+export interface TendLanePorts extends TendPorts, HolePorts, LowerGasPorts {
+  readonly signer: HolePorts["signer"];
+  readonly store: TendPorts["store"] & HolePorts["store"] & LowerGasPorts["store"];
+}
+
 /** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
-export async function tendLane(ports: TendPorts & HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+export async function tendLane(ports: TendLanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   await tend(ports, context, lane);
+  await lowerGas(ports, context, lane);
   await tendHoles(ports, context, lane);
 }
 

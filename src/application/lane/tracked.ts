@@ -36,6 +36,8 @@ export interface Tracked {
   failures: number;
   /** How often in a row `sendOrdinal` was called impossible. */
   rejections: number;
+  /** At which of these it was last looked at whether less gas would do; null: at none. */
+  gasJudgedAt: number | null;
   sending: boolean;
   /** Monotonic time of the last look for a receipt by hash, or one of the two constants below. */
   receiptCheckedAtMs: number;
@@ -96,7 +98,14 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
   return true;
 }
 
-const UNTRIED = { claimed: false, answer: null, failures: 0, rejections: 0, sending: false } as const;
+const UNTRIED = {
+  claimed: false,
+  answer: null,
+  failures: 0,
+  rejections: 0,
+  gasJudgedAt: null,
+  sending: false,
+} as const;
 
 /** Signed a moment ago, with the claim to send it. */
 export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked {

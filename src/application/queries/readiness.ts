@@ -1,3 +1,4 @@
+import { FencepostError } from "../../domain/errors.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Readiness } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -9,8 +10,14 @@ export interface ReadinessParts {
   readonly draining: boolean;
 }
 
-/** Whether a load balancer should send requests here: the database takes our word, and every chain answers. */
-export async function readiness({ store, lease, chains, draining }: ReadinessParts): Promise<Readiness> {
+/**
+ * Whether a load balancer should send requests here: the database takes our word, and a chain answers. Any of them, so that
+ * one chain's outage does not take the others' traffic away; the one that was asked for, where one was.
+ */
+export async function readiness(parts: ReadinessParts, chainId?: number): Promise<Readiness> {
+  const { store, lease, draining } = parts;
+  const chains = parts.chains.filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
+  if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
   const answered = await store.ping().then(
     () => true,
     () => false,
@@ -21,6 +28,6 @@ export async function readiness({ store, lease, chains, draining }: ReadinessPar
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
   }));
-  const ready = database && !draining && views.every((entry) => entry.reachable);
+  const ready = database && !draining && views.some((entry) => entry.reachable);
   return { ready, database, chains: views, draining };
 }

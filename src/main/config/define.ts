@@ -43,6 +43,8 @@ export interface ChainOptions {
   readonly maxGasCostWei?: number | string;
   /** Ceiling of value + gas × fee cap of one transaction, in wei; without it, value is not bounded. */
   readonly maxCostWei?: number | string;
+  /** The most gas that the chain takes in one transaction, where it takes less than a block holds (EIP-7825). */
+  readonly maxTransactionGas?: number;
   /** How often each lane is compared with the chain. */
   readonly reconciliationInterval?: Duration | "off";
   /** After how long a payload that a node signed, and nobody can find, is sent anew. */

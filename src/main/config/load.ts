@@ -98,6 +98,7 @@ function chainSettings(values: ChainValues): ChainSettings {
     maxFeeWei: values.maxFeeGwei,
     maxGasCostWei: values.maxGasCostWei,
     maxCostWei: values.maxCostWei,
+    maxTransactionGas: values.maxTransactionGas === null ? null : BigInt(values.maxTransactionGas),
     reconciliationIntervalMs: values.reconciliationInterval,
     grayZoneTimeoutMs: values.grayZoneTimeout,
     grayZoneIntervalMs: values.grayZoneInterval,

@@ -19,7 +19,7 @@ import {
 } from "./credentials.ts";
 import type { ChainOptions, FencepostConfig } from "./define.ts";
 import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
-import { choice, flag, formatGwei, gwei, list, matching, text, wei } from "./parsers.ts";
+import { choice, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
 import { byChain, oneOf, optional, type Setting, setting, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
@@ -43,6 +43,10 @@ export const CHAIN_SETTINGS = {
   maxFeeGwei: byChain("FENCEPOST_MAX_FEE_GWEI", { parse: gwei, show: formatGwei }),
   maxGasCostWei: byChain("FENCEPOST_MAX_GAS_COST_WEI", { parse: wei, show: String }),
   maxCostWei: optional("FENCEPOST_MAX_COST_WEI", { parse: wei, show: String }),
+  maxTransactionGas: optional("FENCEPOST_MAX_TRANSACTION_GAS", {
+    parse: integer(21_000, Number.MAX_SAFE_INTEGER),
+    show: String,
+  }),
   reconciliationInterval: timeOrOff("FENCEPOST_RECONCILIATION_INTERVAL", 5 * 60_000, 100),
   grayZoneTimeout: time("FENCEPOST_GRAY_ZONE_TIMEOUT", 5 * 60_000, 1_000),
   grayZoneInterval: timeOrOff("FENCEPOST_GRAY_ZONE_INTERVAL", 60_000, 100),

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { classifySubmission } from "../../../src/adapters/evm/classify-submission.ts";
+import { classifySubmission, namedGasCap } from "../../../src/adapters/evm/classify-submission.ts";
 import { SUBMISSION_WORDINGS } from "../../../src/adapters/evm/submission-wordings.ts";
 import type { SubmitAnswer } from "../../../src/domain/answers.ts";
 import { NODE_ANSWERS, WRAPPED_ANSWERS } from "./node-answers.ts";
@@ -65,6 +65,35 @@ describe("what nodes say to a submission", () => {
   it("has no wording twice", () => {
     const words = SUBMISSION_WORDINGS.map((each) => each.says);
     expect(words.filter((each, index) => words.indexOf(each) !== index)).toEqual([]);
+  });
+});
+
+describe("the most gas of one transaction, as a refusal names it", () => {
+  const capOf = (message: string, data?: unknown) => namedGasCap({ code: -32000, message, data });
+
+  it.each([
+    ["geth", "transaction gas limit too high (cap: 16777216, tx: 20000000)", 16_777_216n],
+    ["Reth, anvil", "transaction gas limit (20000000) is greater than the cap (16777216)", 16_777_216n],
+    ["Nethermind", "TxGasLimitCapExceeded: Gas limit 20000000 exceeded cap of 16777216.", 16_777_216n],
+    ["Besu", "Transaction gas limit must be at most 16777216", 16_777_216n],
+    ["EDR", "Transaction gas limit is 20000000 and exceeds transaction gas cap of 16777216", 16_777_216n],
+    ["Base", "exceeds maximum per-transaction gas limit: transaction gas 37801375, limit 25000000", 25_000_000n],
+  ])("%s: %s", (_, message, cap) => {
+    expect(capOf(message)).toBe(cap);
+    expect(capOf("Internal JSON-RPC error.", { message }), "wrapped").toBe(cap);
+  });
+
+  it.each([
+    ["no number is named", "exceeds max transaction gas limit"],
+    ["a block is meant", "Transaction gas limit is 60000001 and exceeds block gas limit of 60000000"],
+    [
+      "a block is meant",
+      "Transaction gas limit is greater than the block gas limit, gas_limit: 60000000, cap: 30000000",
+    ],
+    ["a price is meant", "tx fee (1.10 ether) exceeds the configured cap (1.00 ether)"],
+    ["something else was refused", "max initcode size exceeded: code size 49153 limit 49152"],
+  ])("is unknown where %s: %s", (_, message) => {
+    expect(capOf(message)).toBeNull();
   });
 });
 

@@ -34,10 +34,17 @@ describe("a simulation", () => {
     expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
   });
 
-  it("that comes out above the block's limit is refused before it costs a nonce, and above any limit is no answer", async () => {
+  it("asks for no block: the limit of the newest one is known to whoever follows the head", async () => {
     const { server, chain } = await bench();
-    server.on("eth_estimateGas", () => "0x1c9c381");
-    expect((await chain.simulate(CALL)).outcome).toBe("gasOverBlock");
+    server.on("eth_estimateGas", () => "0x5208");
+    server.on("eth_call", () => "0x");
+    await chain.simulate(CALL);
+    await chain.simulate({ ...CALL, gas: 50_000n });
+    expect(server.calls("eth_getBlockByNumber")).toEqual([]);
+  });
+
+  it("that comes out above any limit is no answer", async () => {
+    const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x8000000000000000");
     await expect(chain.simulate(CALL)).rejects.toThrow(ChainUnavailable);
   });
@@ -55,12 +62,9 @@ describe("a simulation", () => {
     });
   });
 
-  it("judges gas against the block and value against the balance itself: nodes cap and forgive silently", async () => {
+  it("judges value against the balance itself: nodes forgive silently", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
-    server.on("eth_call", () => "0x");
-    expect((await chain.simulate({ ...CALL, gas: 30_000_001n })).outcome).toBe("gasOverBlock");
-    expect((await chain.simulate({ ...CALL, gas: 30_000_000n })).outcome).toBe("ok");
     expect((await chain.simulate({ ...CALL, value: 10n ** 18n + 1n })).outcome).toBe("insufficientFunds");
     expect((await chain.simulate({ ...CALL, value: 10n ** 18n })).outcome).toBe("ok");
   });
@@ -210,5 +214,61 @@ describe("a simulation", () => {
       throw new Refusal(3, "execution reverted", REASON);
     });
     expect((await chain.simulate(CALL)).outcome).toBe("revert");
+  });
+});
+
+describe("a transfer whose cost is known where its receiver has no code", () => {
+  const PLAIN: Call = { ...CALL, value: 1n, gasWithoutCode: 21_000n };
+
+  it("costs that, whatever the estimate says, and asks for it in the same request", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_estimateGas", () => "0xd88a42");
+    server.on("eth_getCode", () => "0x");
+    const before = server.requests.length;
+    expect(await chain.simulate(PLAIN)).toEqual({ outcome: "ok", gas: 21_000n });
+    expect(server.requests.slice(before).map(({ calls }) => calls.map(({ method }) => method))).toEqual([
+      ["eth_chainId"],
+      ["eth_estimateGas", "eth_getBalance", "eth_getCode"],
+    ]);
+    server.on("eth_estimateGas", () => {
+      throw new Refusal(3, "execution reverted", REASON);
+    });
+    expect(await chain.simulate(PLAIN), "nor where it fails").toEqual({ outcome: "ok", gas: 21_000n });
+  });
+
+  it.each([
+    ["a contract", () => "0x6000"],
+    ["an account that has delegated itself (EIP-7702)", () => `0xef0100${"22".repeat(20)}`],
+    [
+      "nobody can say what",
+      () => {
+        throw new Refusal(-32_000, "missing trie node");
+      },
+    ],
+    ["something that is no code", () => null],
+  ])("is estimated where the receiver is %s", async (_, code) => {
+    const { server, chain } = await bench();
+    server.on("eth_estimateGas", () => "0xafc8");
+    server.on("eth_getCode", code);
+    expect(await chain.simulate(PLAIN)).toEqual({ outcome: "ok", gas: 45_000n });
+  });
+
+  it("is not asked about where the caller brought the gas", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_call", () => "0x");
+    expect(await chain.simulate({ ...PLAIN, gas: 50_000n })).toEqual({ outcome: "ok", gas: 50_000n });
+    expect(server.calls("eth_getCode")).toEqual([]);
+  });
+});
+
+describe("a second opinion on a simulation", () => {
+  it("is the other endpoint's, and nobody's where there is none", async () => {
+    const alone = await bench();
+    expect(await alone.chain.simulateElsewhere(CALL)).toBe("none");
+    const { server, other, chain } = await bench({ endpoints: 2 });
+    server.on("eth_estimateGas", () => "0xd88a42");
+    other.on("eth_estimateGas", () => "0x5208");
+    expect(await chain.simulate(CALL)).toEqual({ outcome: "ok", gas: 14_191_170n });
+    expect(await chain.simulateElsewhere(CALL)).toEqual({ outcome: "ok", gas: 21_000n });
   });
 });

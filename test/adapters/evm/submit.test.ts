@@ -240,3 +240,27 @@ describe("broadcasting to all", () => {
     expect([sent(b.server), sent(b.other)]).toEqual([raws(120), raws(120)]);
   });
 });
+
+describe("a refusal that names the most gas of one transaction", () => {
+  const tooHigh = (cap: number) => refusing(`transaction gas limit too high (cap: ${cap}, tx: 20000000)`);
+  const gasCap = async (b: EvmBench) => (await b.chain.submit(raws(1)))[0]?.gasCap;
+
+  it("is passed on with that number", async () => {
+    const b = await bench();
+    b.server.on("eth_sendRawTransaction", tooHigh(16_777_216));
+    expect(await b.chain.submit(raws(1))).toEqual([
+      { answer: "rejected", detail: expect.stringContaining("too high"), gasCap: 16_777_216n },
+    ]);
+  });
+
+  it("counts with two endpoints where both name one, and then the higher: one alone lowers nothing", async () => {
+    const b = await bench({ endpoints: 2 });
+    b.server.on("eth_sendRawTransaction", tooHigh(1_500_000));
+    b.other.on("eth_sendRawTransaction", tooHigh(16_777_216));
+    expect(await gasCap(b)).toBe(16_777_216n);
+    b.other.on("eth_sendRawTransaction", refusing("exceeds max transaction gas limit"));
+    expect(await gasCap(b)).toBeUndefined();
+    b.other.on("eth_sendRawTransaction", () => hashOf(1));
+    expect(await b.chain.submit(raws(1)), "taken elsewhere").toEqual([{ answer: "accepted", detail: null }]);
+  });
+});

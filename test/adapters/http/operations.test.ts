@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
-import { ERROR_CATALOGUE } from "../../../src/domain/errors.ts";
+import { ERROR_CATALOGUE, FencepostError } from "../../../src/domain/errors.ts";
 import { httpApp, httpOptions } from "../../support/http-app.ts";
 
 const ready = {
@@ -47,6 +47,26 @@ describe("/readyz", () => {
     expect(response.statusCode).toBe(503);
     expect(response.headers.connection).toBe("close");
     expect(response.json()).toEqual({ ...ready, ready: false, draining: true });
+  });
+
+  it("is asked about one chain with ?chain=", async () => {
+    const readiness = vi.fn((_?: number) => Promise.resolve(ready));
+    const app = httpApp({ readiness });
+    expect((await app.inject("/readyz?chain=31337")).statusCode).toBe(200);
+    expect((await app.inject("/readyz")).statusCode).toBe(200);
+    expect(readiness.mock.calls).toEqual([[31337], [undefined]]);
+  });
+
+  it("is a problem that says so where that chain is not configured, or is no chain id", async () => {
+    const unknown = new FencepostError("UNKNOWN_CHAIN", "chain 5 is not configured here");
+    const app = httpApp({ readiness: () => Promise.reject(unknown) });
+    const response = await app.inject("/readyz?chain=5");
+    expect(response.statusCode).toBe(422);
+    expect(response.headers["content-type"]).toMatch(/^application\/problem\+json/);
+    expect(response.json()).toMatchObject({ code: "UNKNOWN_CHAIN", detail: expect.stringContaining("chain 5") });
+    for (const query of ["chain=mainnet", "chain=0", "chain=", "chain=1&chain=2", "chian=1"]) {
+      expect((await app.inject(`/readyz?${query}`)).json(), query).toMatchObject({ code: "INVALID_REQUEST" });
+    }
   });
 
   it("is 503, not 500, when readiness itself fails", async () => {

@@ -70,6 +70,7 @@ function decode(raw: Hex): DecodedTransaction | Refusal {
 
 interface PriceRules {
   readonly gasLimit: bigint;
+  readonly transactionGasCap: bigint | null;
   readonly baseFee: bigint | null;
   readonly minimumTip: bigint;
   readonly refuseUnderBaseFee: boolean;
@@ -78,6 +79,9 @@ interface PriceRules {
 /** geth's ValidateTransaction: what needs the head block but no account. */
 export function refuseByPrice(transaction: SimulatedTransaction, rules: PriceRules): Refusal | null {
   const { gas, maxFeePerGas, maxPriorityFeePerGas, intrinsicGas, from } = transaction;
+  if (rules.transactionGasCap !== null && gas > rules.transactionGasCap) {
+    return refusals.gasLimitTooHigh(rules.transactionGasCap, gas);
+  }
   if (gas > rules.gasLimit) return refusals.exceedsBlockGasLimit();
   if (maxPriorityFeePerGas > maxFeePerGas) return refusals.tipAboveFeeCap();
   if (gas < intrinsicGas) return refusals.intrinsicGasTooLow(gas, intrinsicGas);

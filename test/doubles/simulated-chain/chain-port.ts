@@ -168,11 +168,15 @@ export class DirectChain implements Chain {
   }
 
   simulate(call: Call): Promise<Simulation> {
-    return this.#answer(call.gas === undefined ? "eth_estimateGas" : "eth_call", [call], () => {
-      const result = simulateCall(this.#chain, this.#view, call);
-      if (result.outcome === "ok") return { outcome: "ok", gas: call.gas ?? result.gas };
-      return result.outcome === "revert" ? { outcome: "revert", revert: decodeRevert(result.data) } : result;
-    });
+    return this.#answer(methodOf(call), [call], () => simulateOn(this.#chain, this.#view, call));
+  }
+
+  async simulateElsewhere(call: Call): Promise<Simulation | "none"> {
+    const other = this.#elsewhere;
+    if (other === null) return "none";
+    await this.#latency(methodOf(call));
+    failOn(other.faults, methodOf(call), [call]);
+    return simulateOn(other.chain, other.view, call);
   }
 
   async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
@@ -199,9 +203,9 @@ export class DirectChain implements Chain {
     const submission = this.#chain.submit(raw);
     if (fault !== null && fault.kind !== "wrapErrors")
       return { answer: "unknown", detail: `simulated fault: ${fault.kind}` };
-    return submission.accepted
-      ? { answer: "accepted", detail: null }
-      : { answer: submission.refusal.answer, detail: submission.refusal.message };
+    if (submission.accepted) return { answer: "accepted", detail: null };
+    const { answer, message, gasCap } = submission.refusal;
+    return { answer, detail: message, ...(gasCap === undefined ? {} : { gasCap }) };
   }
 
   #toBlock(block: SimulatedBlock | null): Block | null {
@@ -227,6 +231,19 @@ export class DirectChain implements Chain {
 function marketOf({ baseFee, price }: FeeLie): FeeMarket {
   const baseFees = baseFee === null ? [] : Array.from({ length: FEE_HISTORY_BLOCKS + 1 }, () => baseFee);
   return { baseFees, priorityFees: [price], gasPrice: price };
+}
+
+function methodOf({ gas }: Call): string {
+  return gas === undefined ? "eth_estimateGas" : "eth_call";
+}
+
+function simulateOn(chain: SimulatedChain, view: ChainView, call: Call): Simulation {
+  const result = simulateCall(chain, view, call);
+  const { to, gas, gasWithoutCode } = call;
+  const isPlain = gasWithoutCode !== undefined && to !== null && !chain.hasCode(to);
+  if (isPlain && result.outcome !== "insufficientFunds") return { outcome: "ok", gas: gasWithoutCode };
+  if (result.outcome === "ok") return { outcome: "ok", gas: gas ?? result.gas };
+  return result.outcome === "revert" ? { outcome: "revert", revert: decodeRevert(result.data) } : result;
 }
 
 function failOn(faults: Faults, method: string, params: readonly unknown[]): void {

@@ -51,6 +51,7 @@ export class SimulatedChain {
   readonly #ledger: Ledger;
   readonly #listeners = new Set<(event: ChainEvent) => void>();
   readonly #revertData = new Map<Address, Hex>();
+  readonly #gasBurned = new Map<Address, bigint>();
   readonly #nodeKeys = new Set<Address>();
   #revertsMined: MinedOutcome = () => false;
   #baseFee: bigint | null;
@@ -215,6 +216,19 @@ export class SimulatedChain {
     else this.#revertData.set(address, data);
   }
 
+  /** A contract that takes every call, and this much gas for it beside what the payload itself costs. */
+  burnGasAt(address: Address, gas: bigint): void {
+    this.#gasBurned.set(address, gas);
+  }
+
+  gasBurnedAt(to: Address | null): bigint {
+    return to === null ? 0n : (this.#gasBurned.get(to) ?? 0n);
+  }
+
+  hasCode(address: Address): boolean {
+    return this.#gasBurned.has(address) || this.#revertData.has(address);
+  }
+
   /** Which transactions revert once mined, though a call beforehand went well. */
   revertMined(outcome: MinedOutcome): void {
     this.#revertsMined = outcome;
@@ -301,7 +315,10 @@ export class SimulatedChain {
   }
 
   #execute(transaction: SimulatedTransaction): Executed | null {
-    const { from, to, nonce, value, intrinsicGas: gasUsed } = transaction;
+    const { from, to, nonce, value } = transaction;
+    const needed = transaction.intrinsicGas + this.gasBurnedAt(to);
+    const ranOut = transaction.raw !== null && needed > transaction.gas;
+    const gasUsed = ranOut ? transaction.gas : needed;
     const account = this.account(from);
     if (account.nonce !== nonce) return null;
     if (maximumCost(transaction) > account.balance && transaction.raw !== null) {
@@ -310,7 +327,7 @@ export class SimulatedChain {
       return null;
     }
     const price = effectiveGasPrice(transaction, this.#baseFee);
-    const reverted = this.revertDataOf(to) !== null || this.#revertsMined(transaction);
+    const reverted = ranOut || this.revertDataOf(to) !== null || this.#revertsMined(transaction);
     const paid = transaction.raw === null ? 0n : gasUsed * price + (reverted ? 0n : value);
     this.#ledger.update(from, { nonce: nonce + 1, balance: account.balance - paid });
     if (to !== null && !reverted && value > 0n) {

@@ -41,6 +41,7 @@ export class Faults {
   #pinnedHead: number | null = null;
   #nonceLie: NonceLie | null = null;
   #feeLie: FeeLie | null = null;
+  #gasLie: ((honest: bigint) => bigint) | null = null;
   #lag = 0;
   #turn = 0;
   #keptState = Number.POSITIVE_INFINITY;
@@ -74,6 +75,15 @@ export class Faults {
 
   lieAboutNonce(lie: NonceLie | null): void {
     this.#nonceLie = lie;
+  }
+
+  /** What this endpoint says a call would cost. */
+  lieAboutGas(lie: ((honest: bigint) => bigint) | null): void {
+    this.#gasLie = lie;
+  }
+
+  estimate(honest: bigint): bigint {
+    return this.#gasLie === null ? honest : this.#gasLie(honest);
   }
 
   nonce(honest: number, address: Address, tag: "latest" | "pending"): number {
@@ -111,6 +121,7 @@ export class Faults {
     this.#pinnedHead = null;
     this.#nonceLie = null;
     this.#feeLie = null;
+    this.#gasLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
     this.#lag = 0;
   }

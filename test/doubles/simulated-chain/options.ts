@@ -10,6 +10,8 @@ export interface SimulatedChainOptions {
   /** What an account that was never touched holds. */
   readonly defaultBalance: bigint;
   readonly blockGasLimit: bigint;
+  /** The most gas of one transaction (EIP-7825); null: as much as a block holds. */
+  readonly transactionGasCap: bigint | null;
   /** Null: a chain from before EIP-1559. */
   readonly baseFee: bigint | null;
   /** A pool that refuses what the next block could not take, as anvil's does; geth keeps it. */
@@ -40,6 +42,7 @@ export const DEFAULTS: SimulatedChainOptions = {
   recoverSender: recoverFromSignature,
   defaultBalance: 10_000n * 10n ** 18n,
   blockGasLimit: 30_000_000n,
+  transactionGasCap: null,
   baseFee: 1_000_000_000n,
   refuseUnderBaseFee: false,
   minimumTip: 0n,

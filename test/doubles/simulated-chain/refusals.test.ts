@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { classifySubmission } from "../../../src/adapters/evm/classify-submission.ts";
+import { classifySubmission, namedGasCap } from "../../../src/adapters/evm/classify-submission.ts";
 import { type Refusal, refusals } from "./refusals.ts";
 
 const address = `0x${"ab".repeat(20)}` as const;
@@ -14,6 +14,7 @@ const all: Record<keyof typeof refusals, Refusal> = {
   insufficientFunds: refusals.insufficientFunds(1n, 2n),
   insufficientFundsBehindQueue: refusals.insufficientFundsBehindQueue(3n, 2n, 2n),
   intrinsicGasTooLow: refusals.intrinsicGasTooLow(1n, 21_000n),
+  gasLimitTooHigh: refusals.gasLimitTooHigh(16_777_216n, 20_000_000n),
   exceedsBlockGasLimit: refusals.exceedsBlockGasLimit(),
   oversized: refusals.oversized(140_000, 131_072),
   tipAboveFeeCap: refusals.tipAboveFeeCap(),
@@ -26,6 +27,8 @@ const all: Record<keyof typeof refusals, Refusal> = {
 
 describe("both faces mean the same", () => {
   it.each(Object.entries(all))("%s: the adapter reads from the words what the direct face answers", (_, refusal) => {
-    expect(classifySubmission({ code: -32000, message: refusal.message, data: undefined })).toBe(refusal.answer);
+    const error = { code: -32000, message: refusal.message, data: undefined };
+    expect(classifySubmission(error)).toBe(refusal.answer);
+    expect(namedGasCap(error)).toBe(refusal.gasCap ?? null);
   });
 });

@@ -5,6 +5,8 @@ import type { Address } from "../../../src/domain/lane.ts";
 export interface Refusal {
   readonly answer: Exclude<SubmitAnswer, "accepted">;
   readonly message: string;
+  /** The most gas that the words name. */
+  readonly gasCap?: bigint;
 }
 
 function refusal(answer: Refusal["answer"], message: string): Refusal {
@@ -38,6 +40,10 @@ export const refusals = {
     ),
   intrinsicGasTooLow: (gas: bigint, needed: bigint) =>
     refusal("rejected", `intrinsic gas too low: gas ${gas}, minimum needed ${needed}`),
+  gasLimitTooHigh: (cap: bigint, gas: bigint): Refusal => ({
+    ...refusal("rejected", `transaction gas limit too high (cap: ${cap}, tx: ${gas})`),
+    gasCap: cap,
+  }),
   exceedsBlockGasLimit: () => refusal("rejected", "exceeds block gas limit"),
   oversized: (size: number, limit: number) =>
     refusal("rejected", `oversized data: transaction size ${size}, limit ${limit}`),

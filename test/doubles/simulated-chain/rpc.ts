@@ -106,6 +106,7 @@ function accountMethods({ chain, view }: RpcOptions): Record<string, Method> {
     },
     eth_getBalance: ([address, tag]) =>
       quantity(view.account(toAddress(address), mustFindBlock(view, tag ?? "latest").number).balance),
+    eth_getCode: ([address]) => (chain.hasCode(toAddress(address)) ? "0xfe" : "0x"),
     txpool_contentFrom: ([address]) => ({ pending: pooledOf(chain, toAddress(address)), queued: {} }),
     eth_getTransactionBySenderAndNonce: ([address, nonce]) => {
       if (!view.looksUpByNonce) {

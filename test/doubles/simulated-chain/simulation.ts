@@ -24,10 +24,11 @@ export function simulateCall(chain: SimulatedChain, view: ChainView, call: Price
     const detail = `insufficient funds for gas * price + value: address ${call.from} have ${balance} want ${want}`;
     return { outcome: "insufficientFunds", detail };
   }
-  const needed = intrinsicGas(Buffer.from(call.data.slice(2), "hex"), call.to === null, {
+  const intrinsic = intrinsicGas(Buffer.from(call.data.slice(2), "hex"), call.to === null, {
     addresses: call.accessList?.length ?? 0,
     storageKeys: call.accessList?.reduce((sum, entry) => sum + entry.storageKeys.length, 0) ?? 0,
   });
+  const needed = intrinsic + chain.gasBurnedAt(call.to);
   if (needed > chain.gasLimit || gas > chain.gasLimit) {
     return { outcome: "gasOverBlock", detail: `gas required exceeds allowance (${chain.gasLimit})` };
   }
@@ -35,5 +36,5 @@ export function simulateCall(chain: SimulatedChain, view: ChainView, call: Price
     return { outcome: "gasTooLow", detail: `intrinsic gas too low: have ${call.gas}, want ${needed}` };
   }
   const data = chain.revertDataOf(call.to);
-  return data === null ? { outcome: "ok", gas: needed } : { outcome: "revert", data };
+  return data === null ? { outcome: "ok", gas: view.estimate(needed) } : { outcome: "revert", data };
 }

@@ -50,6 +50,10 @@ export class ChainView {
     return atBlock === this.#chain.head.number ? this.#chain.account(address) : this.#chain.account(address, atBlock);
   }
 
+  estimate(honest: bigint): bigint {
+    return this.#faults.estimate(honest);
+  }
+
   transactionCount(address: Address, tag: "latest" | "pending"): number {
     const behind = this.head !== this.#chain.head;
     const honest = tag === "latest" || behind ? this.account(address).nonce : this.#chain.pendingNonce(address);

@@ -66,6 +66,7 @@ describe("defaults", () => {
         maxFeeWei: null,
         maxGasCostWei: null,
         maxCostWei: null,
+        maxTransactionGas: null,
         alertHeadAgeMs: 300_000,
         alertOldestAgeMs: 600_000,
         alertPendingDepth: 1000,

@@ -109,18 +109,36 @@ export class Callers extends Actor {
     else if (!again) this.refused.push(wish);
     const expected = ["UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL", "REQUEST_ID_REUSED"];
     const isTooCheap = answer.code === "SUBMISSION_REJECTED" && answer.message.includes("base fee");
-    if (!isTooCheap && !expected.includes(answer.code) && !(wish.poison && answer.code === "INVALID_REQUEST")) {
+    // An endpoint lies about gas for a while: nobody pays for it, and asking again helps.
+    const isLiedAbout = answer.extras.reason === "GAS_OVER_BLOCK" && receiverOf(wish.value).to === FURNACE;
+    if (
+      !isTooCheap &&
+      !isLiedAbout &&
+      !expected.includes(answer.code) &&
+      !(wish.poison && answer.code === "INVALID_REQUEST")
+    ) {
       this.absurd.push(`${JSON.stringify(wish)} was answered ${answer.code}: ${answer.message}`);
     }
     return again && answer.code !== "REQUEST_ID_REUSED";
   }
 }
 
+/** A contract that needs most of the gas that the chain takes in one transaction: with a fifth on top it is too much. */
+export const FURNACE: Address = `0x${"f".repeat(40)}`;
+export const TRANSACTION_GAS_CAP = 2_000_000n;
+export const FURNACE_GAS = 1_700_000n;
+
+/** By its value, so that a repeat is the same payload: most bring their gas, some leave it to the chain's word. */
+function receiverOf(value: number): { readonly to: Address; readonly gas?: number } {
+  if (value % 8 === 1) return { to: FURNACE };
+  return value % 8 === 5 ? { to: TO } : { to: TO, gas: 21_000 };
+}
+
 function requestOf({ signer, requestId, value, poison }: Wish): CreateRequest {
-  const fees = { gas: 21_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
+  const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
   return {
     signer,
-    payload: { to: TO, value, ...fees },
+    payload: { ...receiverOf(value), value, ...fees },
     ...(requestId === null ? {} : { requestId }),
     ...(poison ? { metadata: { poison } } : {}),
   };

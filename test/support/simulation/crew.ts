@@ -235,6 +235,16 @@ export class Crew {
     });
   }
 
+  /** Its endpoint makes every call dearer than it is, for a few calls: under the chain's cap, or far over it. */
+  lieAboutGas(): void {
+    this.withMember(({ entry: { faults } }) => {
+      const claimed = this.dice.pick([1_900_000n, 14_191_170n]);
+      let lies = this.dice.int(1, 6);
+      faults.lieAboutGas((honest) => (lies-- > 0 ? claimed : honest));
+      this.count("lied about gas");
+    });
+  }
+
   /** One count too high, which a second look does not confirm. Once per node: two lies that agree are a proof. */
   lieAboutNonce(): void {
     this.withMember((member) => {

@@ -4,7 +4,7 @@ import { isSettled } from "../../../src/domain/transitions.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { World } from "../world.ts";
-import { Callers } from "./callers.ts";
+import { Callers, FURNACE, FURNACE_GAS, TRANSACTION_GAS_CAP } from "./callers.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
@@ -99,8 +99,13 @@ function makeWorld(seed: number, dice: Dice): World {
       queueLimit: dice.pick([5, 10_000]),
     },
     // Deeper than any reorg: what a chain calls finalized does not go away.
-    chain: { pool: dice.pick([GETH_POOL, ROOMY_POOL]), tagDepths: { safe: 2, finalized: 6 } },
+    chain: {
+      pool: dice.pick([GETH_POOL, ROOMY_POOL]),
+      tagDepths: { safe: 2, finalized: 6 },
+      transactionGasCap: TRANSACTION_GAS_CAP,
+    },
   });
+  world.chain.burnGasAt(FURNACE, FURNACE_GAS);
   world.chain.mine(10);
   // A property of the payload, so that a reorg does not change it.
   world.chain.revertMined(({ value }) => value % 10n === 3n);
@@ -122,6 +127,7 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [2, () => crew.cutStore(2 * LEASE.durationMs)],
     [2, () => crew.freeze(2 * LEASE.durationMs)],
     [1, () => crew.lieAboutNonce()],
+    [1, () => crew.lieAboutGas()],
     [3, () => crew.troubleChain()],
     [1, () => crew.lagChain()],
     [3, () => reorganise(world, crew, dice)],

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from "fastify";
-import { Health, Readiness } from "../../../contract/health.ts";
+import { Health, Readiness, ReadinessQuery } from "../../../contract/health.ts";
+import { FencepostError } from "../../../domain/errors.ts";
 import type { RouteContext } from "../context.ts";
 import type { Reference } from "../docs/reference.ts";
 import type { HttpLogger, HttpServerOptions } from "../options.ts";
+import { queryReader } from "../query.ts";
 import { PAGE_HEADERS } from "./files.ts";
 
 const OPEN = { open: true } as const;
@@ -17,8 +19,11 @@ export function operationRoutes(
     version: context.version,
   }));
 
-  app.get("/readyz", { config: OPEN, schema: { response: { 200: Readiness, 503: Readiness } } }, async (_, reply) => {
-    const readiness = await readinessOf(context, logger);
+  const readQuery = queryReader(ReadinessQuery);
+  const readySchema = { response: { 200: Readiness, 503: Readiness } };
+  app.get("/readyz", { config: OPEN, schema: readySchema }, async ({ query }, reply) => {
+    const { chain } = readQuery(query);
+    const readiness = await readinessOf(context, logger, chain);
     reply.code(readiness.ready ? 200 : 503).header("cache-control", "no-store");
     return readiness;
   });
@@ -32,8 +37,13 @@ export function operationRoutes(
 }
 
 /** A probe must get an answer it can read, whatever state the node is in. */
-async function readinessOf({ api, longPolls }: RouteContext, logger: HttpLogger | undefined): Promise<Readiness> {
-  const asked = await api.readiness().catch((error: unknown) => {
+async function readinessOf(
+  { api, longPolls }: RouteContext,
+  logger: HttpLogger | undefined,
+  chainId: number | undefined,
+): Promise<Readiness> {
+  const asked = await api.readiness(chainId).catch((error: unknown) => {
+    if (error instanceof FencepostError && error.code === "UNKNOWN_CHAIN") throw error;
     logger?.error({ err: error }, "readiness could not be told");
     return { ready: false, database: false, chains: [], draining: false };
   });

@@ -12,9 +12,11 @@ import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/ce
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
 import { intrinsicGas, withMargin } from "../../../domain/gas.ts";
+import { gasOverLimit } from "../../../domain/gas-limits.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction.ts";
 import { type Call, ChainUnavailable, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { confirmEstimate, simulateWithin } from "../../chain/gas-needed.ts";
 
 type Refusal = Exclude<Simulation, { outcome: "ok" }>;
 
@@ -77,15 +79,16 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
     refuseHopelessFee(context, payload);
     return withGas(intent, payload.gas);
   }
+  const call = callOf(intent);
   const [simulation, market, balance] = await Promise.all([
-    context.chain.simulate(callOf(intent)),
+    simulateWithin(context, call),
     context.marketFor(payload),
     context.balance(lane.signer),
   ]);
   if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
   refuseHopelessFee(context, payload);
-  const blockGasLimit = context.follower.head?.gasLimit ?? null;
-  const gas = payload.gas ?? withMargin(simulation.gas, payload, blockGasLimit);
+  const gas = payload.gas ?? withMargin(simulation.gas, payload, context.gasLimits.most?.gas ?? null);
+  if (payload.gas === undefined) await confirmEstimate(context, call, { gas: simulation.gas, market, wishes: payload });
   const needed = payload.value + gas * feeCap(priced(context, payload, { gas, market }));
   if (needed > balance) {
     const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${balance}`;
@@ -131,7 +134,7 @@ function callOf({ lane, payload }: Intent): Call {
   };
 }
 
-/** Known without asking: no chain runs a transaction below its intrinsic gas or above its block. */
+/** Known without asking: no chain runs a transaction below its intrinsic gas, above its block or above its own cap. */
 export function refuseImpossibleGas(context: ChainContext, payload: Payload): void {
   if (payload.gas === undefined) return;
   const least = intrinsicGas(payload);
@@ -141,13 +144,8 @@ export function refuseImpossibleGas(context: ChainContext, payload: Payload): vo
       false,
     );
   }
-  const most = context.follower.head?.gasLimit;
-  if (most !== undefined && payload.gas > most) {
-    throw refusal(
-      { outcome: "gasOverBlock", detail: `gas ${payload.gas} is above the block's limit of ${most}` },
-      false,
-    );
-  }
+  const detail = gasOverLimit(payload.gas, context.gasLimits.most);
+  if (detail !== null) throw refusal({ outcome: "gasOverBlock", detail }, false);
 }
 
 /** The base fee falls by an eighth a block at most. What offers a little less than it may wait; this would be refused. */

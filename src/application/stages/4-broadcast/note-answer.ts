@@ -39,6 +39,7 @@ export function note(ports: LearnPorts, context: ChainContext, work: Answered): 
   const nowMs = ports.clock.monotonicMs();
   tx.answer = result.answer;
   learn(ports, work);
+  if (result.gasCap !== undefined) context.gasLimits.learn(result.gasCap, gasAsked(tx));
   if (isTaken(result.answer)) {
     tx.failures = 0;
     tx.rawTransaction = null;
@@ -53,6 +54,10 @@ export function note(ports: LearnPorts, context: ChainContext, work: Answered): 
   if (result.answer === "nonceConsumed") tx.receiptCheckedAtMs = RECEIPT_OWED;
   if (result.answer === "insufficientFunds" || result.answer === "rejected") fallBack(tx);
   return planFailed(tx, `${result.answer}${result.detail === null ? "" : `: ${result.detail}`}`);
+}
+
+function gasAsked({ attempts, sendOrdinal }: Tracked): bigint {
+  return attempts.find(({ ordinal }) => ordinal === sendOrdinal)?.gas ?? 0n;
 }
 
 /** What was signed for more cannot be had: what a node has taken before is kept alive instead. */

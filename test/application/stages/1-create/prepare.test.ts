@@ -4,24 +4,25 @@ import { normalise } from "../../../../src/application/stages/1-create/normalise
 import { prepare, type Standing } from "../../../../src/application/stages/1-create/prepare.ts";
 import type { PreparedIntent } from "../../../../src/domain/transaction.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
-import { type ChainBench, createChainBench } from "../../../support/chain-bench.ts";
-import { CHAIN_ID, SIGNER, TO } from "../../../support/world.ts";
+import { type ChainBench, type ChainBenchOptions, createChainBench } from "../../../support/chain-bench.ts";
+import { SIGNER, TO } from "../../../support/world.ts";
 
 const FIRST: Standing = { behindPending: false, laneKnown: true };
 const BEHIND: Standing = { behindPending: true, laneKnown: true };
 const NEW_LANE: Standing = { behindPending: false, laneKnown: false };
 const FEES = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
+const ARBITRUM = 42_161;
 const entropy = createSeededEntropy(3);
 
-async function ready(): Promise<ChainBench> {
-  const bench = createChainBench();
+async function ready(options: ChainBenchOptions = {}): Promise<ChainBench> {
+  const bench = createChainBench(options);
   bench.simulated.mine(3);
   await bench.context.follower.advance();
   return bench;
 }
 
 function prepareWith(bench: ChainBench, payload: Record<string, unknown>, standing = FIRST): Promise<PreparedIntent> {
-  const ports = { codec: createCodec(), entropy, chainIds: [CHAIN_ID] };
+  const ports = { codec: createCodec(), entropy, chainIds: [bench.chain.chainId] };
   return prepare(bench.context, normalise(ports, { signer: SIGNER, payload: { to: TO, ...payload } }), standing);
 }
 
@@ -70,6 +71,112 @@ describe("gas", () => {
     const bench = await ready();
     bench.simulated.setBlockGasLimit(21_000n);
     await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
+  });
+
+  it("whose estimate is over the block's limit by one endpoint's word alone is refused, too", async () => {
+    const bench = await ready();
+    bench.faults.lieAboutGas(() => 30_000_001n);
+    await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
+  });
+});
+
+describe("gas on a chain that caps a transaction", () => {
+  const CAP = 16_777_216n;
+  const capped = () => ready({ settings: { maxTransactionGas: CAP } });
+
+  it.each([
+    ["by its settings", () => capped()],
+    ["by its id", () => ready({ chain: { chainId: 1 } })],
+  ])("(%s): the margin ends at the cap", async (_, start) => {
+    const bench = await start();
+    bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
+    expect((await prepareWith(bench, { data: "0xaabbccdd" })).gas).toBe(CAP);
+  });
+
+  it("is refused where the estimate itself is above the cap, and says whose limit that is", async () => {
+    const bench = await capped();
+    bench.simulated.burnGasAt(TO, CAP);
+    const failure = await prepareWith(bench, { data: "0xaabbccdd" }).catch((error: unknown) => error);
+    expect(failure).toEqual(rejection("GAS_OVER_BLOCK"));
+    expect(failure).toHaveProperty("message", expect.stringContaining("this chain for one transaction, 16777216"));
+  });
+
+  it("is refused where the caller brings more than the cap, without asking the chain", async () => {
+    const bench = await capped();
+    bench.faults.inject({ kind: "unavailable" });
+    for (const standing of [FIRST, BEHIND, NEW_LANE]) {
+      await expect(prepareWith(bench, { gas: Number(CAP) + 1, ...FEES }, standing)).rejects.toEqual(
+        rejection("GAS_OVER_BLOCK"),
+      );
+    }
+    expect((await prepareWith(bench, { gas: Number(CAP), ...FEES }, BEHIND)).gas).toBe(CAP);
+  });
+
+  it("has its whole margin on every other chain", async () => {
+    const bench = await ready();
+    bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
+    expect((await prepareWith(bench, { data: "0xaabbccdd" })).gas).toBe(17_029_404n);
+  });
+});
+
+describe("an estimate that one endpoint lies about", () => {
+  const LIE = 14_191_170n;
+
+  it.each([1, 2] as const)("says nothing about a plain transfer, with %i endpoint(s)", async (endpoints) => {
+    const bench = await ready({ endpoints });
+    bench.faults.lieAboutGas(() => LIE);
+    expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
+  });
+
+  it("counts for a transfer to a contract: its code runs", async () => {
+    const bench = await ready();
+    bench.simulated.burnGasAt(TO, 24_000n);
+    expect((await prepareWith(bench, { value: 1 })).gas).toBe(54_000n);
+  });
+
+  it("counts for a transfer on a chain that charges more than 21,000", async () => {
+    const bench = await ready({ chain: { chainId: ARBITRUM } });
+    bench.faults.lieAboutGas((honest) => honest + 10_000n);
+    expect((await prepareWith(bench, { value: 1 })).gas).toBe(37_200n);
+  });
+
+  /** Gas is cheap enough for this ceiling where it is in proportion, and not where it is not. */
+  const bounded = { endpoints: 2, chain: { chainId: ARBITRUM }, settings: { maxGasCostWei: 10n ** 15n } } as const;
+
+  it("is not worth a second question where it costs no more than a transaction may", async () => {
+    const bench = await ready({ ...bounded, settings: {} });
+    bench.faults.lieAboutGas(() => LIE);
+    bench.elsewhere.inject({ kind: "unavailable" });
+    expect((await prepareWith(bench, { value: 1 })).gas).toBe(17_029_404n);
+  });
+
+  it("is believed by nobody where a second endpoint contradicts it", async () => {
+    const bench = await ready(bounded);
+    bench.faults.lieAboutGas(() => LIE);
+    const failure = await prepareWith(bench, { value: 1 }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
+    expect(failure).toHaveProperty("message", expect.stringMatching(/14191170 gas .* another 21000; bring gas/));
+    expect((await prepareWith(bench, { value: 1, gas: 21_000, ...FEES })).gas, "with gas").toBe(21_000n);
+  });
+
+  it("is the truth where a second endpoint says the same", async () => {
+    const bench = await ready(bounded);
+    bench.simulated.burnGasAt(TO, 400_000n);
+    expect((await prepareWith(bench, { value: 1 })).gas).toBe((421_000n * 6n) / 5n);
+  });
+
+  it("is not worth a second question where it is in proportion to the payload", async () => {
+    const bench = await ready(bounded);
+    bench.elsewhere.inject({ kind: "unavailable" });
+    bench.simulated.burnGasAt(TO, 189_000n);
+    expect((await prepareWith(bench, { value: 1 })).gas).toBe(252_000n);
+  });
+
+  it("waits for the second endpoint where that is silent", async () => {
+    const bench = await ready(bounded);
+    bench.faults.lieAboutGas(() => LIE);
+    bench.elsewhere.inject({ kind: "unavailable" });
+    await expect(prepareWith(bench, { value: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 });
 

@@ -1,0 +1,28 @@
+import pg from "pg";
+
+/** Node's words for a server that is not there (yet), or not to be reached. A host's name may be known later than its users. */
+const NOT_REACHED: ReadonlySet<string> = new Set([
+  ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"],
+  ...["ENOTFOUND", "EAI_AGAIN", "ENOENT"],
+]);
+
+/** Starting up, shutting down or crashed (57P), without a place for one more (53300), or a connection that broke (08). */
+const NOT_NOW = /^(?:57P0[123]|53300|0800[0136])$/;
+
+/** What the driver says without a code, and what PgBouncer says of a server behind it (as 08P01, like all its refusals). */
+const WORDS = /\btimeout (?:expired|exceeded)\b|connection terminated|connect failed|server login has been failing/i;
+
+const DEEPEST = 5;
+
+/**
+ * The server does not answer now, and may later. Everything else that fails at the first connection (password, name of the
+ * database, rights, TLS) stays wrong however long one waits.
+ */
+export function isDatabaseAway(error: unknown, depth = 0): boolean {
+  if (!(error instanceof Error) || depth > DEEPEST) return false;
+  if (error instanceof AggregateError) return error.errors.every((each) => isDatabaseAway(each, depth + 1));
+  const { code } = error as { readonly code?: unknown };
+  if (typeof code === "string" && NOT_REACHED.has(code)) return true;
+  if (error instanceof pg.DatabaseError) return NOT_NOW.test(error.code ?? "") || WORDS.test(error.message);
+  return error.cause === undefined ? WORDS.test(error.message) : isDatabaseAway(error.cause, depth + 1);
+}

@@ -1,0 +1,51 @@
+/**
+ * How much gas a call needs on this chain, and whether the chain would take that much.
+ *
+ * Reads: the chain's word on the call, the limits that are known. Writes: nothing. One endpoint's estimate is believed where
+ * little hangs on it; where it is out of all proportion and dear besides, a second endpoint has to say the same.
+ */
+import { unavailable } from "../../domain/errors.ts";
+import type { FeeMarket, FeeWishes } from "../../domain/fees.ts";
+import { isOutOfProportion } from "../../domain/gas.ts";
+import { gasOverLimit, plainTransferGas } from "../../domain/gas-limits.ts";
+import type { Call, Simulation } from "../../ports/chain.ts";
+import type { ChainContext } from "./chain-context.ts";
+
+/** Two honest endpoints may stand at neighbouring blocks, and a call may cost more in one of them. */
+const SAME_WITHIN = 2n;
+
+/** An estimate where `call.gas` is absent, a trial run under it where it is given; refused where the chain takes less. */
+export async function simulateWithin(context: ChainContext, call: Call): Promise<Simulation> {
+  const simulation = await context.chain.simulate(withKnownCost(context, call));
+  if (simulation.outcome !== "ok") return simulation;
+  const detail = gasOverLimit(simulation.gas, context.gasLimits.most);
+  return detail === null ? simulation : { outcome: "gasOverBlock", detail };
+}
+
+/** Throws UNAVAILABLE where two endpoints contradict each other: then neither is believed. */
+export async function confirmEstimate(context: ChainContext, call: Call, estimated: Estimated): Promise<void> {
+  const { gas } = estimated;
+  if (!isOutOfProportion(gas, call) || !isDear(context, estimated)) return;
+  const second = await context.chain.simulateElsewhere(withKnownCost(context, call));
+  if (second === "none" || (second.outcome === "ok" && second.gas * SAME_WITHIN >= gas)) return;
+  const said = second.outcome === "ok" ? `${second.gas}` : second.outcome;
+  throw unavailable(`one endpoint estimates ${gas} gas for this call, another ${said}; bring gas, or try again`);
+}
+
+export interface Estimated {
+  readonly gas: bigint;
+  /** What its price goes by. */
+  readonly market: FeeMarket;
+  readonly wishes: FeeWishes;
+}
+
+/** At the price that is wanted, this much gas costs more than a transaction may: then its price would have to give way. */
+function isDear(context: ChainContext, { gas, market, wishes }: Estimated): boolean {
+  const { reached } = context.priceOn(market, wishes, { gas, value: 0n });
+  return reached !== null && reached.variable !== "FENCEPOST_MAX_FEE_GWEI";
+}
+
+function withKnownCost({ chain }: ChainContext, call: Call): Call {
+  const gasWithoutCode = call.gas === undefined ? plainTransferGas(chain.chainId, call) : null;
+  return gasWithoutCode === null ? call : { ...call, gasWithoutCode };
+}

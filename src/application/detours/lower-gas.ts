@@ -1,0 +1,82 @@
+/**
+ * Detour: a payload was refused because it asks for more gas than the chain takes in one transaction, a limit that nobody
+ * knew when it was signed. What it needs may still fit: then the same payload is signed again with less.
+ *
+ * Reads: the caller's payload, a new estimate, the bytes of its newest attempt. Writes: another attempt (another-attempt.ts).
+ * Invariants: I3 (same nonce, same receiver, value, data and fees), I6. Gas that the caller named is the caller's: it is
+ * left as it is, and the hole policy decides. So is what does not fit.
+ * A crash leaves what another-attempt.ts leaves; the next owner sends the newest attempt and learns the limit anew.
+ */
+import { attemptToSend, repricedKind } from "../../domain/attempts.ts";
+import { type Bounded, bounded, feeLimit } from "../../domain/ceilings.ts";
+import { feeCap } from "../../domain/fees.ts";
+import { withMargin } from "../../domain/gas.ts";
+import { ChainUnavailable } from "../../ports/chain.ts";
+import type { Codec } from "../../ports/codec.ts";
+import type { LaneStore } from "../../ports/lane-store.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { simulateWithin } from "../chain/gas-needed.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { Tracked } from "../lane/tracked.ts";
+import { type AnotherAttemptPorts, signAnother } from "./another-attempt.ts";
+import { decodedNewest } from "./reprice.ts";
+
+export interface LowerGasPorts extends AnotherAttemptPorts {
+  readonly store: Pick<LaneStore, "loadPayloads" | "loadRawTransactions">;
+  readonly codec: Pick<Codec, "decodeTransaction">;
+}
+
+export async function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  for (const tx of [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each))) {
+    if (lane.stopped || lane.held || !ports.lease.mayAct()) return;
+    try {
+      await lowerOne(ports, context, { lane, tx });
+    } catch (error) {
+      // Nothing was found out, so nothing is decided: it is looked at again.
+      if (!(error instanceof ChainUnavailable)) throw error;
+    }
+  }
+}
+
+/** Refused for a gas limit above the chain's cap, by everybody, and what it really needs was not looked at since. */
+export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked): boolean {
+  const { cap } = gasLimits;
+  if (cap === null || tx.answer !== "rejected" || tx.acceptedOrdinal !== null || tx.sending) return false;
+  if (tx.gasJudgedAt === tx.rejections || tx.receipt !== null) return false;
+  if (settings.maxAttempts !== 0 && tx.attempts.length >= settings.maxAttempts) return false;
+  const newest = attemptToSend(tx.attempts);
+  if (newest === null || newest.nodeSigned === true || newest.gas <= cap) return false;
+  // Once: an endpoint that names less each time would have payloads signed without end.
+  return repricedKind(tx.attempts) === "reprice" && tx.attempts.every(({ gas }) => gas <= newest.gas);
+}
+
+interface Work {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+}
+
+async function lowerOne(ports: LowerGasPorts, context: ChainContext, { lane, tx }: Work): Promise<void> {
+  const { rejections } = tx;
+  const over = tx.attempts.length;
+  const unsigned = await withLessGas(ports, context, { lane, tx });
+  if (lane.stopped || tx.attempts.length !== over || tx.rejections !== rejections) return;
+  tx.gasJudgedAt = rejections;
+  if (unsigned === null) return;
+  const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
+  await signAnother(ports, lane, { tx, payload: { kind: "reprice", unsigned, over, reason } });
+}
+
+/** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */
+async function withLessGas(ports: LowerGasPorts, context: ChainContext, { lane, tx }: Work): Promise<Bounded | null> {
+  const [stored] = await ports.store.loadPayloads([tx.txId]);
+  if (stored === undefined || stored.payload.gas !== undefined) return null;
+  const decoded = await decodedNewest(ports, tx);
+  if (decoded === null || decoded.envelope === "eip4844" || decoded.envelope === "eip7702") return null;
+  const { unsigned } = decoded;
+  const { to, data, value, accessList } = unsigned;
+  const simulation = await simulateWithin(context, { from: lane.lane.signer, to, data, value, accessList });
+  if (simulation.outcome !== "ok") return null;
+  const gas = withMargin(simulation.gas, { to, data }, context.gasLimits.most?.gas ?? null);
+  const isAllowed = feeCap(unsigned.fees) <= feeLimit(context.ceilings, { gas, value }).most;
+  return isAllowed ? bounded(context.ceilings, { ...unsigned, gas }) : null;
+}

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { type ReadinessParts, readiness } from "../../../src/application/queries/readiness.ts";
+import { createChainBench } from "../../support/chain-bench.ts";
+
+/** A node that serves chains 1 and 10, and has followed the head of those that are up. */
+async function parts(up: readonly number[], overrides: Partial<ReadinessParts> = {}): Promise<ReadinessParts> {
+  const benches = [1, 10].map((chainId) => createChainBench({ chain: { chainId } }));
+  for (const { chain, context } of benches) {
+    if (up.includes(chain.chainId)) await context.follower.advance();
+    else context.reachable = false;
+  }
+  const contexts = benches.map(({ context }) => context);
+  const store = { ping: () => Promise.resolve() };
+  return { store, lease: { mayAct: () => true }, chains: contexts, draining: false, ...overrides };
+}
+
+describe("readiness of a node with several chains", () => {
+  it("holds while any of them is served, and names the others", async () => {
+    expect(await readiness(await parts([1, 10]))).toMatchObject({ ready: true });
+    expect(await readiness(await parts([10]))).toEqual({
+      ready: true,
+      database: true,
+      chains: [
+        { chainId: 1, reachable: false, head: null },
+        { chainId: 10, reachable: true, head: 0 },
+      ],
+      draining: false,
+    });
+    expect(await readiness(await parts([]))).toMatchObject({ ready: false });
+  });
+
+  it("is a chain's own where one is asked for", async () => {
+    const one = await parts([10]);
+    expect(await readiness(one, 10)).toMatchObject({ ready: true, chains: [{ chainId: 10, reachable: true }] });
+    const missing = await readiness(one, 1);
+    expect(missing).toMatchObject({ ready: false, chains: [{ chainId: 1, reachable: false }] });
+    expect(missing.chains).toHaveLength(1);
+  });
+
+  it.each<[string, Partial<ReadinessParts>]>([
+    ["the database is away", { store: { ping: () => Promise.reject(new Error("away")) } }],
+    ["its lease has run out", { lease: { mayAct: () => false } }],
+    ["it is leaving", { draining: true }],
+  ])("is denied for every chain where %s", async (_, overrides) => {
+    const all = await parts([1, 10], overrides);
+    expect(await readiness(all)).toMatchObject({ ready: false });
+    expect(await readiness(all, 10)).toMatchObject({ ready: false });
+  });
+
+  it("cannot be told of a chain that is not configured", async () => {
+    await expect(readiness(await parts([1, 10]), 5)).rejects.toMatchObject({ code: "UNKNOWN_CHAIN", status: 422 });
+  });
+});

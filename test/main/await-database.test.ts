@@ -1,0 +1,109 @@
+import pg from "pg";
+import { describe, expect, it, vi } from "vitest";
+import { isDatabaseAway } from "../../src/adapters/postgres/is-away.ts";
+import { awaitDatabase } from "../../src/main/await-database.ts";
+import { StoreUnavailable } from "../../src/ports/lane-store.ts";
+import { createManualClock } from "../doubles/manual-clock.ts";
+
+const sql = (code: string, message = "no") => Object.assign(new pg.DatabaseError(message, 0, "error"), { code });
+const node = (code: string, message = code) => Object.assign(new Error(message), { code });
+const REFUSED = node("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:5432");
+const WRONG_PASSWORD = sql("28P01", "password authentication failed");
+
+describe("a database that does not answer now, and may later", () => {
+  it.each<[string, Error]>([
+    ["nothing listens", REFUSED],
+    ["nothing listens at any of its addresses", new AggregateError([REFUSED, node("ECONNREFUSED")])],
+    ["the connection is reset", node("ECONNRESET")],
+    ["the host is silent", node("ETIMEDOUT")],
+    ["the host is silent, by our own patience", new Error("timeout expired")],
+    ["no connection in time", new Error("Connection terminated due to connection timeout")],
+    ["the host has no name yet", node("ENOTFOUND")],
+    ["names cannot be asked for", node("EAI_AGAIN")],
+    ["its socket is not there yet", node("ENOENT")],
+    ["it starts", sql("57P03", "the database system is starting up")],
+    ["it is shut down", sql("57P01")],
+    ["it has no place for one more", sql("53300", "sorry, too many clients already")],
+    ["a pooler cannot reach it", sql("08P01", "server login has been failing, cached error: connect failed")],
+    ["the store has wrapped what happened", new StoreUnavailable("no connection: x", { cause: REFUSED })],
+  ])("%s", (_, error) => {
+    expect(isDatabaseAway(error)).toBe(true);
+  });
+});
+
+describe("a mistake that no waiting repairs", () => {
+  it.each<[string, unknown]>([
+    ["a wrong password", WRONG_PASSWORD],
+    ["a user who is not let in", sql("28000")],
+    ["a database that does not exist", sql("3D000")],
+    ["a right that is missing", sql("42501")],
+    ["a pooler that knows no such user", sql("08P01", "no such user")],
+    ["a certificate that is not trusted", node("SELF_SIGNED_CERT_IN_CHAIN")],
+    ["one address of several that answers with a refusal", new AggregateError([REFUSED, WRONG_PASSWORD])],
+    ["a schema that is too new", new Error("the database has migration 0042")],
+    ["no error at all", "ECONNREFUSED"],
+  ])("%s", (_, error) => {
+    expect(isDatabaseAway(error)).toBe(false);
+  });
+});
+
+describe("waiting for the database", () => {
+  function patience() {
+    const clock = createManualClock();
+    const stop = new AbortController();
+    const said: string[] = [];
+    const say = (line: string, reason?: string) => void said.push(reason === undefined ? line : `${line} (${reason})`);
+    return { clock, stop, said, patience: { clock, signal: stop.signal, say } };
+  }
+
+  it("goes on as soon as it is there, with one line when it begins and one when it ends", async () => {
+    const { clock, said, patience: own } = patience();
+    let tries = 0;
+    const opened = awaitDatabase(async () => {
+      if (++tries <= 20) throw REFUSED;
+      return "open";
+    }, own);
+    await clock.runUntilIdle();
+    expect(await opened).toBe("open");
+    expect(said).toEqual([
+      "the database does not answer; waiting for it (connect ECONNREFUSED 127.0.0.1:5432)",
+      "the database is there",
+    ]);
+  });
+
+  it("says nothing where it is there", async () => {
+    const { said, patience: own } = patience();
+    expect(await awaitDatabase(() => Promise.resolve(7), own)).toBe(7);
+    expect(said).toEqual([]);
+  });
+
+  it("asks ever more rarely, at least every five seconds", async () => {
+    const { clock, stop, patience: own } = patience();
+    const work = vi.fn(() => Promise.reject(REFUSED));
+    const waiting = awaitDatabase(work, own).catch(() => "stopped");
+    await clock.advance(60_000);
+    const before = work.mock.calls.length;
+    expect(before).toBeLessThan(20);
+    await clock.advance(5_000);
+    expect(work.mock.calls.length).toBeGreaterThan(before);
+    stop.abort();
+    expect(await waiting).toBe("stopped");
+  });
+
+  it("ends at a mistake, also one that shows only later", async () => {
+    const { clock, patience: own } = patience();
+    const answers = [REFUSED, REFUSED, WRONG_PASSWORD];
+    const failed = awaitDatabase(() => Promise.reject(answers.shift()), own).catch((error: unknown) => error);
+    await clock.runUntilIdle();
+    expect(await failed).toBe(WRONG_PASSWORD);
+  });
+
+  it("ends when it is told to", async () => {
+    const { clock, stop, patience: own } = patience();
+    const waiting = awaitDatabase(() => Promise.reject(REFUSED), own).catch(() => "stopped");
+    await clock.advance(1_000);
+    stop.abort(new Error("stopped by SIGTERM"));
+    expect(await waiting).toBe("stopped");
+    expect(clock.armedTimers).toBe(0);
+  });
+});
