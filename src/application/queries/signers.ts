@@ -10,7 +10,7 @@ import { parseSigner } from "../stages/1-create/normalise.ts";
 import { silent } from "./silent.ts";
 
 export interface SignerQueryPorts {
-  readonly store: Pick<QueryStore, "lanes" | "laneDecisions">;
+  readonly store: Pick<QueryStore, "lanes" | "lanesAfter" | "laneDecisions">;
   readonly signer: Pick<Signer, "addresses">;
   readonly codec: Codec;
   readonly chains: ReadonlyMap<number, ChainContext>;
@@ -20,7 +20,7 @@ const MOST_DECISIONS = 20;
 
 /** Every configured signer on every chain, used or not, and every lane the database knows beside them. */
 export async function signers(ports: SignerQueryPorts): Promise<readonly SignerView[]> {
-  return describe(ports, ports.signer.addresses(), await ports.store.lanes());
+  return describe(ports, ports.signer.addresses(), await ports.store.lanesAfter(null, 500));
 }
 
 export async function signer(ports: SignerQueryPorts, name: string): Promise<readonly SignerView[]> {
