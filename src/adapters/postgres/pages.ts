@@ -15,6 +15,7 @@ import { pageLiveOfSigner } from "./statements/page-live-of-signer.ts";
 import { pageLiveState } from "./statements/page-live-state.ts";
 import { pageLiveStateOfSigner } from "./statements/page-live-state-of-signer.ts";
 import { pageTransactions } from "./statements/page-transactions.ts";
+import { preferOrder } from "./statements/prefer-order.ts";
 
 type Id = { readonly tx_id: string };
 
@@ -22,8 +23,10 @@ type Id = { readonly tx_id: string };
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 
 /** Ids of the page, in the order asked for. By hash and by request id there are only a few, and no page is cut. */
-export async function findPage(connections: Connections, filter: ListFilter): Promise<readonly string[]> {
-  const parts = await connections.read((run) => Promise.all(partsOf(run, filter)));
+export async function findPage(connections: Pick<Connections, "read">, filter: ListFilter): Promise<readonly string[]> {
+  const [, ...parts] = await connections.read((run) =>
+    Promise.all([run(preferOrder, []) as Promise<readonly Id[]>, ...partsOf(run, filter)]),
+  );
   const ids = parts.flatMap((rows) => rows.map((row) => row.tx_id)).sort();
   return filter.order === "newest" ? ids.reverse() : ids;
 }

@@ -42,9 +42,9 @@ const BEFORE_ALL = { signer: "", chainId: 0 };
 const BEYOND_ALL = "1";
 
 export class Queries {
-  private readonly connections: Connections;
+  private readonly connections: Pick<Connections, "read">;
 
-  constructor(connections: Connections) {
+  constructor(connections: Pick<Connections, "read">) {
     this.connections = connections;
   }
 
