@@ -1,9 +1,10 @@
-import type { Client } from "pg";
 import { expect } from "vitest";
 
 /** Whatever was done to a database, and whoever was cut off in it: what is kept is what can be counted. */
-export async function expectKeptCounts(client: Pick<Client, "query">): Promise<void> {
-  const { rows } = await client.query(
+export async function expectKeptCounts(database: {
+  query(sql: string): Promise<{ readonly rows: readonly unknown[] }>;
+}): Promise<void> {
+  const { rows } = await database.query(
     `SELECT * FROM (
        SELECT signer, chain_id, state, count FROM fencepost.live_count WHERE count <> 0
      ) AS kept
