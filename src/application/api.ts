@@ -27,9 +27,10 @@ export interface FencepostApi {
   /** Why it is not final yet, and what would help. */
   explain(txId: string): Promise<Explanation>;
   completions(query: CompletionsQuery): Promise<CompletionsPage>;
-  signers(): Promise<readonly SignerView[]>;
-  /** One item per chain the signer has a lane on. UNKNOWN_SIGNER where nobody holds it. */
-  signer(signer: string): Promise<readonly SignerView[]>;
+  /** One page, by signer and chain. Of the chain it shows what this node's loops were last told. */
+  signers(query?: SignersQuery): Promise<SignersPage>;
+  /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER where nobody holds it. */
+  signer(signer: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]>;
   /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
   reserveNonce(request: ReserveRequest): Promise<Reserved>;
   reservation(reservationId: string): Promise<Reservation>;
@@ -157,10 +158,21 @@ export interface CompletionsPage {
   readonly next: number;
 }
 
+export interface SignersQuery {
+  /** `next` of the page before. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+export interface SignersPage {
+  readonly items: readonly SignerView[];
+  readonly next: string | null;
+}
+
 export interface SignerView extends LaneRecord {
   readonly address: Address;
   /** Null where the chain does not answer right now. */
-  readonly chainCounts: { readonly latest: number; readonly pending: number } | null;
+  readonly chainCounts: { readonly latest: number; readonly pending: number | null } | null;
   readonly balance: bigint | null;
   /** What people decided about the lane, newest first; where one signer is asked for. */
   readonly decisions?: readonly LaneDecisionRecord[];

@@ -14,7 +14,7 @@ import type { CompletionsPage, CompletionsQuery } from "../contract/completions.
 import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 import type { Explanation } from "../contract/explain.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
-import type { SignerLane, SignerLanes } from "../contract/signers.ts";
+import type { SignerLane, SignerLanes, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import { type FollowedCompletion, followCompletions } from "./completions.ts";
 import { type CallOptions, type ClientOptions, createTransport, type Transport } from "./transport.ts";
@@ -36,7 +36,7 @@ export type { CreatedTransaction, CreateTransaction } from "../contract/create.t
 export type { Explanation } from "../contract/explain.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Problem } from "../contract/problem.ts";
-export type { SignerLane } from "../contract/signers.ts";
+export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 export type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 export type { FollowedCompletion } from "./completions.ts";
 export { type ClientErrorCode, FencepostApiError } from "./errors.ts";
@@ -79,9 +79,11 @@ export interface FencepostClient {
    * `{ txHash }` or `neverSent()`; where it throws, nothing is released. Null where nothing was sent.
    */
   withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
+  /** Every lane, read page by page. */
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
-  /** One item per chain. */
-  signer(address: string, options?: CallOptions): Promise<readonly SignerLane[]>;
+  signersPage(query?: SignersQuery, options?: CallOptions): Promise<SignersPage>;
+  /** One item per chain. `fresh` has the node ask the chain, instead of telling what it last heard. */
+  signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
   /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
   resubmit(txId: string, order: ResubmitOrder, options?: CallOptions): Promise<Transaction>;
   /** Signs the same payload for more. */
@@ -103,6 +105,22 @@ export interface FencepostClient {
   leases(options?: CallOptions): Promise<readonly LaneLease[]>;
 }
 
+const LARGEST_PAGE = 500;
+
+async function everySigner(
+  readPage: FencepostClient["signersPage"],
+  call: CallOptions | undefined,
+): Promise<readonly SignerLane[]> {
+  const lanes: SignerLane[] = [];
+  for (let after: string | null | undefined; after !== null; ) {
+    const page = await readPage({ limit: LARGEST_PAGE, ...(after === undefined ? {} : { after }) }, call);
+    lanes.push(...page.items);
+    // Whoever answers without it has no more.
+    after = page.next ?? null;
+  }
+  return lanes;
+}
+
 export interface RequestName {
   readonly signer: string;
   readonly requestId: string;
@@ -115,6 +133,8 @@ export function createClient(options: ClientOptions): FencepostClient {
     transport({ path: `/tx/${encodeURIComponent(txId)}`, query: includes(include), ...call });
   const completionsPage: FencepostClient["completionsPage"] = (query = {}, call) =>
     transport({ path: "/tx/completions", query, ...call });
+  const signersPage: FencepostClient["signersPage"] = (query = {}, call) =>
+    transport({ path: "/signers", query, ...call });
   return {
     ...senders(transport),
     ...operators(transport),
@@ -127,8 +147,12 @@ export function createClient(options: ClientOptions): FencepostClient {
     completionsPage,
     completions: (query = {}, call = {}) => followCompletions(completionsPage, query, call),
     waitFor: (txId, wait = {}) => waitForSettled(get, txId, wait),
-    signers: (call) => items<SignerLanes>(transport, "/signers", call),
-    signer: (address, call) => items<SignerLanes>(transport, `/signers/${encodeURIComponent(address)}`, call),
+    signersPage,
+    signers: (call) => everySigner(signersPage, call),
+    signer: async (address, { fresh, ...call } = {}) => {
+      const path = `/signers/${encodeURIComponent(address)}`;
+      return (await transport<SignerLanes>({ path, query: fresh === true ? { fresh: "true" } : {}, ...call })).items;
+    },
     nodes: (call) => items<ClusterNodes>(transport, "/nodes", call),
     leases: (call) => items<LaneLeases>(transport, "/leases", call),
   };

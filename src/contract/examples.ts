@@ -6,7 +6,7 @@ import type { Explanation } from "./explain.ts";
 import type { Readiness } from "./health.ts";
 import type { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { problemExamples } from "./problem.ts";
-import type { SignerLanes } from "./signers.ts";
+import type { SignerLanes, SignersPage } from "./signers.ts";
 import type { Transaction, TransactionPage } from "./transactions.ts";
 
 /** The story the reference tells: one order, paid from the first dev account. Tests validate each against its schema. */
@@ -192,6 +192,8 @@ export const signerLanes: SignerLanes = {
     },
   ],
 };
+
+export const signersPage: SignersPage = { ...signerLanes, next: null };
 
 const nodeA = { nodeId: "node-a", instanceId: "019a4b7d-0000-7000-8000-000000000001" };
 

@@ -10,7 +10,7 @@ import { Explanation } from "./explain.ts";
 import { Health, Readiness, ReadinessQuery } from "./health.ts";
 import { nonceRoutes } from "./nonce-routes.ts";
 import { Address, TxId } from "./scalars.ts";
-import { SignerLanes } from "./signers.ts";
+import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "./signers.ts";
 import {
   ByRequestQuery,
   Transaction,
@@ -161,7 +161,8 @@ const otherApiRoutes: readonly Route[] = [
     path: "/api/v1/signers",
     tag: "Signers",
     summary: "List every signer's lanes",
-    responses: { 200: { description: "Also those never used.", schema: SignerLanes, example: examples.signerLanes } },
+    query: SignersQuery,
+    responses: { 200: { description: "Also those never used.", schema: SignersPage, example: examples.signersPage } },
     errors: ["INVALID_REQUEST"],
   },
   {
@@ -171,6 +172,7 @@ const otherApiRoutes: readonly Route[] = [
     tag: "Signers",
     summary: "Read one signer's lanes",
     params: { signer: Address },
+    query: SignerQuery,
     responses: { 200: { description: "One item per chain.", schema: SignerLanes, example: examples.signerLanes } },
     errors: ["INVALID_REQUEST", "UNKNOWN_SIGNER"],
   },

@@ -23,7 +23,10 @@ export const SignerLane = Type.Object(
     signer: Address,
     cursor: nullable(Type.Integer({ minimum: 0, description: "The next nonce; null while the lane is unused." })),
     chainCounts: nullable(
-      Type.Object({ latest: count, pending: count }, { description: "Null where the chain does not answer." }),
+      Type.Object(
+        { latest: count, pending: nullable(count) },
+        { description: "As the chain last told the node that answers; null where it has not asked." },
+      ),
     ),
     pending: count,
     confirmed: count,
@@ -63,3 +66,30 @@ export type SignerLane = Static<typeof SignerLane>;
 
 export const SignerLanes = Type.Object({ items: Type.Array(SignerLane) }, { title: "SignerLanes" });
 export type SignerLanes = Static<typeof SignerLanes>;
+
+const SIGNERS_LIMIT = 500;
+
+export const SignersQuery = Type.Object(
+  {
+    after: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: SIGNERS_LIMIT, default: 100 })),
+  },
+  { additionalProperties: false },
+);
+export type SignersQuery = Static<typeof SignersQuery>;
+
+export const SignersPage = Type.Object(
+  { items: Type.Array(SignerLane), next: nullable(Type.String({ description: "The value for the next `after`." })) },
+  { title: "SignersPage" },
+);
+export type SignersPage = Static<typeof SignersPage>;
+
+export const SignerQuery = Type.Object(
+  {
+    fresh: Type.Optional(
+      oneOf(["true", "false"], { default: "false", description: "Ask the chain for its counts and the balance." }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type SignerQuery = Static<typeof SignerQuery>;

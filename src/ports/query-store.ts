@@ -151,8 +151,10 @@ export interface QueryStore {
   ): Promise<readonly { readonly number: number; readonly hash: Hash }[]>;
   /** One snapshot. Read apart, items of an epoch that begins in between would go out under the one before. */
   feed(after: number, limit: number): Promise<FeedPage>;
-  /** Known lanes, of one signer where given. */
-  lanes(signer?: Address): Promise<readonly LaneRecord[]>;
+  /** The known lanes of one signer, by chain. */
+  lanes(signer: Address): Promise<readonly LaneRecord[]>;
+  /** At most `limit` known lanes by signer and chain, after this one where given. */
+  lanesAfter(after: Lane | null, limit: number): Promise<readonly LaneRecord[]>;
   /** What people decided about a lane, newest first, at most `limit`. */
   laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
   /** Live transactions by state, for the gauge. */

@@ -152,9 +152,15 @@ describe("reads", () => {
   });
 
   it("reads signers", async () => {
-    script.signers = async () => [sampleSigner(), sampleSigner()];
+    const asked: unknown[] = [];
+    script.signers = async (query) => {
+      asked.push(query);
+      return { items: [sampleSigner(), sampleSigner()], next: asked.length === 1 ? "more" : null };
+    };
     script.signer = async () => [sampleSigner()];
-    expect(await client.signers()).toHaveLength(2);
+    expect(await client.signers()).toHaveLength(4);
+    expect(asked).toEqual([{ limit: 500 }, { limit: 500, after: "more" }]);
+    expect((await client.signersPage({ limit: 2 })).items).toHaveLength(2);
     expect(await client.signer(SIGNER_EIP55)).toMatchObject([{ signer: SIGNER_EIP55, cursor: 8 }]);
   });
 });
@@ -291,7 +297,7 @@ describe("what is not Fencepost", () => {
       return new Response('{"items":[]}');
     };
     await createClient({ url: "http://node/fencepost/", fetch }).signers();
-    expect(seen).toEqual(["http://node/fencepost/api/v1/signers"]);
+    expect(seen).toEqual(["http://node/fencepost/api/v1/signers?limit=500"]);
   });
 });
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Lane } from "../../src/domain/lane.ts";
 import type { State } from "../../src/domain/transitions.ts";
-import type { ListFilter } from "../../src/ports/query-store.ts";
+import type { LaneRecord, ListFilter } from "../../src/ports/query-store.ts";
 import {
   AT,
   aLane,
@@ -209,7 +210,26 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(row?.headOfLine).toEqual({ txId: mined, nonce: 2, state: "TRACKING", createdAt: head?.createdAt });
       expect(row?.oldestPendingAt).toEqual(head?.createdAt);
       expect(row?.acquiredAt).toBeInstanceOf(Date);
-      expect((await store.lanes()).some((each) => each.lane.signer === lane.signer)).toBe(true);
+      expect((await store.lanesAfter(null, 1_000)).filter((each) => each.lane.signer === lane.signer)).toEqual([row]);
+    });
+
+    it("pages over lanes by signer and chain, without missing or repeating", async () => {
+      const signer = uniqueAddress();
+      for (const chainId of [7, 3, 40]) await holdLane(store, { chainId, signer });
+      await holdLane(store);
+      const keysOf = (lanes: readonly LaneRecord[]) => lanes.map(({ lane }) => `${lane.signer} ${lane.chainId}`);
+      const all = keysOf(await store.lanesAfter(null, 1_000));
+      expect(all.filter((key) => key.startsWith(signer))).toEqual([3, 7, 40].map((chainId) => `${signer} ${chainId}`));
+      const paged: string[] = [];
+      for (let after: Lane | null = null; ; ) {
+        const page: readonly LaneRecord[] = await store.lanesAfter(after, 2);
+        expect(page.length).toBeLessThanOrEqual(2);
+        after = page.at(-1)?.lane ?? null;
+        if (after === null) break;
+        paged.push(...keysOf(page));
+      }
+      expect(paged).toEqual(all);
+      expect(new Set(paged).size).toBe(paged.length);
     });
 
     it("describes an idle lane, and one without owner", async () => {

@@ -305,7 +305,12 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return (this.state.lanes.get(laneKey(lane))?.decisions ?? []).slice(0, limit);
   }
 
-  async lanes(signer?: Address) {
+  async lanesAfter(after: Lane | null, limit: number) {
+    await this.reach();
+    return queries.listLanesAfter(this.state, { after, limit }, this.now());
+  }
+
+  async lanes(signer: Address) {
     await this.reach();
     return queries.listLanes(this.state, signer, this.now());
   }

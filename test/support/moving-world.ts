@@ -72,7 +72,7 @@ export function createMovingWorld(now: () => Date = () => new Date()): MovingWor
       next: transactions.length > limit ? "more" : null,
     }),
     completions: feed.read,
-    signers: async () => LANES.map((signer) => laneOf(signer, transactions)),
+    signers: async () => ({ items: LANES.map((signer) => laneOf(signer, transactions)), next: null }),
     readiness: async () => ({
       ready: true,
       database: true,

@@ -14,7 +14,7 @@ export async function dumpSchema(client: Client): Promise<string> {
     const body = [...(await columns(client, name)), ...(await constraints(client, name))].join(",\n");
     const storage = options === null ? "" : ` WITH (${options})`;
     parts.push(`CREATE TABLE fencepost.${name} (\n${body}\n)${storage};`);
-    parts.push(...(await indexes(client, name)));
+    parts.push(...(await indexes(client, name)), ...(await triggers(client, name)));
   }
   parts.push(...(await views(client)), ...(await functions(client)));
   return `-- Made from a migrated database. Do not edit: change a migration, then update the snapshot.\n\n${parts.join("\n\n")}\n`;
@@ -66,6 +66,15 @@ async function indexes(client: Client, table: string): Promise<readonly string[]
      FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
      WHERE i.indrelid = format('fencepost.%I', $1::text)::regclass AND NOT i.indisprimary
      ORDER BY c.relname`,
+    [table],
+  );
+  return rows.map(({ line }) => line);
+}
+
+async function triggers(client: Client, table: string): Promise<readonly string[]> {
+  const { rows } = await client.query<{ line: string }>(
+    `SELECT pg_get_triggerdef(oid) || ';' AS line FROM pg_trigger
+     WHERE tgrelid = format('fencepost.%I', $1::text)::regclass AND NOT tgisinternal ORDER BY tgname`,
     [table],
   );
   return rows.map(({ line }) => line);

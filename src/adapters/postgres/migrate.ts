@@ -1,12 +1,14 @@
 /**
  * The migrations runner. Numbered SQL files beside this one are applied in order, all pending ones in one transaction
- * under an advisory transaction lock, so that several nodes may start at once. A file never changes after it was
- * applied anywhere: its checksum is recorded, and a difference is refused.
+ * under an advisory transaction lock, so that several nodes may start at once; indexes on tables in use are built before it
+ * (build-indexes.ts). A file never changes after it was applied anywhere: its checksum is recorded, and a difference is
+ * refused.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
+import { buildIndexes, inTransaction } from "./build-indexes.ts";
 import { BEGIN } from "./opening.ts";
 import { type Applied, leftBehind, type RunningNode, suits, tooNew, worksWithOf } from "./schema-skew.ts";
 
@@ -133,6 +135,7 @@ async function applyPatiently(client: pg.Client, migrations: readonly Migration[
 }
 
 async function applyPending(client: pg.Client, migrations: readonly Migration[]): Promise<readonly string[]> {
+  await buildIndexes(client, pendingOf(migrations, await ledgerIfAny(client)));
   await client.query(BEGIN);
   try {
     await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
@@ -152,7 +155,7 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
 }
 
 async function apply(client: pg.Client, { name, sql, checksum }: Migration): Promise<void> {
-  await client.query(sql);
+  await client.query(inTransaction(sql));
   await client.query("INSERT INTO fencepost.migration (name, checksum, works_with) VALUES ($1, $2, $3)", [
     name,
     checksum,

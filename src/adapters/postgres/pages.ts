@@ -1,34 +1,52 @@
-/** Keyset pages over transaction ids. Each kind of filter has the statement that its index can answer. */
-import { isSettled } from "../../domain/transitions.ts";
+/**
+ * Keyset pages over transaction ids. Each shape of filter has a statement of its own, with the index that answers it: what
+ * is over by outcome, what is live, and what waits in the intake table, of all or some chains, or of one signer.
+ */
+import { isSettled, type State } from "../../domain/transitions.ts";
 import type { ListFilter, TransactionRecord } from "../../ports/query-store.ts";
-import type { Connections } from "./connections.ts";
+import type { Connections, Run } from "./connections.ts";
 import { findByHash } from "./statements/find-by-hash.ts";
 import { findByRequest } from "./statements/find-by-request.ts";
+import { pageFinal } from "./statements/page-final.ts";
+import { pageFinalOfSigner } from "./statements/page-final-of-signer.ts";
 import { pageIntake } from "./statements/page-intake.ts";
 import { pageLive } from "./statements/page-live.ts";
-import { pageOutcome } from "./statements/page-outcome.ts";
-import { pageSigner } from "./statements/page-signer.ts";
+import { pageLiveOfSigner } from "./statements/page-live-of-signer.ts";
+import { pageLiveState } from "./statements/page-live-state.ts";
+import { pageLiveStateOfSigner } from "./statements/page-live-state-of-signer.ts";
 import { pageTransactions } from "./statements/page-transactions.ts";
+import { preferOrder } from "./statements/prefer-order.ts";
 
 type Id = { readonly tx_id: string };
 
+/** The states that a transaction keeps when nobody follows it any more. */
+const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
+
 /** Ids of the page, in the order asked for. By hash and by request id there are only a few, and no page is cut. */
-export async function findPage(connections: Connections, filter: ListFilter): Promise<readonly string[]> {
-  const rows = await connections.read(async (run): Promise<readonly Id[]> => {
-    const page = [filter.order, filter.after ?? null, filter.limit, filter.chainId ?? null];
-    const signer = filter.signer ?? null;
-    const intake = () => run(pageIntake, [...page, signer]);
-    if (filter.txHash !== undefined) return run(findByHash, [filter.txHash]);
-    if (filter.requestId !== undefined) return run(findByRequest, [filter.requestId]);
-    if (filter.state === "CREATED") return intake();
-    if (filter.state !== undefined && !isSettled(filter.state)) return run(pageLive, [...page, signer, filter.state]);
-    if (signer !== null)
-      return union(run(pageSigner, [...page, signer, filter.state ?? null]), filter.state ? [] : intake());
-    if (filter.state === undefined) return union(run(pageTransactions, page), intake());
-    return union(run(pageOutcome, [...page, filter.state]), run(pageLive, [...page, signer, filter.state]));
-  });
-  const ids = rows.map((row) => row.tx_id).sort();
+export async function findPage(connections: Pick<Connections, "read">, filter: ListFilter): Promise<readonly string[]> {
+  const [, ...parts] = await connections.read((run) =>
+    Promise.all([run(preferOrder, []) as Promise<readonly Id[]>, ...partsOf(run, filter)]),
+  );
+  const ids = parts.flatMap((rows) => rows.map((row) => row.tx_id)).sort();
   return filter.order === "newest" ? ids.reverse() : ids;
+}
+
+function partsOf(run: Run, filter: ListFilter): readonly Promise<readonly Id[]>[] {
+  const { signer, state, chainId = null } = filter;
+  const page = [filter.order, filter.after ?? null, filter.limit];
+  const of = [...page, chainId];
+  if (filter.txHash !== undefined) return [run(findByHash, [filter.txHash])];
+  if (filter.requestId !== undefined) return [run(findByRequest, [filter.requestId])];
+  const intake = () => run(pageIntake, [...of, signer ?? null]);
+  if (state === "CREATED") return [intake()];
+  const over = (outcome: State) =>
+    signer === undefined ? run(pageFinal, [...of, outcome]) : run(pageFinalOfSigner, [...of, outcome, signer]);
+  const live = (state: State) =>
+    signer === undefined ? run(pageLiveState, [...of, state]) : run(pageLiveStateOfSigner, [...of, state, signer]);
+  if (state !== undefined) return isSettled(state) ? [over(state), live(state)] : [live(state)];
+  if (signer !== undefined) return [...OUTCOMES.map(over), run(pageLiveOfSigner, [...of, signer]), intake()];
+  if (chainId !== null) return [...OUTCOMES.map(over), run(pageLive, of), intake()];
+  return [run(pageTransactions, page), intake()];
 }
 
 /** True where `findPage` has looked at the leading filter alone. */
@@ -47,8 +65,4 @@ export function matches(record: TransactionRecord, filter: ListFilter): boolean 
     (filter.state === undefined || record.state === filter.state) &&
     (filter.requestId === undefined || record.requestId === filter.requestId)
   );
-}
-
-async function union(...parts: readonly (Promise<readonly Id[]> | readonly Id[])[]): Promise<readonly Id[]> {
-  return (await Promise.all(parts)).flat();
 }

@@ -37,10 +37,14 @@ import { readReservation } from "./statements/read-reservation.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-export class Queries {
-  private readonly connections: Connections;
+/** Signers are `0x` and lower-case hex: above the first, below the second. */
+const BEFORE_ALL = { signer: "", chainId: 0 };
+const BEYOND_ALL = "1";
 
-  constructor(connections: Connections) {
+export class Queries {
+  private readonly connections: Pick<Connections, "read">;
+
+  constructor(connections: Pick<Connections, "read">) {
     this.connections = connections;
   }
 
@@ -98,10 +102,19 @@ export class Queries {
     return rows.map(({ node_id: nodeId, ...decision }) => ({ ...decision, nodeId }));
   }
 
-  async lanes(signer?: Address): Promise<readonly LaneRecord[]> {
+  async lanes(signer: Address): Promise<readonly LaneRecord[]> {
     const [rows, holes] = await this.connections.read((run) =>
-      Promise.all([run(listLanes, [signer ?? null]), run(listHoles, [signer ?? null])]),
+      Promise.all([run(listLanes, [signer, 0, signer, null]), run(listHoles, [signer, signer])]),
     );
+    return rows.map((row) => laneRecord(row, holes));
+  }
+
+  async lanesAfter(after: Lane | null, limit: number): Promise<readonly LaneRecord[]> {
+    const from = after ?? BEFORE_ALL;
+    const rows = await this.connections.read((run) => run(listLanes, [from.signer, from.chainId, BEYOND_ALL, limit]));
+    const [first, last] = [rows[0], rows.at(-1)];
+    if (first === undefined || last === undefined) return [];
+    const holes = await this.connections.read((run) => run(listHoles, [first.signer, last.signer]));
     return rows.map((row) => laneRecord(row, holes));
   }
 

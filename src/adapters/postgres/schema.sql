@@ -222,6 +222,14 @@ CREATE TABLE fencepost.lane_decision (
 
 CREATE INDEX lane_decision_by_lane ON fencepost.lane_decision USING btree (signer, chain_id, decision_id);
 
+CREATE TABLE fencepost.live_count (
+  state text COLLATE "C" NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  count bigint NOT NULL,
+  CONSTRAINT live_count_pkey PRIMARY KEY (state, chain_id, signer)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
+
 CREATE TABLE fencepost.migration (
   name text NOT NULL,
   checksum text NOT NULL,
@@ -383,17 +391,27 @@ CREATE TABLE fencepost.transaction (
   CONSTRAINT transaction_status CHECK ((((state || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['CREATED/-'::text, 'ALLOCATED/-'::text, 'TRACKING/PENDING'::text, 'TRACKING/BROADCAST'::text, 'TRACKING/STALE'::text, 'TRACKING/MINED'::text, 'TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'CONFIRMED/-'::text, 'CONFIRMED/REPLACED'::text, 'FAILED_FINAL/REVERTED'::text, 'FAILED_FINAL/CANCELLED'::text, 'FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'FAILED_FINAL/REJECTED'::text, 'FAILED_FINAL/REQUEST_ID_REUSED'::text, 'STUCK/-'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 
-CREATE INDEX transaction_by_outcome ON fencepost.transaction USING btree (outcome, tx_id) WHERE (outcome IS NOT NULL);
+CREATE INDEX transaction_final_of_chain ON fencepost.transaction USING btree (outcome, chain_id, tx_id) WHERE (outcome IS NOT NULL);
 
-CREATE INDEX transaction_by_signer ON fencepost.transaction USING btree (signer, tx_id);
+CREATE INDEX transaction_final_of_signer ON fencepost.transaction USING btree (signer, chain_id, outcome, tx_id) WHERE (outcome IS NOT NULL);
 
 CREATE INDEX transaction_live ON fencepost.transaction USING btree (chain_id, signer, nonce) WHERE live;
+
+CREATE INDEX transaction_live_of_chain ON fencepost.transaction USING btree (chain_id, tx_id) WHERE live;
+
+CREATE INDEX transaction_live_of_signer ON fencepost.transaction USING btree (signer, chain_id, tx_id) WHERE live;
 
 CREATE UNIQUE INDEX transaction_nonce_once ON fencepost.transaction USING btree (chain_id, signer, nonce);
 
 CREATE UNIQUE INDEX transaction_request_once ON fencepost.transaction USING btree (request_id, signer, chain_id) WHERE (owns_request AND (request_id IS NOT NULL));
 
 CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (request_id) WHERE ((NOT owns_request) AND (request_id IS NOT NULL));
+
+CREATE TRIGGER keep_live_counts_of_deletes AFTER DELETE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_live_counts();
+
+CREATE TRIGGER keep_live_counts_of_inserts AFTER INSERT ON fencepost.transaction REFERENCING NEW TABLE AS after_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_live_counts();
+
+CREATE TRIGGER keep_live_counts_of_updates AFTER UPDATE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows NEW TABLE AS after_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_live_counts();
 
 -- view fencepost.every_step
 --  tx_id uuid,
@@ -411,6 +429,41 @@ CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (r
 --  count integer,
 --  first_at timestamp with time zone,
 --  last_at timestamp with time zone
+
+CREATE OR REPLACE FUNCTION fencepost.keep_live_counts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO fencepost.live_count AS kept (signer, chain_id, state, count)
+    SELECT n.signer, n.chain_id, n.state, count(*) FROM after_rows AS n
+    WHERE n.live
+    GROUP BY n.signer, n.chain_id, n.state
+    ORDER BY n.chain_id, n.signer, n.state
+    ON CONFLICT (state, chain_id, signer) DO UPDATE SET count = kept.count + excluded.count;
+  ELSIF TG_OP = 'UPDATE' THEN
+    INSERT INTO fencepost.live_count AS kept (signer, chain_id, state, count)
+    SELECT d.signer, d.chain_id, d.state, sum(d.change) FROM (
+      SELECT n.signer, n.chain_id, n.state, 1 AS change FROM after_rows AS n WHERE n.live
+      UNION ALL
+      SELECT o.signer, o.chain_id, o.state, -1 FROM before_rows AS o WHERE o.live
+    ) AS d
+    GROUP BY d.signer, d.chain_id, d.state
+    HAVING sum(d.change) <> 0
+    ORDER BY d.chain_id, d.signer, d.state
+    ON CONFLICT (state, chain_id, signer) DO UPDATE SET count = kept.count + excluded.count;
+  ELSE
+    INSERT INTO fencepost.live_count AS kept (signer, chain_id, state, count)
+    SELECT o.signer, o.chain_id, o.state, -count(*) FROM before_rows AS o
+    WHERE o.live
+    GROUP BY o.signer, o.chain_id, o.state
+    ORDER BY o.chain_id, o.signer, o.state
+    ON CONFLICT (state, chain_id, signer) DO UPDATE SET count = kept.count + excluded.count;
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE OR REPLACE FUNCTION fencepost.lock_lane_table()
  RETURNS void

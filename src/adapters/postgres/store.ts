@@ -258,8 +258,12 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return this.queries.laneDecisions(lane, limit);
   }
 
-  lanes(signer?: Address) {
+  lanes(signer: Address) {
     return this.queries.lanes(signer);
+  }
+
+  lanesAfter(after: Lane | null, limit: number) {
+    return this.queries.lanesAfter(after, limit);
   }
 
   liveStates() {

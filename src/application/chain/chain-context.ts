@@ -9,6 +9,7 @@ import type { HashIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
 import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
+import { KnownAccounts } from "./known-accounts.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
@@ -25,6 +26,7 @@ interface Memo<T> {
 /** One chain as this node knows it: the port, its settings, the head, the tracked hashes, and what may be asked once per block. */
 export class ChainContext {
   readonly chain: Chain;
+  readonly accounts = new KnownAccounts();
   readonly settings: ChainSettings;
   /** What is in force here: as configured, else by the chain's id. */
   readonly ceilings: Ceilings;
@@ -52,7 +54,7 @@ export class ChainContext {
   private readonly balances = new Map<Address, Memo<bigint>>();
 
   constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
-    this.chain = chain;
+    this.chain = this.accounts.overhear(chain);
     this.settings = settings;
     this.ceilings = ceilingsOf(chain.chainId, settings);
     this.clock = ports.clock;

@@ -26,8 +26,8 @@ export function createReads(
     transactions: (query) => reading(transactions(ports, query)),
     explain: (txId) => reading(explainTransaction(ports, txId)),
     completions: (query) => reading(feed.page(query)),
-    signers: () => reading(signers(ports)),
-    signer: (name) => reading(signer(ports, name)),
+    signers: (query = {}) => reading(signers(ports, query)),
+    signer: (name, options) => reading(signer(ports, name, options)),
     nodes: () => reading(liveNodes()),
     leases: () => reading(store.leases()),
   };

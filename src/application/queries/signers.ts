@@ -1,72 +1,115 @@
-import { FencepostError } from "../../domain/errors.ts";
-import type { Address } from "../../domain/lane.ts";
+/**
+ * Signers and their lanes, by signer and chain. Of the chain they show what a loop of this node has last been told; only
+ * where one signer is asked for with `fresh` is it asked anew.
+ */
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { LaneRecord, QueryStore } from "../../ports/query-store.ts";
 import type { Signer } from "../../ports/signer.ts";
-import type { SignerView } from "../api.ts";
+import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { type KnownAccount, NOTHING_KNOWN } from "../chain/known-accounts.ts";
 import { parseSigner } from "../stages/1-create/normalise.ts";
 import { silent } from "./silent.ts";
 
 export interface SignerQueryPorts {
-  readonly store: Pick<QueryStore, "lanes" | "laneDecisions">;
+  readonly store: Pick<QueryStore, "lanes" | "lanesAfter" | "laneDecisions">;
   readonly signer: Pick<Signer, "addresses">;
   readonly codec: Codec;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
+const DEFAULT_PAGE = 100;
 const MOST_DECISIONS = 20;
+const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
 
 /** Every configured signer on every chain, used or not, and every lane the database knows beside them. */
-export async function signers(ports: SignerQueryPorts): Promise<readonly SignerView[]> {
-  return describe(ports, ports.signer.addresses(), await ports.store.lanes());
+export async function signers(ports: SignerQueryPorts, query: SignersQuery): Promise<SignersPage> {
+  const { limit = DEFAULT_PAGE } = query;
+  const after = query.after === undefined ? null : openCursor(query.after);
+  const known = await ports.store.lanesAfter(after, limit + 1);
+  const end = known.length > limit ? known.at(-1)?.lane : undefined;
+  const isBetween = (lane: Lane): boolean =>
+    (after === null || compareKeys(lane, after) > 0) && (end === undefined || compareKeys(lane, end) < 0);
+  const records = [...known, ...unusedLanes(ports, known).filter(isBetween).map(unused)];
+  records.sort((a, b) => compareKeys(a.lane, b.lane));
+  const page = records.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    items: page.map((record) => viewOf(record, lastTold(ports, record.lane))),
+    next: records.length > limit && last !== undefined ? sealCursor(last.lane) : null,
+  };
 }
 
-export async function signer(ports: SignerQueryPorts, name: string): Promise<readonly SignerView[]> {
+export async function signer(
+  ports: SignerQueryPorts,
+  name: string,
+  { fresh = false }: { readonly fresh?: boolean } = {},
+): Promise<readonly SignerView[]> {
   const address = parseSigner(ports.codec, name, "signer");
-  const lanes = await ports.store.lanes(address);
-  const configured = ports.signer.addresses().filter((held) => held === address);
-  if (configured.length === 0 && lanes.length === 0) {
+  const known = await ports.store.lanes(address);
+  const isHeld = ports.signer.addresses().includes(address);
+  if (!isHeld && known.length === 0) {
     throw new FencepostError("UNKNOWN_SIGNER", `no node holds the key of ${name}`);
   }
-  const views = await describe(ports, configured, lanes);
+  const others = unusedLanes(ports, known).filter((lane) => lane.signer === address);
   return Promise.all(
-    views.map(async (view) => ({
-      ...view,
-      decisions: await ports.store.laneDecisions(view.lane, MOST_DECISIONS),
-    })),
+    [...known, ...others.map(unused)].map(async (record) => {
+      const account = fresh ? await askAnew(ports, record.lane) : lastTold(ports, record.lane);
+      const decisions = await ports.store.laneDecisions(record.lane, MOST_DECISIONS);
+      return { ...viewOf(record, account), decisions };
+    }),
   );
 }
 
-async function describe(
-  ports: SignerQueryPorts,
-  configured: readonly Address[],
-  lanes: readonly LaneRecord[],
-): Promise<readonly SignerView[]> {
-  const known = new Map(lanes.map((record) => [laneKey(record.lane), record]));
-  for (const chainId of ports.chains.keys()) {
-    for (const address of configured) {
-      const lane = { chainId, signer: address };
-      if (!known.has(laneKey(lane))) known.set(laneKey(lane), unused(lane));
-    }
-  }
-  return Promise.all([...known.values()].map((record) => withChain(ports, record)));
+/** Of every configured signer on every chain, those that are not known. */
+function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneRecord[]): readonly Lane[] {
+  const keys = new Set(known.map(({ lane }) => laneKey(lane)));
+  const all = signer
+    .addresses()
+    .flatMap((address) => [...chains.keys()].map((chainId) => ({ chainId, signer: address })));
+  return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-async function withChain(ports: SignerQueryPorts, record: LaneRecord): Promise<SignerView> {
-  const context = ports.chains.get(record.lane.chainId);
-  const { signer: address } = record.lane;
+function viewOf(record: LaneRecord, { latest, pending, balance }: KnownAccount): SignerView {
+  const chainCounts = latest === null ? null : { latest, pending };
+  return { ...record, address: record.lane.signer, chainCounts, balance };
+}
+
+function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): KnownAccount {
+  return chains.get(chainId)?.accounts.of(address) ?? NOTHING_KNOWN;
+}
+
+async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Promise<KnownAccount> {
+  const chain = chains.get(chainId)?.chain;
   const [latest, pending, balance] = await Promise.all([
-    silent(context?.chain.transactionCount(address, "latest")),
-    silent(context?.chain.transactionCount(address, "pending")),
-    silent(context?.balance(address)),
+    silent(chain?.transactionCount(address, "latest")),
+    silent(chain?.transactionCount(address, "pending")),
+    silent(chain?.balance(address)),
   ]);
-  const chainCounts = latest === null || pending === null ? null : { latest, pending };
-  return { ...record, address, chainCounts, balance };
+  return { latest, pending, balance };
 }
 
-function unused(lane: LaneRecord["lane"]): LaneRecord {
+/** Not the order of locks: a signer's lanes stand together. */
+function compareKeys(a: Lane, b: Lane): number {
+  if (a.signer === b.signer) return a.chainId - b.chainId;
+  return a.signer < b.signer ? -1 : 1;
+}
+
+/** Opaque to callers, so that what a page is keyed by may change. */
+function sealCursor({ signer: address, chainId }: Lane): string {
+  return Buffer.from(`${address}:${chainId}`).toString("base64url");
+}
+
+function openCursor(cursor: string): Lane {
+  const [, address, chainId] = CURSOR.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
+  if (address === undefined) throw invalid("after", "is not a cursor of an earlier page");
+  return { signer: address as Address, chainId: Number(chainId) };
+}
+
+function unused(lane: Lane): LaneRecord {
   return {
     lane,
     cursor: null,

@@ -13,7 +13,7 @@ const files = new Map([
 
 const script = {
   create: () => Promise.resolve(sampleCreated()),
-  signers: () => Promise.resolve([]),
+  signers: () => Promise.resolve({ items: [], next: null }),
   transactions: () => Promise.resolve({ items: [], next: null }),
   readiness: () => Promise.resolve({ ready: true, database: true, chains: [], draining: false }),
 };

@@ -254,8 +254,9 @@ describe("paths and queries", () => {
     ["/api/v1/tx/completions?wait=-1", "wait"],
     ["/api/v1/tx/completions?wait=Infinity", "wait"],
     ["/api/v1/tx/completions?epoch=one", "epoch"],
-    ["/api/v1/signers?limit=1", "limit"],
+    ["/api/v1/signers?limit=501", "limit"],
     ["/api/v1/signers/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266?x=1", "x"],
+    ["/api/v1/signers/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266?fresh=1", "fresh"],
   ])("%.80s is refused by name", async (url, path) => {
     const response = await httpApp().inject({ method: "GET", url });
     expect(response.statusCode).toBe(400);

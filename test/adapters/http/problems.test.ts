@@ -86,7 +86,10 @@ describe("problem documents", () => {
 describe("response reports", () => {
   it("name the route by its pattern, so that a label stays bounded", async () => {
     const reports: ResponseReport[] = [];
-    const app = httpApp({ signers: () => Promise.resolve([]) }, { onResponse: (report) => reports.push(report) });
+    const app = httpApp(
+      { signers: () => Promise.resolve({ items: [], next: null }) },
+      { onResponse: (report) => reports.push(report) },
+    );
     await app.inject("/api/v1/signers?x=1");
     await app.inject(`/api/v1/tx/${sampleTxId(1)}`);
     await app.inject("/some/path/nobody/knows");

@@ -1,6 +1,7 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
-import { SignerLanes } from "../../../src/contract/signers.ts";
+import type { SignersPage as SignersAnswer, SignersQuery, SignerView } from "../../../src/application/api.ts";
+import { SignerLanes, SignersPage } from "../../../src/contract/signers.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Hole } from "../../../src/domain/holes.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
@@ -26,11 +27,15 @@ function aHole(nonce: number): Hole {
   return { nonce, why: "released", detail: "given back", since: LONG_AGO, reservationId: null };
 }
 
+function page(...items: readonly SignerView[]): Promise<SignersAnswer> {
+  return Promise.resolve({ items, next: "more" });
+}
+
 describe("GET /api/v1/signers", () => {
   it("writes a lane as the contract does", async () => {
     const clock = createManualClock();
     await clock.advance(90_000);
-    const app = httpApp({ signers: () => Promise.resolve([sampleSigner({ holes: [aHole(3), aHole(5)] })]) }, { clock });
+    const app = httpApp({ signers: () => page(sampleSigner({ holes: [aHole(3), aHole(5)] })) }, { clock });
     const response = await app.inject("/api/v1/signers");
     expect(response.statusCode).toBe(200);
     expect(response.json()).toEqual({
@@ -69,19 +74,27 @@ describe("GET /api/v1/signers", () => {
           },
         },
       ],
+      next: "more",
     });
   });
 
+  it("hands on where to go on and how far, and tells where the next page begins", async () => {
+    const signers = vi.fn((_?: SignersQuery) => page());
+    const response = await httpApp({ signers }).inject("/api/v1/signers?after=there&limit=500");
+    expect(signers).toHaveBeenCalledExactlyOnceWith({ after: "there", limit: 500 });
+    expect(response.json()).toEqual({ items: [], next: "more" });
+  });
+
   it("fits its schema, also for a lane that was never used", async () => {
-    const app = httpApp({ signers: () => Promise.resolve([sampleSigner(), unused]) });
+    const app = httpApp({ signers: () => page(sampleSigner(), unused) });
     const body = (await app.inject("/api/v1/signers")).json();
-    expect([...Compile(SignerLanes).Errors(body)]).toEqual([]);
+    expect([...Compile(SignersPage).Errors(body)]).toEqual([]);
     expect(body.items[1]).toMatchObject({ cursor: null, owner: null, lease: null, balance: null, chainCounts: null });
   });
 
   it("shows no negative age where the clocks differ", async () => {
     const ahead = sampleSigner({ oldestPendingAt: new Date("2026-01-01T01:00:00.000Z") });
-    const response = await httpApp({ signers: () => Promise.resolve([ahead]) }).inject("/api/v1/signers");
+    const response = await httpApp({ signers: () => page(ahead) }).inject("/api/v1/signers");
     expect(response.json().items[0].oldestPendingAgeSeconds).toBe(0);
   });
 });
@@ -96,9 +109,11 @@ describe("GET /api/v1/signers/{signer}", () => {
   });
 
   it("hands the address on as it came", async () => {
-    const signer = vi.fn((_: string) => Promise.resolve([sampleSigner()]));
+    const signer = vi.fn((_: string, __?: { fresh?: boolean }) => Promise.resolve([sampleSigner()]));
     const response = await httpApp({ signer }).inject(`/api/v1/signers/${SIGNER_EIP55}`);
-    expect(signer).toHaveBeenCalledExactlyOnceWith(SIGNER_EIP55);
+    expect(signer).toHaveBeenCalledExactlyOnceWith(SIGNER_EIP55, { fresh: false });
+    await httpApp({ signer }).inject(`/api/v1/signers/${SIGNER_EIP55}?fresh=true`);
+    expect(signer).toHaveBeenLastCalledWith(SIGNER_EIP55, { fresh: true });
     expect(response.json().items).toHaveLength(1);
   });
 

@@ -4,6 +4,7 @@ import { openPostgresStore, type PreparedStatements } from "../../../src/adapter
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { StoreSubject } from "../../contracts/store-subject.ts";
 import { createTestDatabase } from "../../support/database.ts";
+import { expectKeptCounts } from "../../support/kept-counts.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 export interface PostgresSubject extends StoreSubject {
@@ -51,6 +52,7 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       await client.query("UPDATE fencepost.database_history SET system_identifier = 'another'");
     },
     close: async () => {
+      await expectKeptCounts(client);
       await client.end();
       await database.drop();
     },

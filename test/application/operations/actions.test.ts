@@ -487,8 +487,8 @@ describe("suspend", () => {
       { action: "resume", actor: "operator:ops", reason: "maintenance", token: 1 },
       { action: "suspend", actor: "operator:ops", reason: "maintenance", token: 1 },
     ]);
-    const [listed] = await world.settle(node.node.api.signers());
-    expect(listed).not.toHaveProperty("decisions");
+    const { items } = await world.settle(node.node.api.signers());
+    expect(items[0]).not.toHaveProperty("decisions");
   });
 
   it("stops what was sent before from being sent again", async () => {

@@ -8,23 +8,22 @@ describe("signers", () => {
   it("are all there, used or not, with their lanes and what the chain says", async () => {
     world = new World();
     const { node } = await world.startNode({ signers: SIGNERS.slice(0, 2) });
-    world.chain.setBalance(SIGNERS[1] ?? SIGNER, 77n);
     await world.settle(node.api.create(transfer()));
     await world.allSettled(1);
-    const views = await world.settle(node.api.signers());
+    const { items: views } = await world.settle(node.api.signers());
     expect(views.map(({ address }) => address).toSorted()).toEqual(SIGNERS.slice(0, 2).toSorted());
     const used = views.find(({ address }) => address === SIGNER);
-    expect(used).toMatchObject({ cursor: 1, confirmed: 1, pending: 0, chainCounts: { latest: 1, pending: 1 } });
+    expect(used).toMatchObject({ cursor: 1, confirmed: 1, pending: 0 });
     expect(used?.owner?.nodeId).toBe("node-1");
     const unused = views.find(({ address }) => address === SIGNERS[1]);
-    expect(unused).toMatchObject({ cursor: null, balance: 77n, reserved: 0, holes: [], headOfLine: null });
+    expect(unused).toMatchObject({ cursor: null, balance: null, reserved: 0, holes: [], headOfLine: null });
   });
 
   it("that nobody ever leased are shown as that", async () => {
     world = new World();
     const { node, store } = await world.startNode();
-    store.lanes = async () => [];
-    const views = await world.settle(node.api.signers());
+    store.lanesAfter = async () => [];
+    const { items: views } = await world.settle(node.api.signers());
     expect(views).toHaveLength(3);
     expect(views[0]).toMatchObject({ owner: null, token: 0, acquiredAt: null, pending: 0, suspendedBy: null });
   });
@@ -43,19 +42,60 @@ describe("signers", () => {
     const { node, faults } = await world.startNode();
     faults.inject({ kind: "unavailable" });
     await world.clock.advance(1_000);
-    const views = await world.settle(node.api.signers());
+    const { items: views } = await world.settle(node.api.signers());
     expect(views).toHaveLength(3);
     expect(views.every(({ chainCounts, balance }) => chainCounts === null && balance === null)).toBe(true);
   });
 
-  it("have no counts where one of the two is missing", async () => {
+  it("come in pages, used and unused ones together, none missed and none twice", async () => {
+    world = new World();
+    const { node } = await world.startNode({ signers: SIGNERS.slice(0, 2) });
+    await world.startNode({ signers: SIGNERS.slice(2) });
+    await world.settle(node.api.create(transfer()));
+    const paged: string[] = [];
+    for (let after: string | null | undefined; after !== null; ) {
+      const page = await world.settle(node.api.signers({ limit: 1, ...(after === undefined ? {} : { after }) }));
+      expect(page.items).toHaveLength(1);
+      paged.push(...page.items.map(({ address }) => address));
+      after = page.next;
+    }
+    expect(paged).toEqual(SIGNERS.toSorted());
+    await expect(world.settle(node.api.signers({ after: "elsewhere" }))).rejects.toMatchObject({
+      code: "INVALID_REQUEST",
+      extras: { path: "after" },
+    });
+  });
+
+  it("show what a loop was last told of the chain, and ask it nothing themselves", async () => {
     world = new World();
     const { node, faults } = await world.startNode();
+    await world.settle(node.api.create(transfer()));
+    await world.allSettled(1);
+    faults.inject({ kind: "unavailable" });
+    world.chain.setBalance(SIGNER, 77n);
+    const { items } = await world.settle(node.api.signers());
+    const [view] = await world.settle(node.api.signer(SIGNER));
+    expect(view?.balance).toBeGreaterThan(77n);
+    expect(view?.chainCounts?.latest).toBe(0);
+    expect(items.find(({ address }) => address === SIGNER)).toMatchObject({
+      balance: view?.balance,
+      chainCounts: view?.chainCounts,
+    });
+  });
+
+  it("say what the chain says now where one of them is asked for afresh, and nothing that it does not", async () => {
+    world = new World();
+    const { node, faults } = await world.startNode();
+    await world.settle(node.api.create(transfer()));
+    await world.allSettled(1);
+    world.chain.setBalance(SIGNER, 77n);
+    const asked = () => world.settle(node.api.signer(SIGNER, { fresh: true }));
+    expect(await asked()).toMatchObject([{ balance: 77n, chainCounts: { latest: 1, pending: 1 } }]);
     const pendingOnly = (params: readonly unknown[]): boolean => params[1] === "pending";
     faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount", when: pendingOnly });
-    const [view] = await world.settle(node.api.signer(SIGNER));
-    expect(view?.chainCounts).toBeNull();
-    expect(view?.balance).not.toBeNull();
+    expect(await asked()).toMatchObject([{ balance: 77n, chainCounts: { latest: 1, pending: null } }]);
+    faults.inject({ kind: "unavailable" });
+    expect(await asked()).toMatchObject([{ balance: null, chainCounts: null }]);
   });
 
   it("of a chain that is no longer configured are shown without it", async () => {

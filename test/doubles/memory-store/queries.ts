@@ -137,11 +137,29 @@ export function historyOf(state: DatabaseState, txId: string): readonly HistoryR
   return [{ ...nothing, ordinal: 1, event: "accept", state: "CREATED", count: 1, firstAt: at, lastAt: at }];
 }
 
-export function listLanes(state: DatabaseState, signer: Address | undefined, now: Date): readonly LaneRecord[] {
-  return [...state.lanes.values()]
-    .filter((row) => signer === undefined || row.lane.signer === signer)
-    .sort((a, b) => compare(a.lane.signer, b.lane.signer) || a.lane.chainId - b.lane.chainId)
+export function listLanes(state: DatabaseState, signer: Address, now: Date): readonly LaneRecord[] {
+  return byKey(state)
+    .filter((row) => row.lane.signer === signer)
     .map((row) => laneRecord(state, row, now));
+}
+
+export function listLanesAfter(
+  state: DatabaseState,
+  { after, limit }: { after: Lane | null; limit: number },
+  now: Date,
+): readonly LaneRecord[] {
+  return byKey(state)
+    .filter((row) => after === null || compareKeys(row.lane, after) > 0)
+    .slice(0, limit)
+    .map((row) => laneRecord(state, row, now));
+}
+
+function byKey(state: DatabaseState): readonly LaneRow[] {
+  return [...state.lanes.values()].sort((a, b) => compareKeys(a.lane, b.lane));
+}
+
+function compareKeys(a: Lane, b: Lane): number {
+  return compare(a.signer, b.signer) || a.chainId - b.chainId;
 }
 
 export function liveStates(state: DatabaseState): ReadonlyMap<State, number> {

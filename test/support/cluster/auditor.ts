@@ -5,6 +5,8 @@
 import { expect } from "vitest";
 import type { CreatedTransaction } from "../../../src/client/index.ts";
 import { type Audit, audit, untilSettled } from "../audit.ts";
+import { expectKeptCounts } from "../kept-counts.ts";
+import { query } from "../query.ts";
 import type { Cluster } from "./cluster.ts";
 import { terms, violations } from "./tripwires.ts";
 
@@ -25,6 +27,7 @@ export async function auditCluster(cluster: Cluster, accepted: readonly CreatedT
     "I6: sent without a claim",
   ).toEqual([]);
   await checkTerms(cluster);
+  await expectKeptCounts({ query: async (sql) => ({ rows: await query(database.url, sql) }) });
   return found;
 }
 

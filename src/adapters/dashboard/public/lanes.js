@@ -3,9 +3,21 @@ import { byId, etherOf, h, hexOf, plural } from "./dom.js";
 
 /** Draws the lanes and returns them, for the parts of the page that need to know the signers. */
 export async function refreshLanes() {
-  const { items } = await callApi("/signers");
-  byId("lane-list").replaceChildren(...[...items].sort(byActivity).map(laneOf));
+  const { items } = await callApi("/signers?limit=500");
+  const lanes = [...items].sort(byActivity);
+  byId("lane-list").replaceChildren(...lanes.map(laneOf));
+  for (const { signer, balance } of lanes.slice(0, MOST_ASKED)) if (balance === null) void askAfresh(signer);
   return items;
+}
+
+/** The node shows balances that it has asked for; of those at the top it is told to ask, once. */
+const MOST_ASKED = 12;
+const asked = new Set();
+
+async function askAfresh(signer) {
+  if (asked.has(signer)) return;
+  asked.add(signer);
+  await callApi(`/signers/${signer}?fresh=true`).catch(() => undefined);
 }
 
 /** Lanes in use first; the many idle accounts of a dev node should not push them off the screen. */

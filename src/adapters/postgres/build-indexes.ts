@@ -1,0 +1,51 @@
+/**
+ * Indexes of pending migrations on tables that are in use. Built inside the migrations' transaction an index would hold up
+ * every write of its table until COMMIT, and with it every lane. So whatever a migration creates CONCURRENTLY is built
+ * before that transaction, while nodes work; the transaction then finds it there. What a crash leaves is an index that is
+ * not valid, or one that is used already: the next run drops the first and keeps the second.
+ */
+import pg from "pg";
+
+const CONCURRENT = /^CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)\s+ON (fencepost\.\w+) [^;]+;/gm;
+
+const STATE = `
+  SELECT i.indisvalid AS valid,
+    (SELECT count(*) FROM pg_stat_progress_create_index AS p WHERE p.index_relid = i.indexrelid)::int AS builders
+  FROM pg_index AS i WHERE i.indexrelid = to_regclass($1)`;
+
+const PAUSE = "SELECT pg_sleep(0.2)";
+
+/** Two runners may begin the same index in the same moment: one of them loses. */
+const EXISTS = new Set(["42P07", "23505"]);
+
+/** As it is run inside the transaction, where CONCURRENTLY is not allowed and not needed. */
+export function inTransaction(sql: string): string {
+  return sql.replaceAll("CREATE INDEX CONCURRENTLY IF NOT EXISTS", "CREATE INDEX IF NOT EXISTS");
+}
+
+/** Builds what these migrations create on tables that exist. No transaction may be open. */
+export async function buildIndexes(client: pg.Client, pending: readonly { readonly sql: string }[]): Promise<void> {
+  for (const { sql } of pending) {
+    for (const [create, name, table] of sql.matchAll(CONCURRENT)) {
+      const { rows } = await client.query("SELECT to_regclass($1) IS NOT NULL AS found", [table]);
+      if (rows[0]?.found === true) await build(client, create, `fencepost.${name}`);
+    }
+  }
+}
+
+async function build(client: pg.Client, create: string, name: string): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ valid: boolean; builders: number }>(STATE, [name]);
+    const [found] = rows;
+    if (found?.valid === true) return;
+    if (found === undefined) {
+      await client.query(create).catch((error: unknown) => {
+        if (!(error instanceof pg.DatabaseError) || !EXISTS.has(error.code ?? "")) throw error;
+      });
+    } else if (found.builders > 0) {
+      await client.query(PAUSE);
+    } else {
+      await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+    }
+  }
+}

@@ -1,0 +1,13 @@
+import { CHAINS, walk } from "../page-scopes.ts";
+import { statement } from "./statement.ts";
+
+/** A page over what is over, by outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
+export const pageFinal = statement<{ readonly tx_id: string }>(
+  "page-final",
+  `WITH ${CHAINS}
+   ${walk({
+     key: ["outcome", "chain_id"],
+     is: ["$5", "scope.chain_id"],
+     where: "t.outcome IS NOT NULL",
+   })}`,
+);

@@ -1,0 +1,16 @@
+import { chainsOf, FEW_OF_THEM, liveIn, MANY, walk } from "../page-scopes.ts";
+import { statement } from "./statement.ts";
+
+/** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 state, $6 signer. */
+export const pageLiveStateOfSigner = statement<{ readonly tx_id: string }>(
+  "page-live-state-of-signer",
+  `WITH ${chainsOf("$6")}, ${liveIn("c.signer = $6")}
+   ${walk({
+     key: ["signer", "chain_id"],
+     is: ["$6", "scope.chain_id"],
+     where: "t.live AND t.state = $5",
+     when: MANY,
+   })}
+   UNION ALL
+${FEW_OF_THEM}`,
+);

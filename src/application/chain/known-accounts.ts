@@ -1,0 +1,47 @@
+/**
+ * What the chain last said of accounts, to whichever loop asked: a list of a thousand signers shows it, and must not ask
+ * three thousand questions for that. Nothing is decided by it.
+ */
+import type { Address } from "../../domain/lane.ts";
+import type { Chain } from "../../ports/chain.ts";
+
+export interface KnownAccount {
+  readonly latest: number | null;
+  readonly pending: number | null;
+  readonly balance: bigint | null;
+}
+
+export const NOTHING_KNOWN: KnownAccount = { latest: null, pending: null, balance: null };
+
+export class KnownAccounts {
+  private readonly accounts = new Map<Address, KnownAccount>();
+
+  of(address: Address): KnownAccount {
+    return this.accounts.get(address) ?? NOTHING_KNOWN;
+  }
+
+  /** The same chain, overheard. */
+  overhear(chain: Chain): Chain {
+    const transactionCount: Chain["transactionCount"] = async (address, tag) => {
+      const count = await chain.transactionCount(address, tag);
+      this.note(address, tag === "latest" ? { latest: count } : { pending: count });
+      return count;
+    };
+    const balance: Chain["balance"] = async (address) => {
+      const wei = await chain.balance(address);
+      this.note(address, { balance: wei });
+      return wei;
+    };
+    const overheard: Partial<Chain> = { transactionCount, balance };
+    return new Proxy(chain, {
+      get: (target, name) => {
+        const method: unknown = Reflect.get(overheard, name) ?? Reflect.get(target, name, target);
+        return typeof method === "function" ? method.bind(target) : method;
+      },
+    });
+  }
+
+  private note(address: Address, known: Partial<KnownAccount>): void {
+    this.accounts.set(address, { ...this.of(address), ...known });
+  }
+}

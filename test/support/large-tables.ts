@@ -1,0 +1,67 @@
+import type { Client } from "pg";
+
+/** How many rows, and on how many lanes of one busy chain. A second chain has a handful, older than all others. */
+export interface Size {
+  readonly final: number;
+  readonly waiting: number;
+  readonly lanes: number;
+}
+
+export const BUSY_CHAIN = 1;
+export const QUIET_CHAIN = 2;
+export const UNUSED_CHAIN = 3;
+/** In flight on every lane of the busy chain: what a full window is by default. */
+const IN_FLIGHT = 64;
+
+/** The n-th signer of either chain. */
+export function signerAt(n: number): `0x${string}` {
+  return `0x${n.toString(16).padStart(40, "0")}`;
+}
+
+/**
+ * Fills an empty schema as years would have: transactions that are over and nobody watches, then, newer, on every lane a
+ * few that are watched and a window in flight, then what waits to be signed. One in a hundred thousand failed, one lane is
+ * stuck. Ids are in the order of creation, as everywhere.
+ */
+export async function fillTables(client: Client, { final, waiting, lanes }: Size): Promise<void> {
+  const id = (n: string) => `('00000000-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
+  const signer = (n: string) => `'0x' || lpad(to_hex(${n}), 40, '0')`;
+  await client.query(
+    `INSERT INTO fencepost.lane (chain_id, signer, next_nonce, confirmed_total)
+     SELECT ${BUSY_CHAIN}, ${signer("n")}, 10000000, 1000 FROM generate_series(0, ${lanes - 1}) AS n
+     UNION ALL SELECT ${QUIET_CHAIN}, ${signer("0")}, 3, 3`,
+  );
+  const insert = `INSERT INTO fencepost.transaction (
+    tx_id, chain_id, signer, nonce, state, sub_state, live, outcome, history_count, last_event, attempt_count, created_at,
+    updated_at
+  )`;
+  const at = "now() - interval '1 day'";
+  await client.query(
+    `${insert} SELECT ${id("n")}, ${QUIET_CHAIN}, ${signer("0")}, n, 'CONFIRMED', NULL, false, 'CONFIRMED', 1, 'confirm', 1,
+       ${at}, ${at} FROM generate_series(1, 3) AS n`,
+  );
+  await client.query(
+    `${insert} SELECT ${id("10 + n")}, ${BUSY_CHAIN}, ${signer(`n % ${lanes}`)}, n / ${lanes},
+       CASE WHEN n % 100000 = 7 THEN 'FAILED_FINAL' ELSE 'CONFIRMED' END,
+       CASE WHEN n % 100000 = 7 THEN 'REVERTED' END, false,
+       CASE WHEN n % 100000 = 7 THEN 'FAILED_FINAL' ELSE 'CONFIRMED' END, 1, 'confirm', 1, ${at}, ${at}
+     FROM generate_series(0, ${final - 1}) AS n`,
+  );
+  const inFlight = IN_FLIGHT * lanes;
+  await client.query(
+    `${insert} SELECT ${id(`20 + ${final} + n`)}, ${BUSY_CHAIN}, ${signer(`n % ${lanes}`)}, 2000000 + n / ${lanes},
+       CASE WHEN n = ${4 * lanes} THEN 'STUCK' WHEN n < ${4 * lanes} THEN 'CONFIRMED' ELSE 'TRACKING' END,
+       CASE WHEN n > ${4 * lanes} THEN 'BROADCAST' END, true, NULL, 1, 'sign', 1, ${at}, ${at}
+     FROM generate_series(0, ${inFlight - 1}) AS n`,
+  );
+  await client.query(
+    `${insert} SELECT ${id(`30 + ${final + inFlight} + n`)}, ${BUSY_CHAIN}, ${signer(`n % ${lanes}`)},
+       3000000 + n / ${lanes}, 'ALLOCATED', NULL, true, NULL, 1, 'allocate', 0, ${at}, ${at}
+     FROM generate_series(0, ${waiting - 1}) AS n`,
+  );
+  await client.query(
+    `INSERT INTO fencepost.payload (tx_id, chain_id, data, value, fingerprint)
+     SELECT tx_id, chain_id, '', 1, decode(repeat('00', 32), 'hex') FROM fencepost.transaction`,
+  );
+  await client.query("VACUUM (ANALYZE) fencepost.transaction, fencepost.payload, fencepost.lane, fencepost.live_count");
+}
