@@ -106,10 +106,12 @@ export type TelemetryEvent =
       readonly result: GrayZoneResult;
     }
   | { readonly type: "signer.balance"; readonly lane: Lane; readonly balance: bigint }
+  /** A lane that never gave a nonce begins where the chain counts to. */
+  | { readonly type: "nonce.firstCount"; readonly lane: Lane; readonly chainCount: number }
   | {
       readonly type: "nonce.drift";
       readonly lane: Lane;
-      readonly cursor: number | null;
+      readonly cursor: number;
       readonly chainCount: number;
       readonly proved: boolean;
     }

@@ -63,6 +63,10 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   },
   "gray.zone": { level: "warn", message: ({ result }) => `grey zone: ${result}` },
   "signer.balance": { level: "debug", message: ({ balance }) => `the signer holds ${balance} wei` },
+  "nonce.firstCount": {
+    level: "info",
+    message: ({ chainCount }) => `the signer's first nonce here is ${chainCount}: so many transactions are mined`,
+  },
   "nonce.drift": { level: "warn", message: "the chain counts more transactions than were allocated here" },
   "rpc.request": { level: "trace", message: (event) => `${event.method} ${event.result}` },
   "feed.epochBegun": {

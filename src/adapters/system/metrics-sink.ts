@@ -89,8 +89,6 @@ function createDriftGauge(instruments: Instruments, checksum: (address: Address)
   };
   const seen = ({ lane, cursor, chainCount, proved }: EventOf<"nonce.drift">) => {
     if (proved) return over(laneKey(lane));
-    // A new lane has no cursor to be ahead of: its first count is proved, but it is no sign of foreign use.
-    if (cursor === null) return;
     const labels = labelsOf(lane, checksum);
     open.set(laneKey(lane), labels);
     instruments.nonceDrift.set(labels, chainCount - cursor);

@@ -48,6 +48,8 @@ export class OwnedLane {
   nonceCheckedAtMs: number | null = null;
   /** What that comparison proved; no nonce below it is given, also while the cursor has not followed yet. */
   provenCount = 0;
+  /** A mined count above the cursor that is not proved yet, and the block that the follower had come to when it was met. */
+  countClaim: { readonly count: number; readonly atBlock: number } | null = null;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
   readonly epochFloor: number;
   /** The first block of the chain, as the database knows it. */

@@ -198,7 +198,7 @@ describe("metrics", () => {
 
   it("sees no drift in the first count of a new lane", async () => {
     const metrics = createMetrics({ processMetrics: false });
-    metrics.sink({ type: "nonce.drift", lane, cursor: null, chainCount: 400, proved: false });
+    metrics.sink({ type: "nonce.firstCount", lane, chainCount: 400 });
     expect(await value(metrics, "nonce_drift")).toBeUndefined();
   });
 

@@ -21,6 +21,9 @@ export interface EndpointsOptions {
 /** How a method asks one endpoint. It throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer` to have the next one asked. */
 export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
 
+/** What one endpoint said, or that it did not. */
+export type Said<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
+
 const FAILURES_BEFORE_SKIPPED = 3;
 const SHORTEST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 30_000;
@@ -90,22 +93,29 @@ export class Endpoints {
   }
 
   /**
-   * A second opinion, from an endpoint other than the one `read` would ask; null where those asked have none, "none"
-   * where there is nobody to ask. An endpoint that has been down for a while counts as absent, else a dead spare would
-   * hold up every decision for ever; one that just failed to answer does not.
+   * What each endpoint says that is up, asked at the same time. One that just failed to answer is "silent", which is no
+   * opinion; one that has been down for a while is not asked, else a dead spare would hold up every decision for ever.
+   * Throws `ChainUnavailable` where nobody answers, and is empty where nobody serves this chain.
    */
-  async readElsewhere<T>(ask: Ask<T | null>): Promise<T | null | "none"> {
-    const others = this.#candidates().slice(1);
-    let open = others.filter((each) => !each.down);
-    if (open.length === 0) return "none";
-    while (open.length > 0) {
-      const answer = await this.#firstAnswer(open, async (rpc, endpoint) => {
-        open = open.slice(open.indexOf(endpoint) + 1);
-        return ask(rpc, endpoint);
-      });
-      if (answer !== null) return answer;
-    }
-    return null;
+  async readEverywhere<T>(ask: Ask<T>): Promise<readonly Said<T>[]> {
+    const asked = this.#candidates();
+    const reasons: string[] = [];
+    const said = await Promise.all(
+      asked.map(async (endpoint): Promise<Said<T> | null> => {
+        try {
+          return { kind: "says", answer: await this.#firstAnswer([endpoint], ask) };
+        } catch (error) {
+          if (!(error instanceof ChainUnavailable)) throw error;
+          reasons.push(error.message);
+          return endpoint.down ? null : { kind: "silent" };
+        }
+      }),
+    );
+    const ours = asked.filter(({ chain }) => chain !== "foreign");
+    const opinions = said.filter((each) => each !== null);
+    if (ours.length > 0 && !opinions.some(({ kind }) => kind === "says"))
+      throw new ChainUnavailable(reasons.join("; "));
+    return opinions;
   }
 
   /**

@@ -267,38 +267,42 @@ describe("an endpoint of another chain", () => {
   );
 });
 
-describe("a second opinion", () => {
-  it("comes from another endpoint than the one that is read", async () => {
-    const b = await bench(CHAIN, CHAIN);
-    expect(await b.endpoints.readElsewhere(who)).toBe(1);
-    const down = await bench(1, CHAIN, CHAIN);
-    await down.endpoints.read(who);
-    expect(await down.endpoints.readElsewhere(who)).toBe(2);
+describe("what each of them says", () => {
+  const said = (answer: unknown) => ({ kind: "says", answer });
+
+  it("is asked of all that are up, at once", async () => {
+    const b = await bench(CHAIN, CHAIN, CHAIN);
+    expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), said(1), said(2)]);
   });
 
-  it("has nobody to ask where there is no other endpoint, or none of this chain", async () => {
-    expect(await (await bench(CHAIN)).endpoints.readElsewhere(who)).toBe("none");
-    const b = await bench(CHAIN, 1);
-    await expect(b.endpoints.readElsewhere(who)).rejects.toThrow(ChainUnavailable);
-    expect(await b.endpoints.readElsewhere(who)).toBe("none");
+  it("leaves out those that serve another chain, and is empty where all do", async () => {
+    expect(await (await bench(CHAIN, 1)).endpoints.readEverywhere(who)).toEqual([said(0)]);
+    expect(await (await bench(1)).endpoints.readEverywhere(who)).toEqual([]);
   });
 
-  it("passes over those that have none", async () => {
-    const b = await bench(CHAIN, CHAIN, CHAIN, CHAIN);
-    server(b, 1).on("who", () => null);
-    server(b, 2).failAlways(DOWN);
-    expect(await b.endpoints.readElsewhere(who)).toBe(3);
-    server(b, 3).on("who", () => null);
-    expect(await b.endpoints.readElsewhere(who)).toBeNull();
-  });
-
-  it("is an error, not an absence, while the other has only just stopped answering", async () => {
+  it("names one that has only just stopped answering, and leaves it out once it is down", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 1).failAlways(DOWN);
-    for (let times = 0; times < 3; times++) {
-      await expect(b.endpoints.readElsewhere(who)).rejects.toThrow(ChainUnavailable);
+    const silent = { kind: "silent" };
+    for (let times = 0; times < 2; times++) expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), silent]);
+    expect(await b.endpoints.readEverywhere(who)).toEqual([said(0)]);
+  });
+
+  it("is an error where nobody answers", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).failAlways(DOWN);
+    server(b, 1).failAlways(DOWN);
+    for (let times = 0; times < 4; times++) {
+      await expect(b.endpoints.readEverywhere(who)).rejects.toThrow(ChainUnavailable);
     }
-    expect(await b.endpoints.readElsewhere(who)).toBe("none");
+  });
+
+  it("lets a mistake of ours through", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    const mistake = async () => {
+      throw new TypeError("ours");
+    };
+    await expect(b.endpoints.readEverywhere(mistake)).rejects.toThrow("ours");
   });
 });
 
