@@ -21,7 +21,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
-import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
+import { blockFrom, fetchBlocks, readBlock, saysUnknownTag } from "./read-block.ts";
 import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
@@ -112,12 +112,7 @@ class EvmChain implements Chain {
   }
 
   async blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]> {
-    if (numbers.length === 0) return [];
-    const calls = numbers.map((number) => ({ method: "eth_getBlockByNumber", params: [toHex(number), false] }));
-    return this.#endpoints.read(async (rpc) => {
-      const replies = await rpc.batch(calls);
-      return numbers.map((number, index) => blockFrom(replies[index], { number }));
-    });
+    return numbers.length === 0 ? [] : this.#endpoints.read((rpc) => fetchBlocks(rpc, numbers));
   }
 
   blockByHash(hash: Hash): Promise<Block | null> {

@@ -225,7 +225,11 @@ describe("a chain that is not the one we know", () => {
       for (const isAnother of [false, true]) {
         const back = entry.faults.inject({ kind: "unavailable" });
         await world.clock.advance(2_000);
-        if (isAnother) entry.rpc.identity = async (known) => ({ ...(await honest(known)), [field]: lies[field] });
+        if (isAnother) {
+          const lie = async () => ({ ...(await honest(null)), [field]: lies[field] });
+          entry.rpc.identity = lie;
+          entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: await lie() }];
+        }
         back();
         await world.clock.advance(5_000);
         expect(alerts(entry, "CHAIN_DISTRUSTED")).toHaveLength(isAnother ? 1 : 0);

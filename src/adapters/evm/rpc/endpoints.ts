@@ -3,8 +3,10 @@ import { type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
+import { fetchBlockNumber, fetchBlocks } from "../read-block.ts";
 import { fetchIdentity } from "../read-identity.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./errors.ts";
+import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
 import { BadAnswer, readNumber } from "./quantities.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
@@ -40,30 +42,48 @@ export class Endpoint {
   /** Which chain it proved to serve. Asked at first use, and again after every loss of contact: another machine may answer now. */
   chain: "unproven" | "proven" | "foreign" = "unproven";
   probing = false;
+  /** Its head stands still, or lies far behind, while another's moves on; kept by `HeadWatch`. */
+  behind = false;
 
   constructor(index: number, rpc: RpcTransport) {
     this.index = index;
     this.rpc = rpc;
   }
 
-  get down(): boolean {
+  /** Keeps failing, or serves another chain: not used until a probe finds it well again. */
+  get lost(): boolean {
     return this.chain === "foreign" || this.failures >= FAILURES_BEFORE_SKIPPED;
+  }
+
+  get down(): boolean {
+    return this.lost || this.behind;
   }
 }
 
 /**
  * The endpoints of one chain, preferred first. One that keeps failing is skipped and probed in the background, with
- * back-off; one that serves another chain is never used. While none is known to be up, all are tried: being wrong about
- * health may cost time, never reachability.
+ * back-off; one that does not keep up with the others is skipped until it does (head-watch.ts); one that serves another
+ * chain is never used. While none is known to be up, all are tried: being wrong about health may cost time, never
+ * reachability.
  */
 export class Endpoints {
   readonly #options: EndpointsOptions;
   readonly #all: readonly Endpoint[];
+  readonly #heads: HeadWatch<Endpoint>;
   /** How the chain is known to begin. */
   #genesisHash: Hash | null = null;
+  /** Monotonic; infinity while heads are being compared. */
+  #compareAtMs: number;
 
   constructor(options: EndpointsOptions) {
     this.#options = options;
+    this.#compareAtMs = options.clock.monotonicMs() + COMPARE_EVERY_MS;
+    this.#heads = new HeadWatch({
+      clock: options.clock,
+      blockNumber: (endpoint) => this.askOne(endpoint, fetchBlockNumber).catch(() => null),
+      headers: (endpoint, numbers) => this.askOne(endpoint, (rpc) => fetchBlocks(rpc, numbers)).catch(() => null),
+      onBehind: (endpoint, heads) => this.#alertBehind(endpoint, heads),
+    });
     this.#all = options.urls.map((url, index) => new Endpoint(index, this.#connect(url, index)));
   }
 
@@ -174,6 +194,7 @@ export class Endpoints {
     const ours = this.#all.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
     for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
+    if (this.#all.length > 1 && this.#options.clock.monotonicMs() >= this.#compareAtMs) void this.#compareHeads();
     return up.length > 0 ? up : ours;
   }
 
@@ -228,7 +249,7 @@ export class Endpoints {
     // Many calls fail together when contact is lost; together they are one failed probe.
     if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
     endpoint.failures++;
-    if (!endpoint.down) return;
+    if (!endpoint.lost) return;
     const exponent = Math.max(0, endpoint.failures - FAILURES_BEFORE_SKIPPED);
     const backoffMs = Math.min(SHORTEST_BACKOFF_MS * 2 ** exponent, LONGEST_BACKOFF_MS);
     // Between half and all of it, so that nodes of one fleet do not probe in step.
@@ -238,7 +259,7 @@ export class Endpoints {
   }
 
   #probeIsDue(endpoint: Endpoint): boolean {
-    return endpoint.down && !endpoint.probing && this.#options.clock.monotonicMs() >= endpoint.probeAtMs;
+    return endpoint.lost && !endpoint.probing && this.#options.clock.monotonicMs() >= endpoint.probeAtMs;
   }
 
   async #probe(endpoint: Endpoint): Promise<void> {
@@ -251,6 +272,17 @@ export class Endpoints {
     } finally {
       endpoint.probing = false;
     }
+  }
+
+  async #compareHeads(): Promise<void> {
+    this.#compareAtMs = Number.POSITIVE_INFINITY;
+    await this.#heads.look(this.#all.filter((endpoint) => !endpoint.lost));
+    this.#compareAtMs = this.#options.clock.monotonicMs() + COMPARE_EVERY_MS;
+  }
+
+  #alertBehind({ rpc }: Endpoint, { head, ahead }: { readonly head: number; readonly ahead: number }): void {
+    const message = `RPC endpoint ${rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
+    this.#options.telemetry.emit({ type: "alert", severity: "WARNING", code: "RPC_BEHIND", message });
   }
 
   #alertForeign(endpoint: Endpoint, found: string): void {

@@ -306,6 +306,74 @@ describe("what each of them says", () => {
   });
 });
 
+describe("an endpoint that does not keep up", () => {
+  const hashAt = (number: number) => `0x${number.toString(16).padStart(64, "0")}`;
+  const blockJson = (number: number) => ({
+    number: `0x${number.toString(16)}`,
+    hash: hashAt(number),
+    parentHash: hashAt(number - 1),
+    transactions: [],
+    gasLimit: "0x1c9c380",
+  });
+
+  /** All on one chain, each where `heads` says, which may be changed. */
+  async function racing(heads: readonly number[]): Promise<Bench> {
+    const b = await bench(...heads.map(() => CHAIN));
+    for (const index of heads.keys()) {
+      const head = () => heads[index] as number;
+      server(b, index).on("eth_blockNumber", () => `0x${head().toString(16)}`);
+      server(b, index).on("eth_getBlockByNumber", ([number]) =>
+        Number(number) > head() ? null : blockJson(Number(number)),
+      );
+    }
+    return b;
+  }
+
+  /** How many seconds go by, with a read in each, as a follower does, until this one is read. */
+  async function secondsUntilRead(b: Bench, index: number, each: () => void): Promise<number> {
+    for (let seconds = 1; seconds < 600; seconds++) {
+      each();
+      await b.clock.advance(1_000);
+      if ((await b.endpoints.read(who)) === index) return seconds;
+    }
+    throw new Error(`endpoint ${index} was not read in ten minutes`);
+  }
+
+  it("is skipped after a minute, also as the preferred one, and used again when it has caught up", async () => {
+    const heads: [number, number] = [100, 100];
+    const b = await racing(heads);
+    const seconds = await secondsUntilRead(b, 1, () => heads[1]++);
+    expect(seconds).toBeGreaterThanOrEqual(60);
+    expect(b.endpoints.usable().map(({ index }) => index)).toEqual([1]);
+    expect(await b.endpoints.readEverywhere(who)).toEqual([{ kind: "says", answer: 1 }]);
+    expect(alerts(b.telemetry)).toEqual(["WARNING RPC_BEHIND"]);
+    await secondsUntilRead(b, 0, () => {
+      heads[0] = heads[1]++;
+    });
+    expect(server(b, 0).calls("eth_chainId"), "it was never out of reach").toHaveLength(1);
+  });
+
+  it("costs one small question every ten seconds to find, and nothing where there is no other", async () => {
+    const heads = [100, 100];
+    const two = await racing(heads);
+    const one = await racing([100]);
+    for (let seconds = 0; seconds < 100; seconds++) {
+      for (const b of [one, two]) {
+        await b.clock.advance(1_000);
+        await b.endpoints.read(who);
+      }
+    }
+    for (const index of [0, 1]) {
+      const asked = server(two, index).requests.flatMap(({ calls }) => calls.map(({ method }) => method));
+      const compared = asked.filter((method) => method === "eth_blockNumber").length;
+      expect(compared).toBeGreaterThan(0);
+      expect(compared).toBeLessThanOrEqual(10);
+      expect(asked).not.toContain("eth_getBlockByNumber");
+    }
+    expect(server(one, 0).calls("eth_blockNumber")).toEqual([]);
+  });
+});
+
 describe("what two agree on", () => {
   const height: Ask<unknown> = (rpc) => rpc.request("height", []);
 
