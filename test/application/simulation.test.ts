@@ -89,6 +89,7 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "fees lied about",
     "priced at the ceiling",
     "above the ceiling",
+    "lied for good",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);

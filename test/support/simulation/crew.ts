@@ -267,6 +267,23 @@ export class Crew {
     this.violations.push(`nonce ${nonce} was signed for ${gas} gas at ${cap} wei, above ${feePerGas} or ${gasCost}`);
   }
 
+  /**
+   * One of two endpoints counts far too many, on and on, and the other is a block late: believed, that would leave more
+   * holes than a world can ever come to rest with.
+   */
+  lieForGood(): void {
+    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
+    if (candidates.length === 0) return;
+    const { entry, elsewhere } = this.dice.pick(candidates);
+    entry.faults.lieAboutNonce((honest) => honest + 1_000_000);
+    elsewhere?.trail(1);
+    this.world.clock.after(this.dice.int(500, 8_000), () => {
+      entry.faults.lieAboutNonce(null);
+      elsewhere?.trail(0);
+    });
+    this.count("lied for good");
+  }
+
   /** The connection that it listens on breaks, and is made again. */
   loseHints(): void {
     this.withMember((member) => {
