@@ -202,7 +202,7 @@ export class OwnedLane {
     this.mined.set(tx.nonce, tx);
     this.nonces.minedAt(tx.nonce);
     const next = this.unmined.get(tx.nonce + 1);
-    // What was too early is in time now.
+    // The next nonce was refused as a future nonce; its predecessor is mined, so it is sent now.
     if (next?.answer === "nonceTooHigh") next.nextSendAtMs = 0;
   }
 
@@ -283,6 +283,11 @@ export class OwnedLane {
   /** Resolves when nothing of this lane is under way any more. */
   async settled(): Promise<void> {
     await Promise.all([this.signing, this.broadcasting, this.tending].map((activity) => activity?.settled()));
+  }
+
+  /** A node refused a future nonce, and none has taken one since. */
+  get takesHeadAlone(): boolean {
+    return this.closures > 0;
   }
 
   /** The window a node has room for: what is configured; the head alone while it takes no future nonces; one more to try. */
