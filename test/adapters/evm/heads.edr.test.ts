@@ -22,7 +22,9 @@ async function stage() {
   const clock = createManualClock();
   const telemetry = recordTelemetry();
   const urls = [preferred.url, spare.url];
-  const chain = await createEvmChain({ urls, telemetry, clock, entropy: createSeededEntropy(1) });
+  // Here the seconds go by faster than a request does.
+  const timeoutMs = 600_000;
+  const chain = await createEvmChain({ urls, telemetry, clock, entropy: createSeededEntropy(1), timeoutMs });
   closing.push(
     () => node.stop(),
     ...[preferred, spare].map((proxy) => () => proxy.close()),

@@ -78,20 +78,21 @@ export class HeadWatch<E extends { behind: boolean }> {
     endpoint.behind = false;
   }
 
-  /** `isWhole`: everybody has answered. Else it stays as it was where nobody who did is ahead. */
+  /** `isWhole`: everybody has a head. Where one is silent, and none of the others is ahead, it stays as it was. */
   async #judge(late: Standing<E>, standings: readonly Standing<E>[], isWhole: boolean): Promise<void> {
     const { endpoint, head } = late;
     const before = this.#seen.get(endpoint);
     const allowed = before?.head === head ? 0 : MOST_BLOCKS_LATE;
     const rivals = standings.filter((rival) => rival.head > head + allowed).map((rival) => rival.endpoint);
     const shown = new Map<E, Shown>();
+    let isSure = isWhole;
     for (const rival of rivals) {
       const work = { late, rival, lead: allowed + 1 };
       const blocks = await this.#blocksAbove(work, before?.shown.get(rival));
-      if (blocks === "silent") return;
-      if (blocks !== null) shown.set(rival, blocks);
+      if (blocks === "silent") isSure = false;
+      else if (blocks !== null) shown.set(rival, blocks);
     }
-    if (shown.size === 0 && !isWhole) return;
+    if (shown.size === 0 && !isSure) return;
     const nowMs = this.#options.clock.monotonicMs();
     const lagsSinceMs = shown.size === 0 ? null : (before?.lagsSinceMs ?? nowMs);
     this.#seen.set(endpoint, { head, lagsSinceMs, shown });
