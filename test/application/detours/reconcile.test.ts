@@ -240,6 +240,17 @@ describe("a chain that is not the one we know", () => {
     },
   );
 
+  it("is not decided on by one endpoint while another is silent", async () => {
+    const entry = await settledLane();
+    const another = { chainId: 5, genesisHash: null };
+    entry.rpc.identity = async () => another;
+    entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: another }, { kind: "silent" }];
+    await world.clock.advance(60_000);
+    expect(alerts(entry, "CHAIN_DISTRUSTED")).toEqual([]);
+    entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: another }];
+    await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length === 1);
+  });
+
   it("is found out where another node was first to note how the chain begins, after this one had read the lane", async () => {
     world = new World({ ...ONE_SIGNER, settings: OFTEN });
     const entry = world.addNode();
