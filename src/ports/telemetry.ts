@@ -125,6 +125,13 @@ export type TelemetryEvent =
       readonly calls: number;
       readonly durationMs: number;
     }
+  /** An endpoint is used, or passed over, from now on; told when first known, and at each change. */
+  | {
+      readonly type: "rpc.endpoint";
+      readonly chainId: number;
+      readonly endpoint: number;
+      readonly state: EndpointState;
+    }
   | { readonly type: "store.historyChanged"; readonly detail: string }
   | { readonly type: "feed.epochBegun"; readonly epoch: number; readonly mayHaveLost: boolean }
   | {
@@ -173,6 +180,9 @@ export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "u
 
 /** What became of a payload that a node signed and whose hash nobody knew. */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
+
+/** "failing": it does not answer. "behind": it does not keep up with another one. "foreign": it serves another chain. */
+export type EndpointState = "up" | "failing" | "behind" | "foreign";
 
 export type CreateResultLabel =
   | "created"

@@ -29,6 +29,11 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
         return instruments.forward.inc({ result: event.result });
       case "rpc.request":
         return countRequest(instruments, event, method(event.method));
+      case "rpc.endpoint":
+        return instruments.rpcEndpointUp.set(
+          { chain_id: String(event.chainId), endpoint: String(event.endpoint + 1) },
+          event.state === "up" ? 1 : 0,
+        );
       case "writer.flushed":
         return instruments.batchSize.observe(event.items);
       case "writer.busy":

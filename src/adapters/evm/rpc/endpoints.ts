@@ -2,7 +2,7 @@ import type { Hash } from "../../../domain/lane.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
-import type { Telemetry } from "../../../ports/telemetry.ts";
+import type { EndpointState, Telemetry } from "../../../ports/telemetry.ts";
 import { fetchBlockNumber, fetchBlocks } from "../read-block.ts";
 import { fetchIdentity } from "../read-identity.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./errors.ts";
@@ -42,6 +42,8 @@ export class Endpoint {
   /** Which chain it proved to serve. Asked at first use, and again after every loss of contact: another machine may answer now. */
   chain: "unproven" | "proven" | "foreign" = "unproven";
   probing = false;
+  /** As it was last told of; null: never. */
+  told: EndpointState | null = null;
   /** Its head stands still, or lies far behind, while another's moves on; kept by `HeadWatch`. */
   behind = false;
 
@@ -56,7 +58,13 @@ export class Endpoint {
   }
 
   get down(): boolean {
-    return this.lost || this.behind;
+    return this.state !== "up";
+  }
+
+  get state(): EndpointState {
+    if (this.chain === "foreign") return "foreign";
+    if (this.lost) return "failing";
+    return this.behind ? "behind" : "up";
   }
 }
 
@@ -176,6 +184,8 @@ export class Endpoints {
     } catch (error) {
       if (isEndpointTrouble(error)) this.#failed(endpoint, error);
       throw error;
+    } finally {
+      this.#tell(endpoint);
     }
   }
 
@@ -278,6 +288,14 @@ export class Endpoints {
     this.#compareAtMs = Number.POSITIVE_INFINITY;
     await this.#heads.look(this.#all.filter((endpoint) => !endpoint.lost));
     this.#compareAtMs = this.#options.clock.monotonicMs() + COMPARE_EVERY_MS;
+    for (const endpoint of this.#all) if (endpoint.told !== null) this.#tell(endpoint);
+  }
+
+  #tell(endpoint: Endpoint): void {
+    const { index, state } = endpoint;
+    if (endpoint.told === state) return;
+    endpoint.told = state;
+    this.#options.telemetry.emit({ type: "rpc.endpoint", chainId: this.#options.chainId, endpoint: index, state });
   }
 
   #alertBehind({ rpc }: Endpoint, { head, ahead }: { readonly head: number; readonly ahead: number }): void {

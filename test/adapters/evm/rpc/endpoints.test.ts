@@ -351,6 +351,8 @@ describe("an endpoint that does not keep up", () => {
       heads[0] = heads[1]++;
     });
     expect(server(b, 0).calls("eth_chainId"), "it was never out of reach").toHaveLength(1);
+    const told = b.telemetry.of("rpc.endpoint").filter(({ endpoint }) => endpoint === 0);
+    expect(told.map(({ state }) => state)).toEqual(["up", "behind", "up"]);
   });
 
   it("costs one small question every ten seconds to find, and nothing where there is no other", async () => {
