@@ -1,4 +1,5 @@
 import type { SubmitResult } from "../domain/answers.ts";
+import type { CountAnswer } from "../domain/counts.ts";
 import type { FeeMarket, Fees } from "../domain/fees.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
 import type { AccessListEntry, Receipt, UnsignedTransaction } from "../domain/transaction.ts";
@@ -33,6 +34,9 @@ export interface ChainIdentity {
   /** Null where the endpoint does not keep its first block. */
   readonly genesisHash: Hash | null;
 }
+
+/** What one endpoint says of itself; "silent": it is up as far as is known, and gave no answer this time. */
+export type IdentityAnswer = { readonly kind: "says"; readonly identity: ChainIdentity } | { readonly kind: "silent" };
 
 /** What a node that signs by itself made of a payload. */
 export interface NodeSubmission extends SubmitResult {
@@ -100,8 +104,11 @@ export interface Chain {
   receipts(hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]>;
 
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<number>;
-  /** The mined count from another endpoint whose head is at or above `atBlock`; null where there is none. */
-  transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null>;
+  /**
+   * The mined count by the word of every endpoint that is up, one answer each; whether its head has come to `atBlock` is
+   * part of it. A single answer: there is nobody else to ask. Throws `ChainUnavailable` where nobody answers.
+   */
+  transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]>;
   /** Hashes of what waits in the node's pool at these nonces, null where nothing does; null where the node cannot tell. */
   pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null>;
   /** The mined count as of a block; null where the endpoint no longer keeps that state (a pruned node). */
@@ -119,8 +126,8 @@ export interface Chain {
    * `genesisHash` is how the chain is known to begin: whoever comes back after a loss of contact must begin like that.
    */
   identity(genesisHash: Hash | null): Promise<ChainIdentity>;
-  /** The same of another endpoint; null where there is none. */
-  identityElsewhere(): Promise<ChainIdentity | null>;
+  /** The same by the word of every endpoint that is up, one answer each; none where no endpoint serves this chain. */
+  identityEverywhere(): Promise<readonly IdentityAnswer[]>;
 
   feeMarket(): Promise<FeeMarket>;
   /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. No limit is compared. */

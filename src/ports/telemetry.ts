@@ -106,10 +106,12 @@ export type TelemetryEvent =
       readonly result: GrayZoneResult;
     }
   | { readonly type: "signer.balance"; readonly lane: Lane; readonly balance: bigint }
+  /** A lane that never gave a nonce begins where the chain counts to. */
+  | { readonly type: "nonce.firstCount"; readonly lane: Lane; readonly chainCount: number }
   | {
       readonly type: "nonce.drift";
       readonly lane: Lane;
-      readonly cursor: number | null;
+      readonly cursor: number;
       readonly chainCount: number;
       readonly proved: boolean;
     }
@@ -122,6 +124,13 @@ export type TelemetryEvent =
       /** So many calls of one request to the endpoint. */
       readonly calls: number;
       readonly durationMs: number;
+    }
+  /** An endpoint is used, or passed over, from now on; told when first known, and at each change. */
+  | {
+      readonly type: "rpc.endpoint";
+      readonly chainId: number;
+      readonly endpoint: number;
+      readonly state: EndpointState;
     }
   | { readonly type: "store.historyChanged"; readonly detail: string }
   | { readonly type: "feed.epochBegun"; readonly epoch: number; readonly mayHaveLost: boolean }
@@ -171,6 +180,9 @@ export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "u
 
 /** What became of a payload that a node signed and whose hash nobody knew. */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
+
+/** "failing": it does not answer. "behind": it does not keep up with another one. "foreign": it serves another chain. */
+export type EndpointState = "up" | "failing" | "behind" | "foreign";
 
 export type CreateResultLabel =
   | "created"

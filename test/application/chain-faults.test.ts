@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Faults } from "../doubles/simulated-chain/faults.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { range } from "../support/transfers.ts";
-import { CHAIN_ID, POLL_MS, SIGNER, transfer, World } from "../support/world.ts";
+import { BLOCK_MS, CHAIN_ID, POLL_MS, SIGNER, transfer, World } from "../support/world.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -296,10 +296,30 @@ describe("the chain's nonce", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("of an account with a past gives a new lane its first number", async () => {
+  it("told too high for good is not believed either while the other endpoint is always a block late", async () => {
+    world = new World({ settings: { nonceStateTimeoutMs: 0 } });
+    const late = new Faults();
+    late.trail(1);
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: late } });
+    await create(entry, 3);
+    await world.allSettled(3);
+    entry.faults.lieAboutNonce((honest) => honest + 40);
+    for (let times = 0; times < 5; times++) {
+      await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      await world.clock.advance(BLOCK_MS);
+    }
+    entry.faults.lieAboutNonce(null);
+    expect((await world.settle(entry.node.api.create(transfer()))).nonce).toBe(3);
+    await world.allSettled(4);
+    checkInvariants(world);
+  });
+
+  it("of an account with a past gives a new lane its first number, also where the other is always a block late", async () => {
     world = new World();
     world.chain.mineForeign(SIGNER, 41);
-    const entry = await world.startNode();
+    const late = new Faults();
+    late.trail(1);
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: late } });
     expect((await world.settle(entry.node.api.create(transfer()))).nonce).toBe(41);
   });
 });

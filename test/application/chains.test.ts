@@ -40,6 +40,37 @@ describe("a node without room for future nonces", () => {
     expect((blocks.at(-1) ?? 0) - (blocks[0] ?? 0)).toBeLessThan(2 * blocks.length);
   });
 
+  it("is sent the next one as soon as the one before is mined, not at the next poll; and asked no more often when idle", async () => {
+    world = new World({
+      chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } },
+      settings: { pollIntervalMs: 1_000 },
+    });
+    world.holdBlocks();
+    world.chain.subscribe((event) => {
+      if (event.type === "arrival" && event.entry.submission.accepted) world.clock.after(100, () => world.chain.mine());
+    });
+    const entry = await world.startNode();
+    let looks = 0;
+    const head = entry.rpc.head.bind(entry.rpc);
+    entry.rpc.head = (tag) => {
+      if (tag === "latest") looks++;
+      return head(tag);
+    };
+    const minedAfter = async (count: number): Promise<number> => {
+      const startedMs = world.clock.monotonicMs();
+      await create(entry, count);
+      await world.until(() => world.rows().every(({ receipt }) => receipt !== null));
+      return world.clock.monotonicMs() - startedMs;
+    };
+    await minedAfter(3);
+    expect(await minedAfter(20)).toBeLessThan(20 * 400);
+    world.releaseBlocks();
+    await world.allSettled(23);
+    looks = 0;
+    await world.clock.advance(60_000);
+    expect(looks).toBeLessThanOrEqual(61);
+  });
+
   it("that is exchanged for one with room: the window opens again by itself", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();

@@ -97,6 +97,7 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "above the ceiling",
     "lied about gas",
     "gas lowered",
+    "lied for good",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);

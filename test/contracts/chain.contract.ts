@@ -119,7 +119,10 @@ function blockTests(start: Start): void {
     const { chain, accounts } = await start();
     expect(chain.endpoints).toBe(1);
     expect(await chain.secondOpinion(0)).toBe("none");
-    expect(await chain.transactionCountElsewhere(account(accounts, 0).address, 0)).toBeNull();
+    const { address } = account(accounts, 0);
+    expect(await chain.transactionCountEverywhere(address, 0)).toEqual([{ kind: "says", count: 0 }]);
+    const { number } = await latest(chain);
+    expect(await chain.transactionCountEverywhere(address, number + 1)).toEqual([{ kind: "behind", count: 0 }]);
   });
 }
 

@@ -1,4 +1,5 @@
 import type { SubmitResult } from "../../domain/answers.ts";
+import type { CountAnswer } from "../../domain/counts.ts";
 import type { FeeMarket } from "../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import type { Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
@@ -10,6 +11,7 @@ import {
   type ChainIdentity,
   type ChainTransaction,
   ChainUnavailable,
+  type IdentityAnswer,
   type NodeSubmission,
   type Simulation,
   type SubmitOptions,
@@ -19,7 +21,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
-import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
+import { blockFrom, fetchBlocks, readBlock, saysUnknownTag } from "./read-block.ts";
 import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
@@ -110,12 +112,7 @@ class EvmChain implements Chain {
   }
 
   async blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]> {
-    if (numbers.length === 0) return [];
-    const calls = numbers.map((number) => ({ method: "eth_getBlockByNumber", params: [toHex(number), false] }));
-    return this.#endpoints.read(async (rpc) => {
-      const replies = await rpc.batch(calls);
-      return numbers.map((number, index) => blockFrom(replies[index], { number }));
-    });
+    return numbers.length === 0 ? [] : this.#endpoints.read((rpc) => fetchBlocks(rpc, numbers));
   }
 
   blockByHash(hash: Hash): Promise<Block | null> {
@@ -148,16 +145,23 @@ class EvmChain implements Chain {
     );
   }
 
-  async transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null> {
-    const count = await this.#endpoints.readElsewhere(async (rpc) => {
+  async transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]> {
+    const said = await this.#endpoints.readEverywhere(async (rpc) => {
       const [head, count] = await rpc.batch([
         { method: "eth_blockNumber", params: [] },
         { method: "eth_getTransactionCount", params: [address, "latest"] },
       ]);
-      if (readNumber(resultOf(head), "eth_blockNumber") < atBlock) return null;
-      return readNumber(resultOf(count), "eth_getTransactionCount");
+      return {
+        isThere: readNumber(resultOf(head), "eth_blockNumber") >= atBlock,
+        count: readNumber(resultOf(count), "eth_getTransactionCount"),
+      };
     });
-    return count === "none" ? null : count;
+    if (said.length === 0) throw new ChainUnavailable(`no endpoint serves chain ${this.chainId}`);
+    return said.map((each) => {
+      if (each.kind === "silent") return each;
+      const { isThere, count } = each.answer;
+      return { kind: isThere ? "says" : "behind", count };
+    });
   }
 
   async pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null> {
@@ -191,9 +195,9 @@ class EvmChain implements Chain {
     });
   }
 
-  async identityElsewhere(): Promise<ChainIdentity | null> {
-    const identity = await this.#endpoints.readElsewhere(fetchIdentity);
-    return identity === "none" ? null : identity;
+  async identityEverywhere(): Promise<readonly IdentityAnswer[]> {
+    const said = await this.#endpoints.readEverywhere(fetchIdentity);
+    return said.map((each) => (each.kind === "silent" ? each : { kind: "says", identity: each.answer }));
   }
 
   balance(address: Address): Promise<bigint> {

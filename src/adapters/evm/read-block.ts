@@ -1,6 +1,7 @@
 import type { Block } from "../../ports/chain.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readArray, readBigInt, readHash, readNumber, readRecord } from "./rpc/quantities.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
 
 /** A block with transaction hashes; null where the node has none. Throws `BadAnswer` on anything else. */
 export function readBlock(value: unknown): Block | null {
@@ -29,6 +30,22 @@ export function blockFrom(reply: RpcReply | undefined, asked: Partial<Pick<Block
     throw new BadAnswer("it answered with another block");
   if (asked.hash !== undefined && block.hash !== asked.hash) throw new BadAnswer("it answered with another block");
   return block;
+}
+
+export async function fetchBlockNumber(rpc: Pick<RpcTransport, "request">): Promise<number> {
+  return readNumber(await rpc.request("eth_blockNumber", []), "eth_blockNumber");
+}
+
+/** Canonical blocks by number, in the order asked; null where the node has none. */
+export async function fetchBlocks(
+  rpc: Pick<RpcTransport, "batch">,
+  numbers: readonly number[],
+): Promise<readonly (Block | null)[]> {
+  const params = (number: number) => [`0x${number.toString(16)}`, false];
+  const replies = await rpc.batch(
+    numbers.map((number) => ({ method: "eth_getBlockByNumber", params: params(number) })),
+  );
+  return numbers.map((number, index) => blockFrom(replies[index], { number }));
 }
 
 const NO_SUCH_BLOCK_CODES: readonly number[] = [-39001, -32001];

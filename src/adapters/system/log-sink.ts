@@ -63,8 +63,16 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   },
   "gray.zone": { level: "warn", message: ({ result }) => `grey zone: ${result}` },
   "signer.balance": { level: "debug", message: ({ balance }) => `the signer holds ${balance} wei` },
+  "nonce.firstCount": {
+    level: ({ chainCount }) => (chainCount === 0 ? "debug" : "info"),
+    message: ({ chainCount }) => `the signer's first nonce here is ${chainCount}: so many transactions are mined`,
+  },
   "nonce.drift": { level: "warn", message: "the chain counts more transactions than were allocated here" },
   "rpc.request": { level: "trace", message: (event) => `${event.method} ${event.result}` },
+  "rpc.endpoint": {
+    level: ({ state }) => (state === "up" ? "info" : "warn"),
+    message: ({ endpoint, state }) => `RPC endpoint ${endpoint + 1} is ${state}`,
+  },
   "feed.epochBegun": {
     level: "error",
     message: ({ mayHaveLost }) => `the feed begins a new epoch${mayHaveLost ? ": commits may have been lost" : ""}`,

@@ -29,6 +29,11 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
         return instruments.forward.inc({ result: event.result });
       case "rpc.request":
         return countRequest(instruments, event, method(event.method));
+      case "rpc.endpoint":
+        return instruments.rpcEndpointUp.set(
+          { chain_id: String(event.chainId), endpoint: String(event.endpoint + 1) },
+          event.state === "up" ? 1 : 0,
+        );
       case "writer.flushed":
         return instruments.batchSize.observe(event.items);
       case "writer.busy":
@@ -89,8 +94,6 @@ function createDriftGauge(instruments: Instruments, checksum: (address: Address)
   };
   const seen = ({ lane, cursor, chainCount, proved }: EventOf<"nonce.drift">) => {
     if (proved) return over(laneKey(lane));
-    // A new lane has no cursor to be ahead of: its first count is proved, but it is no sign of foreign use.
-    if (cursor === null) return;
     const labels = labelsOf(lane, checksum);
     open.set(laneKey(lane), labels);
     instruments.nonceDrift.set(labels, chainCount - cursor);

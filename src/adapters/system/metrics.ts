@@ -70,6 +70,8 @@ function createInstruments(registry: Registry) {
     new Counter<L>({ name: `fencepost_${name}`, help, labelNames, registers: [registry] });
   const histogram = <L extends string>(name: string, { buckets, help }: HistogramShape, ...labelNames: L[]) =>
     new Histogram<L>({ name: `fencepost_${name}`, help, labelNames, buckets, registers: [registry] });
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Gauge<L>({ name: `fencepost_${name}`, help, labelNames, registers: [registry] });
   return {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
     leaseFenced: counter("lease_fenced_total", "Writes that came too late for their term, and were not made"),
@@ -86,30 +88,28 @@ function createInstruments(registry: Registry) {
     ),
     stuckResolution: counter("stuck_resolution_total", "Decisions of the hook, and of operators", "action", "result"),
     receiptCheck: counter("receipt_check_total", "Receipts asked for", "result"),
-    newFork: counter(
-      "confirmations_new_fork_total",
-      "Confirmation lists replaced because the chain changed below them",
-    ),
+    newFork: counter("confirmations_new_fork_total", "Confirmation lists replaced: the chain changed below them"),
     nonceAllocated: counter("nonce_allocated_total", "Nonces bound to transactions"),
     nonceRecycled: counter("nonce_recycled_total", "Nonces that nothing held and that are in use again"),
-    nonceDrift: new Gauge({
-      name: "fencepost_nonce_drift",
-      help: "Mined count of the chain minus the lane's cursor, while it is above",
-      labelNames: ["chain_id", "signer"],
-      registers: [registry],
-    }),
+    nonceDrift: gauge(
+      "nonce_drift",
+      "Mined count of the chain minus the lane's cursor, while it is above",
+      "chain_id",
+      "signer",
+    ),
     reconcile: counter("reconcile_total", "Comparisons of a lane with the chain", "result"),
     grayZone: counter(
       "gray_zone_total",
       "Payloads that a node signed out of our sight, and what became of them",
       "result",
     ),
-    signerBalance: new Gauge({
-      name: "fencepost_signer_balance_wei",
-      help: "What a signer held when its lane was last compared with the chain",
-      labelNames: ["chain_id", "signer"],
-      registers: [registry],
-    }),
+    signerBalance: gauge(
+      "signer_balance_wei",
+      "What a signer held when its lane was last compared with the chain",
+      "chain_id",
+      "signer",
+    ),
+    rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: passed over", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
     rpcSeconds: histogram(
       "rpc_duration_seconds",

@@ -34,6 +34,8 @@ export class ChainContext {
   readonly gasLimits: GasLimits;
   readonly hashes: HashIndex = new Map();
   reachable = true;
+  /** Told where the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
+  lookSoon: () => void = () => undefined;
   /** As many as the endpoints last took: halved by a look that got no answer, doubled by one that did. */
   looksAtOnce = LOOKS_AT_ONCE;
   /** The first block of the chain as the database knows it, and as an endpoint last showed it. */

@@ -2,6 +2,9 @@
  * What happens when the head moves. The follower looks at the head on its own beat; each change starts a pass, which
  * works on one frozen view: withdraw what left the chain, match receipts, look for stale ones, decide what is final. A
  * slow pass delays nobody but itself: meanwhile the follower goes on, and the buffer between them is bounded.
+ *
+ * Where a node takes no future nonces, a lane stands still from one transaction until the next look. So a few looks come
+ * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
  */
 import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
@@ -26,6 +29,8 @@ export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, Confirmatio
 }
 
 const SPREAD = 64;
+/** The first early look comes after this share of the poll interval. */
+const SOONEST_LOOK = 1 / 16;
 
 export class ChainLoop {
   readonly context: ChainContext;
@@ -36,11 +41,15 @@ export class ChainLoop {
   private readonly reconciling: Activity;
   private following: Promise<void> | null = null;
   private unfetched: readonly Block[] = [];
+  /** The share of the poll interval after which the head is looked at next; 1: at its end, as usual. */
+  private share = 1;
+  private waking = new AbortController();
 
   constructor(ports: ChainLoopPorts, context: ChainContext) {
     this.ports = ports;
     this.context = context;
     this.subscription = context.follower.subscribe();
+    context.lookSoon = () => this.lookSoon();
     this.pass = new Activity(
       () => this.runPass(),
       (error) => this.reportFailure(error),
@@ -67,6 +76,7 @@ export class ChainLoop {
 
   async stop(): Promise<void> {
     this.stopping.abort();
+    this.waking.abort();
     await this.following;
     await this.pass.settled();
     await this.reconciling.settled();
@@ -77,17 +87,41 @@ export class ChainLoop {
       await this.look();
       this.pass.kick();
       this.reconciling.kick();
-      await this.ports.clock.sleep(this.context.settings.pollIntervalMs, this.stopping.signal).catch(() => undefined);
+      await this.untilNextPoll();
     }
   }
 
-  private async look(): Promise<void> {
+  /** Looks earlier where that was asked for; only what is found then starts a pass. */
+  private async untilNextPoll(): Promise<void> {
+    const { clock } = this.ports;
+    const { pollIntervalMs } = this.context.settings;
+    const pollAtMs = clock.monotonicMs() + pollIntervalMs;
+    while (!this.stopping.signal.aborted) {
+      const leftMs = pollAtMs - clock.monotonicMs();
+      if (leftMs <= 0) return;
+      const isEarly = this.share * pollIntervalMs < leftMs;
+      this.waking = new AbortController();
+      await clock.sleep(isEarly ? this.share * pollIntervalMs : leftMs, this.waking.signal).catch(() => undefined);
+      if (!isEarly || this.waking.signal.aborted) continue;
+      this.share = Math.min(1, 2 * this.share);
+      if (await this.look()) this.pass.kick();
+    }
+  }
+
+  private lookSoon(): void {
+    this.share = SOONEST_LOOK;
+    this.waking.abort();
+  }
+
+  /** True where the canonical chain changed. */
+  private async look(): Promise<boolean> {
     const { chainId } = this.context.chain;
     try {
-      await this.context.follower.advance();
+      const changed = await this.context.follower.advance();
       if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
       this.context.reachable = true;
       this.context.unreachableSince = null;
+      return changed;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
@@ -96,6 +130,7 @@ export class ChainLoop {
       const isLost = !(error instanceof ChainUnavailable && error.limited);
       if (isLost) for (const lane of this.ports.lanesOf(chainId)) lane.lookOwed = true;
       this.context.unreachableSince ??= this.ports.clock.now();
+      return false;
     }
   }
 

@@ -1,12 +1,13 @@
 /**
  * Is this still the chain that a lane lives on? Another chain id or another first block behind the URL, or a count below
  * what is settled and past its watch, is a chain that was reset, or an endpoint that lies. From the first sight of it
- * nothing is decided for the lane; seen twice, and on a second endpoint where there is one, the lane stops: nothing is
+ * nothing is decided for the lane; seen twice, and on more than half of the endpoints, the lane stops: nothing is
  * sent, allocated or decided until two looks find nothing any more.
  *
  * Reads: the chain's identity and counts, what is settled in the database. Writes: how the chain begins, once. A crash
  * leaves nothing: every owner looks before its first pass over a lane.
  */
+import { countNotExceeded } from "../../domain/counts.ts";
 import { NO_DOUBT, weigh } from "../../domain/doubt.ts";
 import type { Hash } from "../../domain/lane.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
@@ -23,6 +24,8 @@ export interface TrustPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
+
+const SILENT = "an endpoint that is up gives no answer, and it depends on that";
 
 /** Lanes that may be worked on in this pass. Whoever owes a look has it first. */
 export async function trustedLanes(
@@ -86,8 +89,17 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
     context.seenGenesis = found.genesisHash;
     return null;
   }
-  const elsewhere = await chain.identityElsewhere();
-  return elsewhere === null || contradiction(context, elsewhere) !== null ? evidence : null;
+  return (await isShownByMost(context)) ? evidence : null;
+}
+
+/** Where nobody is left to ask, the one that contradicted stands alone. Throws where it depends on one that is silent. */
+async function isShownByMost(context: ChainContext): Promise<boolean> {
+  const answers = await context.chain.identityEverywhere();
+  const said = answers.flatMap((answer) => (answer.kind === "says" ? contradiction(context, answer.identity) : []));
+  const against = said.filter((each) => each !== null).length;
+  if (2 * against > answers.length || answers.length === 0) return true;
+  if (2 * (against + answers.length - said.length) > answers.length) throw new ChainUnavailable(SILENT);
+  return false;
 }
 
 function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentity): string | null {
@@ -104,8 +116,10 @@ async function countEvidence(ports: TrustPorts, { chain }: ChainContext, lane: O
   if (count >= (lane.lowestOpen() ?? lane.cursor ?? 0)) return null;
   const settled = await ports.store.settledBelow(lane.lane);
   if (count >= settled) return null;
-  const elsewhere = await chain.transactionCountElsewhere(signer, 0);
-  if (elsewhere !== null && elsewhere >= settled) return null;
+  // At any height: what is settled is deeper than an endpoint may lag and still count as up.
+  const most = countNotExceeded(await chain.transactionCountEverywhere(signer, 0));
+  if (most === null) throw new ChainUnavailable(SILENT);
+  if (most >= settled) return null;
   return `the chain counts ${count} transactions of ${signer}, and ${settled} are settled beyond any reorg`;
 }
 

@@ -52,7 +52,7 @@ async function compare(ports: ReconcilePorts, context: ChainContext, lane: Owned
   if (lane.cursor === null) return "agreed";
   if (counts.latest > lane.cursor) return alignTo(ports, context, lane);
   if (counts.pending <= lane.cursor) return "agreed";
-  reportDrift(ports, lane, counts.pending);
+  reportDrift(ports, lane, { cursor: lane.cursor, pending: counts.pending });
   return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
 }
 
@@ -78,12 +78,15 @@ async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: Owned
   return "aligned";
 }
 
-function reportDrift(ports: ReconcilePorts, lane: OwnedLane, pending: number): void {
-  const { cursor } = lane;
+function reportDrift(
+  ports: ReconcilePorts,
+  lane: OwnedLane,
+  { cursor, pending }: { readonly cursor: number; readonly pending: number },
+): void {
   ports.telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor, chainCount: pending, proved: false });
   alert(ports, lane, {
     code: "FOREIGN_PENDING",
-    message: `${pending - (cursor ?? 0)} transactions of ${lane.lane.signer} wait in a pool that are not ours`,
+    message: `${pending - cursor} transactions of ${lane.lane.signer} wait in a pool that are not ours`,
   });
 }
 

@@ -3,10 +3,11 @@
  * well as it can), and what lay below was left to whoever was said to have used it. Where that was a lie, or a reorg took
  * the foreign transactions away, the chain waits for a nonce that nobody holds, and everything above waits with it.
  *
- * Reads: the chain's count, of a second endpoint too where there is one. Writes: the holes, which detours/holes.ts closes
+ * Reads: the chain's count by the word of every endpoint that is up; one that lags is waited for. Writes: the holes, which detours/holes.ts closes
  * by policy. Invariants: I9 (never silent), I7 (two looks agree, and the database has nothing at those nonces). A crash
  * leaves nothing, or holes that every owner knows.
  */
+import { countNotExceeded } from "../../domain/counts.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
@@ -15,6 +16,8 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 /** The head of a line that does not move, and what the chain counted when it was last looked at. Monotonic. */
 interface Look {
   readonly head: number;
+  /** Where the chain stood when the head was first seen: who has come so far may say that nonces below it are unused. */
+  readonly atBlock: number;
   readonly count: number | null;
   readonly dueMs: number;
 }
@@ -32,27 +35,22 @@ export async function findSkipped(ports: LaneWriterPorts, context: ChainContext,
   if (head === null || last?.head !== head) {
     const dueMs = nowMs + context.settings.staleReceiptTimeoutMs;
     if (head === null) looks.delete(lane);
-    else looks.set(lane, { head, count: null, dueMs });
+    else looks.set(lane, { head, atBlock: context.follower.head?.number ?? 0, count: null, dueMs });
     return;
   }
   if (nowMs < last.dueMs || lane.cursor === null) return;
-  const count = await countOf(context, lane);
+  const answers = await context.chain.transactionCountEverywhere(lane.lane.signer, last.atBlock);
+  const count = countNotExceeded(answers);
   if (lane.stopped) return;
+  if (count === null) return void looks.set(lane, { ...last, dueMs: nowMs + context.settings.pollIntervalMs });
   const missing = count < head && !isHeld(lane, count);
   const again = missing && last.count !== count;
   const paceMs = again ? context.settings.pollIntervalMs : context.settings.staleReceiptTimeoutMs;
-  looks.set(lane, { head, count: missing ? count : null, dueMs: nowMs + paceMs });
+  looks.set(lane, { ...last, count: missing ? count : null, dueMs: nowMs + paceMs });
   if (!missing || again) return;
   const below = Math.min(head, count + AT_ONCE);
   const outcome = await ports.writer.write({ kind: "findSkipped", fence: lane.fence, from: count, below });
   if (outcome.status === "skipped") noteAll(ports, lane, outcome.holes);
-}
-
-/** The higher of two endpoints: whoever has seen more blocks knows better what is used up. */
-async function countOf({ chain, follower }: ChainContext, { lane }: OwnedLane): Promise<number> {
-  const count = await chain.transactionCount(lane.signer, "latest");
-  const elsewhere = await chain.transactionCountElsewhere(lane.signer, follower.head?.number ?? 0);
-  return Math.max(count, elsewhere ?? 0);
 }
 
 /** Whether the nonce that the chain waits for is known to be somebody's here: then it is waited for, or tended, as such. */

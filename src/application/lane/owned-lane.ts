@@ -48,6 +48,8 @@ export class OwnedLane {
   nonceCheckedAtMs: number | null = null;
   /** What that comparison proved; no nonce below it is given, also while the cursor has not followed yet. */
   provenCount = 0;
+  /** A mined count above the cursor that is not proved yet, and the block that the follower had come to when it was met. */
+  countClaim: { readonly count: number; readonly atBlock: number } | null = null;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
   readonly epochFloor: number;
   /** The first block of the chain, as the database knows it. */
@@ -200,7 +202,7 @@ export class OwnedLane {
     this.mined.set(tx.nonce, tx);
     this.nonces.minedAt(tx.nonce);
     const next = this.unmined.get(tx.nonce + 1);
-    // What was too early is in time now.
+    // The next nonce was refused as a future nonce; its predecessor is mined, so it is sent now.
     if (next?.answer === "nonceTooHigh") next.nextSendAtMs = 0;
   }
 
@@ -281,6 +283,11 @@ export class OwnedLane {
   /** Resolves when nothing of this lane is under way any more. */
   async settled(): Promise<void> {
     await Promise.all([this.signing, this.broadcasting, this.tending].map((activity) => activity?.settled()));
+  }
+
+  /** A node refused a future nonce, and none has taken one since. */
+  get takesHeadAlone(): boolean {
+    return this.closures > 0;
   }
 
   /** The window a node has room for: what is configured; the head alone while it takes no future nonces; one more to try. */

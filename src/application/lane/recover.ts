@@ -5,6 +5,7 @@
  * Reads: the chain's two counts, again a poll interval later where one is above the cursor. Writes: the cursor, and that
  * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
  */
+import { judgeCount } from "../../domain/counts.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -55,19 +56,18 @@ async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
   lane.broadcasting?.kick();
 }
 
-/** Null: a count above the cursor is not agreed on yet. */
+/** Null: the endpoints do not agree on a count above the cursor yet, or one that is up has not come so far. */
 async function provenFloor(clock: Clock, context: ChainContext, lane: OwnedLane): Promise<number | null> {
   const { chain, settings, follower } = context;
   const { signer } = lane.lane;
   const first = await countsOf(context, lane);
   if (Math.max(first.latest, first.pending) <= (lane.cursor ?? 0)) return lane.cursor ?? 0;
   await clock.sleep(settings.pollIntervalMs);
-  const again = await countsOf(context, lane);
-  if (again.latest < first.latest) return null;
-  const elsewhere = await chain.transactionCountElsewhere(signer, follower.head?.number ?? 0);
-  if (elsewhere !== null && elsewhere < first.latest) return null;
+  const pending = await chain.transactionCount(signer, "pending");
+  const answers = await chain.transactionCountEverywhere(signer, follower.head?.number ?? 0);
+  if (judgeCount(first.latest, answers).kind !== "proved") return null;
   // A pending count may fall: what was pending was dropped. What stands in both readings is there.
-  return Math.max(first.latest, Math.min(first.pending, again.pending));
+  return Math.max(first.latest, Math.min(first.pending, pending));
 }
 
 async function countsOf({ chain }: ChainContext, lane: OwnedLane): Promise<Counts> {

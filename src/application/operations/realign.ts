@@ -1,3 +1,4 @@
+import { countNotExceeded, countUnanimous } from "../../domain/counts.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
@@ -6,6 +7,9 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { LaneActionPorts, LaneTask } from "./lane-actions.ts";
 import { lostLane } from "./on-owner.ts";
+
+/** How often an endpoint that lags is asked, a poll interval apart. */
+const LOOKS = 4;
 
 /**
  * Lowers a cursor that a proven lie pushed too far: to the nonce given, or as far as it goes, which is never below what
@@ -29,21 +33,19 @@ export async function realign(ports: LaneActionPorts, task: LaneTask): Promise<v
 }
 
 async function chainFloor(ports: LaneActionPorts, { lane }: OwnedLane): Promise<number> {
-  const { chain } = ports.chains.get(lane.chainId) as ChainContext;
+  const context = ports.chains.get(lane.chainId) as ChainContext;
+  const { chain, settings, follower } = context;
+  const atBlock = follower.head?.number ?? 0;
   try {
-    const counts = await Promise.all([
-      chain.transactionCount(lane.signer, "latest"),
-      chain.transactionCount(lane.signer, "pending"),
-      chain.transactionCountElsewhere(lane.signer, 0),
-    ]);
-    return Math.max(...counts.map((count) => count ?? 0));
-  } catch (error) {
-    if (error instanceof ChainUnavailable) {
-      throw unavailable(
-        "the chain does not say how many transactions this signer has sent; nothing was changed",
-        error,
-      );
+    for (let looks = 0; looks < LOOKS; looks++) {
+      if (looks > 0) await ports.clock.sleep(settings.pollIntervalMs);
+      const answers = await chain.transactionCountEverywhere(lane.signer, atBlock);
+      const mined = countUnanimous(answers) ?? countNotExceeded(answers);
+      if (mined !== null) return Math.max(mined, await chain.transactionCount(lane.signer, "pending"));
     }
-    throw error;
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+    throw unavailable("the chain does not say how many transactions this signer has sent; nothing was changed", error);
   }
+  throw unavailable("an RPC endpoint is behind the others or silent; nothing was changed, repeat this when it is back");
 }

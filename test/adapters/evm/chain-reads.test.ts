@@ -346,15 +346,33 @@ describe("counts and balances", () => {
     expect(await chain.balance(ADDRESS)).toBe(10n ** 18n);
   });
 
-  it("come from elsewhere only where the other one has seen that block", async () => {
+  it("are asked of every endpoint, with how far each has come", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
-    for (const each of [server, other]) each.on("eth_getTransactionCount", () => "0x5");
+    server.on("eth_getTransactionCount", () => "0x2d");
+    other.on("eth_getTransactionCount", () => "0x5");
+    server.on("eth_blockNumber", () => "0x64");
     other.on("eth_blockNumber", () => "0x63");
-    expect(await chain.transactionCountElsewhere(ADDRESS, 99)).toBe(5);
-    expect(await chain.transactionCountElsewhere(ADDRESS, 100)).toBeNull();
-    expect(server.calls("eth_getTransactionCount")).toEqual([]);
+    const [liar, says] = [
+      { kind: "says", count: 45 },
+      { kind: "says", count: 5 },
+    ];
+    expect(await chain.transactionCountEverywhere(ADDRESS, 99)).toEqual([liar, says]);
+    expect(await chain.transactionCountEverywhere(ADDRESS, 100)).toEqual([liar, { kind: "behind", count: 5 }]);
     other.failAlways(DOWN);
-    await expect(chain.transactionCountElsewhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
+    expect(await chain.transactionCountEverywhere(ADDRESS, 99)).toEqual([liar, { kind: "silent" }]);
+    server.failAlways(DOWN);
+    await expect(chain.transactionCountEverywhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("are nobody's where every endpoint serves another chain, but each may still say which", async () => {
+    const { server, chain } = await bench({ chainId: 31_337 });
+    server.on("eth_getBlockByNumber", ([number]) => blockJson(Number(number)));
+    await chain.blocksByNumber([0]);
+    expect(await chain.identityEverywhere()).toMatchObject([{ kind: "says", identity: { chainId: 31_337 } }]);
+    server.on("eth_chainId", () => "0x1");
+    expect((await chain.identity(null)).chainId).toBe(1);
+    expect(await chain.identityEverywhere()).toEqual([]);
+    await expect(chain.transactionCountEverywhere(ADDRESS, 0)).rejects.toThrow(ChainUnavailable);
   });
 
   it("and a second opinion on a block is what two endpoints show", async () => {
@@ -367,7 +385,6 @@ describe("counts and balances", () => {
     other.failAlways(DOWN);
     for (let times = 0; times < 3; times++) await expect(chain.secondOpinion(7)).rejects.toThrow(ChainUnavailable);
     expect(await chain.secondOpinion(7)).toBe("none");
-    expect(await chain.transactionCountElsewhere(ADDRESS, 7)).toBeNull();
   });
 
   it("which nobody gives on what it said itself, while the preferred one fails to answer now and then", async () => {

@@ -196,9 +196,23 @@ describe("metrics", () => {
     expect(await read(other.signer)).toBe(0);
   });
 
+  it("shows which endpoints are used, by their place in the configuration", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    const read = () => value(metrics, "rpc_endpoint_up", { chain_id: "1", endpoint: "2" });
+    for (const [state, up] of [
+      ["up", 1],
+      ["behind", 0],
+      ["failing", 0],
+      ["foreign", 0],
+    ] as const) {
+      metrics.sink({ type: "rpc.endpoint", chainId: 1, endpoint: 1, state });
+      expect(await read(), state).toBe(up);
+    }
+  });
+
   it("sees no drift in the first count of a new lane", async () => {
     const metrics = createMetrics({ processMetrics: false });
-    metrics.sink({ type: "nonce.drift", lane, cursor: null, chainCount: 400, proved: false });
+    metrics.sink({ type: "nonce.firstCount", lane, chainCount: 400 });
     expect(await value(metrics, "nonce_drift")).toBeUndefined();
   });
 
@@ -307,6 +321,7 @@ describe("docs/metrics.md", () => {
     for (const event of everyLabel()) metrics.sink(event);
     metrics.sink({ type: "nonce.drift", lane, cursor: 1, chainCount: 2, proved: false });
     metrics.sink({ type: "signer.balance", lane, balance: 1n });
+    metrics.sink({ type: "rpc.endpoint", chainId: 1, endpoint: 0, state: "up" });
     metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
     metrics.connect({
       leasesHeld: () => 1,

@@ -225,7 +225,11 @@ describe("a chain that is not the one we know", () => {
       for (const isAnother of [false, true]) {
         const back = entry.faults.inject({ kind: "unavailable" });
         await world.clock.advance(2_000);
-        if (isAnother) entry.rpc.identity = async (known) => ({ ...(await honest(known)), [field]: lies[field] });
+        if (isAnother) {
+          const lie = async () => ({ ...(await honest(null)), [field]: lies[field] });
+          entry.rpc.identity = lie;
+          entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: await lie() }];
+        }
         back();
         await world.clock.advance(5_000);
         expect(alerts(entry, "CHAIN_DISTRUSTED")).toHaveLength(isAnother ? 1 : 0);
@@ -235,6 +239,17 @@ describe("a chain that is not the one we know", () => {
       expect(world.chain.witness).toHaveLength(sent);
     },
   );
+
+  it("is not decided on by one endpoint while another is silent", async () => {
+    const entry = await settledLane();
+    const another = { chainId: 5, genesisHash: null };
+    entry.rpc.identity = async () => another;
+    entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: another }, { kind: "silent" }];
+    await world.clock.advance(60_000);
+    expect(alerts(entry, "CHAIN_DISTRUSTED")).toEqual([]);
+    entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: another }];
+    await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length === 1);
+  });
 
   it("is found out where another node was first to note how the chain begins, after this one had read the lane", async () => {
     world = new World({ ...ONE_SIGNER, settings: OFTEN });

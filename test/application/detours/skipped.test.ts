@@ -83,6 +83,30 @@ describe("nonces that were stepped over for somebody who used them", () => {
   });
 });
 
+describe("nonces of which nobody can say that they are unused", () => {
+  it("are no holes while the first endpoint counts too few and the second has not come so far", async () => {
+    world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
+    const late = new Faults();
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: late } });
+    await create(entry);
+    await world.allSettled(1);
+    world.chain.mineForeign(SIGNER, 2);
+    expect(await create(entry)).toBe(3);
+    await world.until(() => world.rows()[1]?.receipt !== null);
+    late.pinHead(world.rows()[0]?.receipt?.blockNumber ?? 0);
+    world.holdBlocks();
+    expect(await create(entry)).toBe(4);
+    entry.faults.lieAboutNonce((honest) => honest - 3);
+    await world.clock.advance(60_000);
+    expect(holes()).toEqual([]);
+    entry.faults.lieAboutNonce(null);
+    late.pinHead(null);
+    world.releaseBlocks();
+    await world.allSettled(3);
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([0, 3, 4]);
+  });
+});
+
 describe("a head that waits for what is known", () => {
   it("is not taken for one above a hole: an endpoint that lags behind settled transactions finds none", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });

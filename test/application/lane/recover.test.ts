@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ChainContext } from "../../../src/application/chain/chain-context.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { recoverLanes } from "../../../src/application/lane/recover.ts";
+import type { CountAnswer } from "../../../src/domain/counts.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
@@ -14,7 +15,8 @@ type Answer = number | Error;
 interface Script {
   readonly latest?: readonly Answer[];
   readonly pending?: readonly Answer[];
-  readonly elsewhere?: number | null;
+  /** What the other endpoint says; there is none where nothing is said of it. */
+  readonly elsewhere?: CountAnswer;
 }
 
 /** Answers in order; the last one for ever. */
@@ -23,6 +25,7 @@ function bench(script: Script = {}) {
   const telemetry = recordTelemetry();
   const left = { latest: [...(script.latest ?? [0])], pending: [...(script.pending ?? script.latest ?? [0])] };
   const seen = { asking: 0, most: 0, writes: [] as LaneWrite[] };
+  const { elsewhere } = script;
   const chain = {
     transactionCount: async (_: Address, tag: "latest" | "pending") => {
       seen.most = Math.max(seen.most, ++seen.asking);
@@ -33,7 +36,10 @@ function bench(script: Script = {}) {
       if (answer instanceof Error) throw answer;
       return answer;
     },
-    transactionCountElsewhere: async () => script.elsewhere ?? null,
+    transactionCountEverywhere: async (signer: Address): Promise<readonly CountAnswer[]> => {
+      const own: CountAnswer = { kind: "says", count: await chain.transactionCount(signer, "latest") };
+      return elsewhere === undefined ? [own] : [own, elsewhere];
+    },
   };
   const context = { chain, settings: { pollIntervalMs: 100 }, follower: { head: null } } as unknown as ChainContext;
   const write = async (one: LaneWrite): Promise<WriteOutcome> => {
@@ -68,7 +74,12 @@ describe("a lane after the database's history changed", () => {
       { latest: [6, 7], pending: [6, 7] },
       6,
     ],
-    ["another endpoint agrees", { latest: [8], elsewhere: 8 }, 8],
+    ["another endpoint agrees", { latest: [8], elsewhere: { kind: "says", count: 8 } }, 8],
+    [
+      "another endpoint is late, and counts as many all the same",
+      { latest: [8], elsewhere: { kind: "behind", count: 8 } },
+      8,
+    ],
   ])("goes on where %s", async (_, script, cursor) => {
     const { run, seen, telemetry } = bench(script);
     const lane = aHeldLane();
@@ -81,7 +92,9 @@ describe("a lane after the database's history changed", () => {
 
   it.each<[string, Script]>([
     ["a second look takes the count back", { latest: [8, 5] }],
-    ["another endpoint has not seen it", { latest: [8], elsewhere: 5 }],
+    ["another endpoint has not seen it", { latest: [8], elsewhere: { kind: "says", count: 5 } }],
+    ["another endpoint has not come so far", { latest: [8], elsewhere: { kind: "behind", count: 5 } }],
+    ["another endpoint gives no answer", { latest: [8], elsewhere: { kind: "silent" } }],
     ["the chain does not answer", { latest: [new ChainUnavailable("away")] }],
     ["it stops answering in between", { latest: [8, new ChainUnavailable("away")] }],
   ])("stays held while %s", async (_, script) => {

@@ -1,15 +1,17 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { OperatedWorld } from "../../support/operations.ts";
-import { SIGNER, World, type WorldNode } from "../../support/world.ts";
+import { POLL_MS, SIGNER, World, type WorldNode } from "../../support/world.ts";
 
 let world: World;
 let operated: OperatedWorld;
 afterEach(() => world.close());
 
-async function start(): Promise<WorldNode> {
+async function start({ elsewhere }: { readonly elsewhere?: Faults } = {}): Promise<WorldNode> {
   world = new World({ signers: [SIGNER] });
   operated = new OperatedWorld(world);
-  const entry = await world.startNode();
+  const second = elsewhere === undefined ? {} : { elsewhere: { chain: world.chain, faults: elsewhere } };
+  const entry = await world.startNode(second);
   await operated.settled(await operated.create(entry));
   return entry;
 }
@@ -80,6 +82,35 @@ describe("realign", () => {
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
     await expect(operated.lane(entry, "realign")).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(cursor()).toBe(600);
+  });
+
+  it("waits for an endpoint that is behind or silent, and changes nothing where that lasts", async () => {
+    const elsewhere = new Faults();
+    const entry = await start({ elsewhere });
+    elsewhere.pinHead(0);
+    world.database.state.lanes.forEach((lane) => {
+      lane.cursor = 600;
+    });
+    await expect(operated.lane(entry, "realign")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    elsewhere.heal();
+    const back = elsewhere.inject({ kind: "unavailable" });
+    await expect(operated.lane(entry, "realign")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(cursor()).toBe(600);
+    back();
+    elsewhere.pinHead(0);
+    world.clock.after(2 * POLL_MS, () => elsewhere.pinHead(null));
+    expect(await operated.lane(entry, "realign")).toMatchObject([{ cursor: 1 }]);
+  });
+
+  it("needs no catching up of one that is always a block late where both count the same", async () => {
+    const elsewhere = new Faults();
+    const entry = await start({ elsewhere });
+    elsewhere.trail(1);
+    world.holdBlocks();
+    world.database.state.lanes.forEach((lane) => {
+      lane.cursor = 600;
+    });
+    expect(await operated.lane(entry, "realign")).toMatchObject([{ cursor: 1 }]);
   });
 
   it.each([-1, 1.5, "7", null])("takes no nonce of %j", async (nonce) => {

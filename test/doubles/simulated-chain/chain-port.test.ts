@@ -49,10 +49,15 @@ describe("faults of the direct face", () => {
     lagging.pinHead(0);
     const [block] = simulated.mine();
     expect(await chain.secondOpinion(1)).toBeNull();
-    expect(await chain.transactionCountElsewhere(alice.address, 1)).toBeNull();
+    const counts = () => chain.transactionCountEverywhere(alice.address, 1);
+    expect((await counts()).map(({ kind }) => kind)).toEqual(["says", "behind"]);
     lagging.heal();
     expect(await chain.secondOpinion(1)).toBe(block?.hash);
-    expect(await chain.transactionCountElsewhere(alice.address, 1)).toBe(0);
+    expect((await counts()).map(({ kind }) => kind)).toEqual(["says", "says"]);
+    lagging.inject({ kind: "unavailable" });
+    expect((await counts()).map(({ kind }) => kind)).toEqual(["says", "silent"]);
+    chain.faults.inject({ kind: "unavailable" });
+    await expect(counts()).rejects.toThrow(ChainUnavailable);
   });
 
   it("gives calls a duration where asked", async () => {

@@ -1,4 +1,5 @@
 import type { SubmitResult } from "../../../src/domain/answers.ts";
+import type { CountAnswer } from "../../../src/domain/counts.ts";
 import type { FeeMarket } from "../../../src/domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction.ts";
@@ -10,6 +11,7 @@ import {
   type ChainIdentity,
   type ChainTransaction,
   ChainUnavailable,
+  type IdentityAnswer,
   type NodeSubmission,
   type Simulation,
 } from "../../../src/ports/chain.ts";
@@ -27,6 +29,10 @@ export interface DirectChainOptions {
   readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
   /** Awaited before every call: how a simulation on a virtual clock gives calls a duration. */
   readonly latency?: (method: string) => Promise<void>;
+}
+
+interface Silent {
+  readonly kind: "silent";
 }
 
 const FEE_HISTORY_BLOCKS = 100;
@@ -91,10 +97,11 @@ export class DirectChain implements Chain {
     return this.#answer("eth_getTransactionCount", [address, tag], () => this.#view.transactionCount(address, tag));
   }
 
-  transactionCountElsewhere(address: Address, atBlock: number): Promise<number | null> {
-    return this.#askElsewhere("eth_getTransactionCount", [address, "latest"], (view) =>
-      view.head.number < atBlock ? null : view.transactionCount(address, "latest"),
-    );
+  transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]> {
+    return this.#askEverywhere("eth_getTransactionCount", [address, "latest"], ({ view }) => ({
+      kind: view.head.number < atBlock ? "behind" : "says",
+      count: view.transactionCount(address, "latest"),
+    }));
   }
 
   pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null> {
@@ -138,9 +145,11 @@ export class DirectChain implements Chain {
     return this.#answer("eth_chainId", [], () => identityOf(this.#chain, this.#view));
   }
 
-  identityElsewhere(): Promise<ChainIdentity | null> {
-    const other = this.#elsewhere;
-    return this.#askElsewhere("eth_chainId", [], (view) => (other === null ? null : identityOf(other.chain, view)));
+  identityEverywhere(): Promise<readonly IdentityAnswer[]> {
+    return this.#askEverywhere("eth_chainId", [], ({ chain, view }) => ({
+      kind: "says",
+      identity: identityOf(chain, view),
+    }));
   }
 
   /** Another chain behind the same URL, from now on: a reset, or a wrong one. Which it is, only `identity` tells. */
@@ -218,6 +227,28 @@ export class DirectChain implements Chain {
     await this.#latency(method);
     failOn(this.faults, method, params);
     return read();
+  }
+
+  async #askEverywhere<T>(
+    method: string,
+    params: readonly unknown[],
+    read: (endpoint: { readonly chain: SimulatedChain; readonly view: ChainView }) => T,
+  ): Promise<readonly (T | Silent)[]> {
+    await this.#latency(method);
+    const own = { chain: this.#chain, view: this.#view, faults: this.faults };
+    const endpoints = this.#elsewhere === null ? [own] : [own, this.#elsewhere];
+    const silent: unknown[] = [];
+    const answers = endpoints.map((endpoint): T | Silent => {
+      try {
+        failOn(endpoint.faults, method, params);
+      } catch (error) {
+        silent.push(error);
+        return { kind: "silent" };
+      }
+      return read(endpoint);
+    });
+    if (silent.length === endpoints.length) throw silent[0];
+    return answers;
   }
 
   async #askElsewhere<T>(method: string, params: readonly unknown[], read: (view: ChainView) => T): Promise<T | null> {

@@ -43,6 +43,7 @@ export class Faults {
   #feeLie: FeeLie | null = null;
   #gasLie: ((honest: bigint) => bigint) | null = null;
   #lag = 0;
+  #trail = 0;
   #turn = 0;
   #keptState = Number.POSITIVE_INFINITY;
   #looksUpByNonce = false;
@@ -64,9 +65,14 @@ export class Faults {
     this.#lag = lag;
   }
 
+  /** It follows the chain, always this many blocks late. */
+  trail(blocks: number): void {
+    this.#trail = blocks;
+  }
+
   /** How far the machine is behind that answers the call under way. */
   get lag(): number {
-    return this.#turn % 2 === 0 ? 0 : this.#lag;
+    return Math.max(this.#trail, this.#turn % 2 === 0 ? 0 : this.#lag);
   }
 
   get pinnedHead(): number | null {
@@ -124,6 +130,7 @@ export class Faults {
     this.#gasLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
     this.#lag = 0;
+    this.#trail = 0;
   }
 
   /** The fault that strikes this call, used up by one. */

@@ -15,6 +15,8 @@ const FEW = named(EVERY, [
   ["the base fee rises over what was offered", "move"],
   ["a foreign transaction replaces ours in the pool", "heal"],
   ["a count is too high for as long as it is looked at, and we send above it", "heal"],
+  ["one of two endpoints counts forty too many for good, and the other is always a block late", "move"],
+  ["one of three endpoints counts forty too many for good: the two others, a block late, outvote it", "move"],
   ["a reserved nonce is left to expire", "move"],
   ["a reorg of depth 4 mines another attempt", "move"],
 ]);

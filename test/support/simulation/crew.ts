@@ -50,6 +50,9 @@ const READS = [
   "reservation",
 ] as const;
 
+/** Beyond any count that a simulation comes to by itself. */
+const LIE = 1_000_000;
+
 /** Writes that nobody outside waits for: refused, they are made again. */
 const REFUSABLE: readonly LaneWrite["kind"][] = ["transition", "unwatch", "confirmations", "expire", "closeHoles"];
 
@@ -277,6 +280,20 @@ export class Crew {
     this.violations.push(`nonce ${nonce} was signed for ${gas} gas at ${cap} wei, above ${feePerGas} or ${gasCost}`);
   }
 
+  /** One of two endpoints counts far too many, on and on, and the other is a block late: nobody may believe it. */
+  lieForGood(): void {
+    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
+    if (candidates.length === 0) return;
+    const { entry, elsewhere } = this.dice.pick(candidates);
+    entry.faults.lieAboutNonce((honest) => honest + LIE);
+    elsewhere?.trail(1);
+    this.world.clock.after(this.dice.int(500, 8_000), () => {
+      entry.faults.lieAboutNonce(null);
+      elsewhere?.trail(0);
+    });
+    this.count("lied for good");
+  }
+
   /** The connection that it listens on breaks, and is made again. */
   loseHints(): void {
     this.withMember((member) => {
@@ -352,6 +369,10 @@ export class Crew {
       if (this.refusals > 0 && writes.every(({ kind }) => REFUSABLE.includes(kind))) {
         this.refusals--;
         throw new BatchRefused("refused for once");
+      }
+      if (writes.some((write) => "floor" in write && (write.floor ?? 0) >= LIE)) {
+        this.violations.push("a count that one endpoint lied about was believed");
+        throw new BatchRefused("it would take too long to repair");
       }
       const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
       if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");

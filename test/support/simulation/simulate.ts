@@ -128,6 +128,7 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [2, () => crew.freeze(2 * LEASE.durationMs)],
     [1, () => crew.lieAboutNonce()],
     [1, () => crew.lieAboutGas()],
+    [1, () => crew.lieForGood()],
     [3, () => crew.troubleChain()],
     [1, () => crew.lagChain()],
     [3, () => reorganise(world, crew, dice)],

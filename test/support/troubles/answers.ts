@@ -1,8 +1,20 @@
 /** Answers that are lost, late, dressed up or untrue. */
 
 import { keccak256 } from "viem";
+import { expect } from "vitest";
 import type { Hex } from "../../../src/domain/lane.ts";
-import { badGateway, hang, hangAfterwards, pretend, refuseWith, rewrite, swallow, wrapErrors } from "../rpc-proxy.ts";
+import {
+  badGateway,
+  hang,
+  hangAfterwards,
+  pretend,
+  type RpcProxy,
+  type Rule,
+  refuseWith,
+  rewrite,
+  swallow,
+  wrapErrors,
+} from "../rpc-proxy.ts";
 import { COUNT, type Scene, SEND } from "./scene.ts";
 import type { Trouble } from "./trouble.ts";
 
@@ -143,6 +155,36 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
+    name: "one of two endpoints counts forty too many for good, and the other is always a block late",
+    setting: { spare: true },
+    async strike(scene) {
+      await scene.payAll(0, 1, 2);
+      await scene.untilAre("CONFIRMED", 0, 1, 2);
+      const late = lagging(scene.spare, scene, { blocks: 1 });
+      // No block that would let it catch up with where the lie was told.
+      await scene.chain.pause();
+      const lie = scene.proxy.rule({ methods: [COUNT] }, raised(40));
+      const asked = scene.pay(3);
+      await scene.untilStruck(lie, 16);
+      lie.lift();
+      expect((await asked).nonce).toBe(3);
+      late.lift();
+    },
+  },
+  {
+    name: "one of three endpoints counts forty too many for good: the two others, a block late, outvote it",
+    setting: { spare: 2 },
+    async strike(scene) {
+      const late = scene.spares.map((spare) => lagging(spare, scene, { blocks: 1 }));
+      const lie = scene.proxy.rule({ methods: [COUNT], when: ({ params }) => params[1] === "latest" }, raised(40));
+      expect([(await scene.pay(0)).nonce, (await scene.pay(1)).nonce]).toEqual([0, 1]);
+      await scene.untilAre("CONFIRMED", 0, 1);
+      expect((await scene.pay(2)).nonce).toBe(2);
+      lie.lift();
+      for (const rule of late) rule.lift();
+    },
+  },
+  {
     name: "a node says that it took what it throws away",
     setting: { still: true },
     async strike(scene) {
@@ -159,7 +201,11 @@ export const LIES: readonly Trouble[] = [
 const raised = (by: number) => rewrite((count) => `0x${(Number(count) + by).toString(16)}`);
 
 /** "latest" is what a machine that lags has: so many blocks ago. */
-function lagging(scene: Scene, blocks: number, when: () => boolean) {
+function lagging(
+  proxy: RpcProxy,
+  scene: Scene,
+  { blocks, when = () => true }: { readonly blocks: number; readonly when?: () => boolean },
+): Rule {
   const methods = [
     "eth_getBlockByNumber",
     "eth_blockNumber",
@@ -167,7 +213,7 @@ function lagging(scene: Scene, blocks: number, when: () => boolean) {
     "eth_getTransactionReceipt",
     "eth_getBlockReceipts",
   ];
-  return scene.proxy.rule({ methods, when }, async (call, next) => {
+  return proxy.rule({ methods, when }, async (call, next) => {
     const head = Number(await scene.chain.node.rpc("eth_blockNumber")) - blocks;
     const back = `0x${Math.max(head, 0).toString(16)}`;
     if (call.method === "eth_blockNumber") return { result: back };
@@ -195,7 +241,7 @@ export const HEIGHTS: readonly Trouble[] = [
   {
     name: "the endpoint lags behind",
     async strike(scene) {
-      const stale = lagging(scene, 4, () => true);
+      const stale = lagging(scene.proxy, scene, { blocks: 4 });
       await scene.payAll(0, 1, 2);
       await scene.untilMined(0);
       await scene.untilStruck(stale, 50);
@@ -206,7 +252,7 @@ export const HEIGHTS: readonly Trouble[] = [
     name: "two machines at different heights take turns behind one URL",
     async strike(scene) {
       let turn = 0;
-      const stale = lagging(scene, 3, () => ++turn % 2 === 0);
+      const stale = lagging(scene.proxy, scene, { blocks: 3, when: () => ++turn % 2 === 0 });
       await scene.payAll(0, 1, 2);
       await scene.untilStruck(stale, 60);
       stale.lift();

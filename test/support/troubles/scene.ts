@@ -27,8 +27,8 @@ export interface Setting {
   readonly chain?: Partial<FencepostOptions["chains"][number]>;
   /** Blocks wait until the trouble has been arranged. */
   readonly still?: true;
-  /** A second endpoint of the same chain, with a proxy of its own. */
-  readonly spare?: true;
+  /** A second endpoint of the same chain, with a proxy of its own; or so many more. */
+  readonly spare?: true | 2;
 }
 
 const QUICK = {
@@ -47,7 +47,7 @@ interface Parts {
   readonly fencepost: Fencepost;
   readonly chain: DrivenChain;
   readonly proxy: RpcProxy;
-  readonly spare: RpcProxy | null;
+  readonly spares: readonly RpcProxy[];
   readonly database: Database;
   readonly events: readonly TelemetryEvent[];
   readonly policy: Policy;
@@ -67,7 +67,8 @@ export class Scene {
   readonly policy: Policy;
   /** Bytes that reached a proxy before the database knew them as claimed (I6). */
   readonly tooEarly: string[] = [];
-  private readonly proxies: readonly RpcProxy[];
+  /** All endpoints but the first. */
+  readonly spares: readonly RpcProxy[];
   private readonly paid = new Map<number, string>();
 
   constructor(parts: Parts) {
@@ -77,14 +78,18 @@ export class Scene {
     this.database = parts.database;
     this.events = parts.events;
     this.policy = parts.policy;
-    this.proxies = parts.spare === null ? [parts.proxy] : [parts.proxy, parts.spare];
+    this.spares = parts.spares;
     for (const proxy of this.proxies) proxy.rule({ methods: [SEND] }, (call, next) => this.witness(call, next));
   }
 
   get spare(): RpcProxy {
-    const [, spare] = this.proxies;
+    const [spare] = this.spares;
     if (spare === undefined) throw new Error("this scene has one endpoint");
     return spare;
+  }
+
+  private get proxies(): readonly RpcProxy[] {
+    return [this.proxy, ...this.spares];
   }
 
   get payloads(): readonly number[] {
@@ -220,20 +225,17 @@ export type Staged = (setting: Setting | undefined, policy: Policy) => Promise<S
 export const it = base.extend<{ readonly stage: Staged }>({
   stage: async ({ database }, use) => {
     const closing: (() => Promise<unknown>)[] = [];
-    await use(async ({ chain: options, still, spare: wanted } = {}, policy) => {
+    await use(async ({ chain: options, still, spare: wanted = false } = {}, policy) => {
       const chain = new DrivenChain(await startEmbeddedChain());
       closing.push(() => chain.stop());
       if (still === true) await chain.pause();
       await placeTally(chain.node);
       await chain.mine(3);
       const proxy = await startRpcProxy(chain.node.url);
-      const spare = wanted === true ? await startRpcProxy(chain.node.url) : null;
-      closing.push(
-        () => proxy.close(),
-        async () => spare?.close(),
-      );
+      const spares = await Promise.all(Array.from({ length: Number(wanted) }, () => startRpcProxy(chain.node.url)));
+      closing.push(...[proxy, ...spares].map((each) => () => each.close()));
       const events: TelemetryEvent[] = [];
-      const rpc = spare === null ? proxy.url : [proxy.url, spare.url];
+      const rpc = [proxy, ...spares].map(({ url }) => url);
       const fencepost = await createFencepost({
         databaseUrl: database.url,
         chains: [{ rpc, ...QUICK, holePolicy: policy, ...options }],
@@ -243,7 +245,7 @@ export const it = base.extend<{ readonly stage: Staged }>({
         onEvent: (event) => void events.push(event),
       });
       closing.push(() => fencepost.close());
-      return new Scene({ fencepost, chain, proxy, spare, database, events, policy });
+      return new Scene({ fencepost, chain, proxy, spares, database, events, policy });
     });
     for (const close of closing.reverse()) await close();
   },

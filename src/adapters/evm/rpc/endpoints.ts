@@ -2,9 +2,11 @@ import type { Hash } from "../../../domain/lane.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
-import type { Telemetry } from "../../../ports/telemetry.ts";
+import type { EndpointState, Telemetry } from "../../../ports/telemetry.ts";
+import { fetchBlockNumber, fetchBlocks } from "../read-block.ts";
 import { fetchIdentity } from "../read-identity.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./errors.ts";
+import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
 import { BadAnswer, readNumber } from "./quantities.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
@@ -20,6 +22,9 @@ export interface EndpointsOptions {
 
 /** How a method asks one endpoint. It throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer` to have the next one asked. */
 export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
+
+/** What one endpoint said, or that it did not. */
+export type Said<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
 
 const FAILURES_BEFORE_SKIPPED = 3;
 const SHORTEST_BACKOFF_MS = 1_000;
@@ -37,30 +42,56 @@ export class Endpoint {
   /** Which chain it proved to serve. Asked at first use, and again after every loss of contact: another machine may answer now. */
   chain: "unproven" | "proven" | "foreign" = "unproven";
   probing = false;
+  /** As it was last told of; null: never. */
+  told: EndpointState | null = null;
+  /** Its head stands still, or lies far behind, while another's moves on; kept by `HeadWatch`. */
+  behind = false;
 
   constructor(index: number, rpc: RpcTransport) {
     this.index = index;
     this.rpc = rpc;
   }
 
-  get down(): boolean {
+  /** Keeps failing, or serves another chain: not used until a probe finds it well again. */
+  get lost(): boolean {
     return this.chain === "foreign" || this.failures >= FAILURES_BEFORE_SKIPPED;
+  }
+
+  get down(): boolean {
+    return this.state !== "up";
+  }
+
+  get state(): EndpointState {
+    if (this.chain === "foreign") return "foreign";
+    if (this.lost) return "failing";
+    return this.behind ? "behind" : "up";
   }
 }
 
 /**
  * The endpoints of one chain, preferred first. One that keeps failing is skipped and probed in the background, with
- * back-off; one that serves another chain is never used. While none is known to be up, all are tried: being wrong about
- * health may cost time, never reachability.
+ * back-off; one that does not keep up with the others is skipped until it does (head-watch.ts); one that serves another
+ * chain is never used. While none is known to be up, all are tried: being wrong about health may cost time, never
+ * reachability.
  */
 export class Endpoints {
   readonly #options: EndpointsOptions;
   readonly #all: readonly Endpoint[];
+  readonly #heads: HeadWatch<Endpoint>;
   /** How the chain is known to begin. */
   #genesisHash: Hash | null = null;
+  /** Monotonic; infinity while heads are being compared. */
+  #compareAtMs: number;
 
   constructor(options: EndpointsOptions) {
     this.#options = options;
+    this.#compareAtMs = options.clock.monotonicMs() + COMPARE_EVERY_MS;
+    this.#heads = new HeadWatch({
+      clock: options.clock,
+      blockNumber: (endpoint) => this.askOne(endpoint, fetchBlockNumber).catch(() => null),
+      headers: (endpoint, numbers) => this.askOne(endpoint, (rpc) => fetchBlocks(rpc, numbers)).catch(() => null),
+      onBehind: (endpoint, heads) => this.#alertBehind(endpoint, heads),
+    });
     this.#all = options.urls.map((url, index) => new Endpoint(index, this.#connect(url, index)));
   }
 
@@ -90,22 +121,29 @@ export class Endpoints {
   }
 
   /**
-   * A second opinion, from an endpoint other than the one `read` would ask; null where those asked have none, "none"
-   * where there is nobody to ask. An endpoint that has been down for a while counts as absent, else a dead spare would
-   * hold up every decision for ever; one that just failed to answer does not.
+   * What each endpoint says that is up, asked at the same time. One that just failed to answer is "silent", which is no
+   * opinion; one that has been down for a while is not asked, else a dead spare would hold up every decision for ever.
+   * Throws `ChainUnavailable` where nobody answers, and is empty where nobody serves this chain.
    */
-  async readElsewhere<T>(ask: Ask<T | null>): Promise<T | null | "none"> {
-    const others = this.#candidates().slice(1);
-    let open = others.filter((each) => !each.down);
-    if (open.length === 0) return "none";
-    while (open.length > 0) {
-      const answer = await this.#firstAnswer(open, async (rpc, endpoint) => {
-        open = open.slice(open.indexOf(endpoint) + 1);
-        return ask(rpc, endpoint);
-      });
-      if (answer !== null) return answer;
-    }
-    return null;
+  async readEverywhere<T>(ask: Ask<T>): Promise<readonly Said<T>[]> {
+    const asked = this.#candidates();
+    const reasons: string[] = [];
+    const said = await Promise.all(
+      asked.map(async (endpoint): Promise<Said<T> | null> => {
+        try {
+          return { kind: "says", answer: await this.#firstAnswer([endpoint], ask) };
+        } catch (error) {
+          if (!(error instanceof ChainUnavailable)) throw error;
+          reasons.push(error.message);
+          return endpoint.down ? null : { kind: "silent" };
+        }
+      }),
+    );
+    const ours = asked.filter(({ chain }) => chain !== "foreign");
+    const opinions = said.filter((each) => each !== null);
+    if (ours.length > 0 && !opinions.some(({ kind }) => kind === "says"))
+      throw new ChainUnavailable(reasons.join("; "));
+    return opinions;
   }
 
   /**
@@ -146,6 +184,8 @@ export class Endpoints {
     } catch (error) {
       if (isEndpointTrouble(error)) this.#failed(endpoint, error);
       throw error;
+    } finally {
+      this.#tell(endpoint);
     }
   }
 
@@ -164,6 +204,7 @@ export class Endpoints {
     const ours = this.#all.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
     for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
+    if (this.#all.length > 1 && this.#options.clock.monotonicMs() >= this.#compareAtMs) void this.#compareHeads();
     return up.length > 0 ? up : ours;
   }
 
@@ -218,7 +259,7 @@ export class Endpoints {
     // Many calls fail together when contact is lost; together they are one failed probe.
     if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
     endpoint.failures++;
-    if (!endpoint.down) return;
+    if (!endpoint.lost) return;
     const exponent = Math.max(0, endpoint.failures - FAILURES_BEFORE_SKIPPED);
     const backoffMs = Math.min(SHORTEST_BACKOFF_MS * 2 ** exponent, LONGEST_BACKOFF_MS);
     // Between half and all of it, so that nodes of one fleet do not probe in step.
@@ -228,7 +269,7 @@ export class Endpoints {
   }
 
   #probeIsDue(endpoint: Endpoint): boolean {
-    return endpoint.down && !endpoint.probing && this.#options.clock.monotonicMs() >= endpoint.probeAtMs;
+    return endpoint.lost && !endpoint.probing && this.#options.clock.monotonicMs() >= endpoint.probeAtMs;
   }
 
   async #probe(endpoint: Endpoint): Promise<void> {
@@ -241,6 +282,25 @@ export class Endpoints {
     } finally {
       endpoint.probing = false;
     }
+  }
+
+  async #compareHeads(): Promise<void> {
+    this.#compareAtMs = Number.POSITIVE_INFINITY;
+    await this.#heads.look(this.#all.filter((endpoint) => !endpoint.lost));
+    this.#compareAtMs = this.#options.clock.monotonicMs() + COMPARE_EVERY_MS;
+    for (const endpoint of this.#all) if (endpoint.told !== null) this.#tell(endpoint);
+  }
+
+  #tell(endpoint: Endpoint): void {
+    const { index, state } = endpoint;
+    if (endpoint.told === state) return;
+    endpoint.told = state;
+    this.#options.telemetry.emit({ type: "rpc.endpoint", chainId: this.#options.chainId, endpoint: index, state });
+  }
+
+  #alertBehind({ rpc }: Endpoint, { head, ahead }: { readonly head: number; readonly ahead: number }): void {
+    const message = `RPC endpoint ${rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
+    this.#options.telemetry.emit({ type: "alert", severity: "WARNING", code: "RPC_BEHIND", message });
   }
 
   #alertForeign(endpoint: Endpoint, found: string): void {

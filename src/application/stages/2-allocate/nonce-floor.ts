@@ -2,11 +2,14 @@
  * Stage 2, before the database: what the chain's mined count says about the next nonce.
  *
  * next = max(chain count, cursor), and a max is a ratchet: one lying answer would become a permanent hole. So a count
- * above the cursor is proved before it moves anything: read again a poll interval later (the lower of the two counts),
- * and agreed to by another endpoint where there is one. Creates of the lane wait for that, at most three intervals.
+ * above the cursor is proved before it moves anything: a poll interval later, more than half of the endpoints that are up
+ * must count as many (domain/counts.ts). One that is up but behind is waited for: only where there is no other does one
+ * endpoint's word suffice. Creates of the lane wait for that, at most three intervals, and then fail with 503. A new lane
+ * has no cursor to go by: every endpoint is asked, and the highest count that anybody gives is the one to be proved.
  *
  * Reads: the chain's count, twice, with no database transaction open. Writes: nothing. A crash here has consumed nothing.
  */
+import { type CountAnswer, countNotExceeded, highestCount, judgeCount } from "../../../domain/counts.ts";
 import { NO_DOUBT } from "../../../domain/doubt.ts";
 import { unavailable } from "../../../domain/errors.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
@@ -21,6 +24,8 @@ export interface NonceFloorPorts {
 }
 
 interface Drift {
+  /** The nonce that would be given next. */
+  readonly cursor: number;
   readonly chainCount: number;
   readonly proved: boolean;
 }
@@ -58,13 +63,15 @@ function aboveCursor({ cursor, provenCount }: OwnedLane): number | null {
 
 async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: OwnedLane): Promise<number | null> {
   const startedMs = ports.clock.monotonicMs();
+  const work = { context, lane, deadlineMs: startedMs + PROOF_INTERVALS * context.settings.pollIntervalMs };
   try {
-    const count = await context.chain.transactionCount(lane.lane.signer, "latest");
-    const mined = count > (lane.cursor ?? 0) ? await prove(ports, { context, lane }, count) : count;
-    const proven =
-      context.settings.nonceChainQuery === "pending" ? await provePending(ports, { context, lane }, mined) : mined;
+    const mined = lane.cursor === null ? await firstCount(ports, work) : await minedCount(ports, work, lane.cursor);
+    const proven = context.settings.nonceChainQuery === "pending" ? await provePending(ports, work, mined) : mined;
     lane.nonceCheckedAtMs = startedMs;
     lane.provenCount = proven;
+    if (lane.cursor === null) {
+      ports.telemetry.emit({ type: "nonce.firstCount", lane: lane.lane, chainCount: proven });
+    }
     return aboveCursor(lane);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
@@ -74,30 +81,82 @@ async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: 
   }
 }
 
-async function prove(
-  ports: NonceFloorPorts,
-  { context, lane }: { readonly context: ChainContext; readonly lane: OwnedLane },
-  first: number,
-): Promise<number> {
-  const { chain, settings } = context;
-  const startedMs = ports.clock.monotonicMs();
-  report(ports.telemetry, lane, { chainCount: first, proved: false });
-  let claim = first;
+interface Proof {
+  readonly context: ChainContext;
+  readonly lane: OwnedLane;
+  /** Monotonic: creates wait no longer. */
+  readonly deadlineMs: number;
+}
+
+async function minedCount(ports: NonceFloorPorts, work: Proof, cursor: number): Promise<number> {
+  const count = await work.context.chain.transactionCount(work.lane.lane.signer, "latest");
+  if (count <= cursor) return count;
+  reportDrift(ports.telemetry, work.lane, { cursor, chainCount: count, proved: false });
+  const proven = await prove(ports, work, count);
+  if (proven > cursor) reportDrift(ports.telemetry, work.lane, { cursor, chainCount: proven, proved: true });
+  return proven;
+}
+
+/** An endpoint that counts too few would do as much harm here as one that counts too many: what it leaves out was used. */
+async function firstCount(ports: NonceFloorPorts, work: Proof): Promise<number> {
   for (;;) {
-    await ports.clock.sleep(settings.pollIntervalMs);
-    const again = await chain.transactionCount(lane.lane.signer, "latest");
-    const lower = Math.min(claim, again);
-    if (lower <= (lane.cursor ?? 0)) return lower;
-    const elsewhere = await chain.transactionCountElsewhere(lane.lane.signer, context.follower.head?.number ?? 0);
-    if (again >= claim && (elsewhere === null || elsewhere >= lower)) {
-      report(ports.telemetry, lane, { chainCount: lower, proved: true });
-      return lower;
+    // At any height: a signer that somebody uses just now shows in the count that is proved next, or in a later look.
+    const answers = await everywhere(ports.clock, work, 0);
+    const highest = highestCount(answers);
+    if (highest === 0 && countNotExceeded(answers) !== 0) {
+      await again(ports.clock, work);
+      continue;
     }
-    claim = again;
-    if (ports.clock.monotonicMs() - startedMs >= PROOF_INTERVALS * settings.pollIntervalMs) {
-      throw unavailable("the chain's nonce for this signer is above ours and endpoints do not agree on it yet");
-    }
+    return highest === 0 ? 0 : prove(ports, work, highest);
   }
+}
+
+async function prove(ports: NonceFloorPorts, work: Proof, first: number): Promise<number> {
+  const { context, lane } = work;
+  await ports.clock.sleep(context.settings.pollIntervalMs);
+  for (let claim = first; ; ) {
+    const verdict = judgeCount(claim, await everywhere(ports.clock, work, claimedAt(context, lane, claim)));
+    if (verdict.kind !== "open") lane.countClaim = null;
+    if (verdict.kind === "proved") return claim;
+    if (verdict.kind === "refuted") claim = verdict.count;
+    if (claim <= (lane.cursor ?? 0)) return claim;
+    await again(ports.clock, work);
+  }
+}
+
+/**
+ * The block at which the claim was first met. It stays while the same is claimed, over several creates: else an endpoint
+ * that is always a block late would be behind for ever, and could never contradict.
+ */
+function claimedAt({ follower }: ChainContext, lane: OwnedLane, count: number): number {
+  if (lane.countClaim?.count !== count) lane.countClaim = { count, atBlock: follower.head?.number ?? 0 };
+  return lane.countClaim.atBlock;
+}
+
+/** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment an interval longer. */
+async function everywhere(clock: Clock, work: Proof, atBlock: number): Promise<readonly CountAnswer[]> {
+  const { context, lane, deadlineMs } = work;
+  const answered = new AbortController();
+  const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
+  const late = clock.sleep(leftMs + context.settings.pollIntervalMs, answered.signal).then(
+    () => {
+      throw notProved();
+    },
+    () => [],
+  );
+  const answers = context.chain.transactionCountEverywhere(lane.lane.signer, atBlock);
+  return Promise.race([answers, late]).finally(() => answered.abort());
+}
+
+async function again(clock: Clock, { context, deadlineMs }: Proof): Promise<void> {
+  if (clock.monotonicMs() >= deadlineMs) throw notProved();
+  await clock.sleep(context.settings.pollIntervalMs);
+}
+
+function notProved(): Error {
+  return unavailable(
+    "the chain's nonce for this signer is above ours, and its endpoints do not agree on it yet; nothing was consumed",
+  );
 }
 
 /**
@@ -106,14 +165,14 @@ async function prove(
  */
 async function provePending(
   ports: NonceFloorPorts,
-  { context, lane }: { readonly context: ChainContext; readonly lane: OwnedLane },
+  { context, lane }: Omit<Proof, "deadlineMs">,
   mined: number,
 ): Promise<number> {
   const { chain, settings, hashes } = context;
   const from = Math.max(mined, lane.cursor ?? 0);
   const first = await chain.transactionCount(lane.lane.signer, "pending");
   if (first <= from) return mined;
-  report(ports.telemetry, lane, { chainCount: first, proved: false });
+  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: first, proved: false });
   await ports.clock.sleep(settings.pollIntervalMs);
   const again = Math.min(first, await chain.transactionCount(lane.lane.signer, "pending"));
   const claimed = Math.min(Math.max(0, again - from), POOLED_AT_ONCE);
@@ -122,19 +181,15 @@ async function provePending(
   const foreign = pooled?.findIndex((hash) => hash === null || hashes.has(hash)) ?? 0;
   const proven = from + (foreign === -1 ? nonces.length : foreign);
   if (proven === from) return mined;
-  report(ports.telemetry, lane, { chainCount: proven, proved: true });
+  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: proven, proved: true });
   return proven;
 }
 
-function report(telemetry: Telemetry, lane: OwnedLane, drift: Drift): void {
-  const { chainCount, proved } = drift;
-  telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor: lane.cursor, chainCount, proved });
-  if (lane.cursor === null) return;
-  telemetry.emit({
-    type: "alert",
-    severity: "WARNING",
-    code: "NONCE_DRIFT",
-    message: `the chain counts ${chainCount} transactions of ${lane.lane.signer}, we gave out ${lane.cursor}${proved ? "; aligned" : "; waiting for proof"}`,
-    lane: lane.lane,
-  });
+function reportDrift(telemetry: Telemetry, { lane, cursor: given }: OwnedLane, drift: Drift): void {
+  const { cursor, chainCount, proved } = drift;
+  telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
+  // What others have in the pool when a lane begins is told, and wakes nobody.
+  if (given === null) return;
+  const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${proved ? "aligned" : "waiting for proof"}`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane });
 }

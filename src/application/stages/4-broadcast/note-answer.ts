@@ -45,6 +45,7 @@ export function note(ports: LearnPorts, context: ChainContext, work: Answered): 
     tx.rawTransaction = null;
     tx.nextSendAtMs = nextSend(context, tx, nowMs);
     if (tx.nonce !== lane.headOfLine()) lane.futureTaken();
+    else if (lane.takesHeadAlone) context.lookSoon();
     return planTaken(tx);
   }
   tx.failures++;

@@ -207,6 +207,11 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
       continue;
     }
     lane.mine(tx, receipt);
+    if (lane.takesHeadAlone) {
+      // The node takes the next nonce now: the rest of the pass need not be waited for.
+      lane.signing?.kick();
+      lane.broadcasting?.kick();
+    }
     const planned = byLane.get(lane) ?? [];
     byLane.set(lane, planned);
     planned.push(plan(tx, "mine", { receipt, lastError: null }));

@@ -267,38 +267,112 @@ describe("an endpoint of another chain", () => {
   );
 });
 
-describe("a second opinion", () => {
-  it("comes from another endpoint than the one that is read", async () => {
-    const b = await bench(CHAIN, CHAIN);
-    expect(await b.endpoints.readElsewhere(who)).toBe(1);
-    const down = await bench(1, CHAIN, CHAIN);
-    await down.endpoints.read(who);
-    expect(await down.endpoints.readElsewhere(who)).toBe(2);
+describe("what each of them says", () => {
+  const said = (answer: unknown) => ({ kind: "says", answer });
+
+  it("is asked of all that are up, at once", async () => {
+    const b = await bench(CHAIN, CHAIN, CHAIN);
+    expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), said(1), said(2)]);
   });
 
-  it("has nobody to ask where there is no other endpoint, or none of this chain", async () => {
-    expect(await (await bench(CHAIN)).endpoints.readElsewhere(who)).toBe("none");
-    const b = await bench(CHAIN, 1);
-    await expect(b.endpoints.readElsewhere(who)).rejects.toThrow(ChainUnavailable);
-    expect(await b.endpoints.readElsewhere(who)).toBe("none");
+  it("leaves out those that serve another chain, and is empty where all do", async () => {
+    expect(await (await bench(CHAIN, 1)).endpoints.readEverywhere(who)).toEqual([said(0)]);
+    expect(await (await bench(1)).endpoints.readEverywhere(who)).toEqual([]);
   });
 
-  it("passes over those that have none", async () => {
-    const b = await bench(CHAIN, CHAIN, CHAIN, CHAIN);
-    server(b, 1).on("who", () => null);
-    server(b, 2).failAlways(DOWN);
-    expect(await b.endpoints.readElsewhere(who)).toBe(3);
-    server(b, 3).on("who", () => null);
-    expect(await b.endpoints.readElsewhere(who)).toBeNull();
-  });
-
-  it("is an error, not an absence, while the other has only just stopped answering", async () => {
+  it("names one that has only just stopped answering, and leaves it out once it is down", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 1).failAlways(DOWN);
-    for (let times = 0; times < 3; times++) {
-      await expect(b.endpoints.readElsewhere(who)).rejects.toThrow(ChainUnavailable);
+    const silent = { kind: "silent" };
+    for (let times = 0; times < 2; times++) expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), silent]);
+    expect(await b.endpoints.readEverywhere(who)).toEqual([said(0)]);
+  });
+
+  it("is an error where nobody answers", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).failAlways(DOWN);
+    server(b, 1).failAlways(DOWN);
+    for (let times = 0; times < 4; times++) {
+      await expect(b.endpoints.readEverywhere(who)).rejects.toThrow(ChainUnavailable);
     }
-    expect(await b.endpoints.readElsewhere(who)).toBe("none");
+  });
+
+  it("lets a mistake of ours through", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    const mistake = async () => {
+      throw new TypeError("ours");
+    };
+    await expect(b.endpoints.readEverywhere(mistake)).rejects.toThrow("ours");
+  });
+});
+
+describe("an endpoint that does not keep up", () => {
+  const hashAt = (number: number) => `0x${number.toString(16).padStart(64, "0")}`;
+  const blockJson = (number: number) => ({
+    number: `0x${number.toString(16)}`,
+    hash: hashAt(number),
+    parentHash: hashAt(number - 1),
+    transactions: [],
+    gasLimit: "0x1c9c380",
+  });
+
+  /** All on one chain, each where `heads` says, which may be changed. */
+  async function racing(heads: readonly number[]): Promise<Bench> {
+    const b = await bench(...heads.map(() => CHAIN));
+    for (const index of heads.keys()) {
+      const head = () => heads[index] as number;
+      server(b, index).on("eth_blockNumber", () => `0x${head().toString(16)}`);
+      server(b, index).on("eth_getBlockByNumber", ([number]) =>
+        Number(number) > head() ? null : blockJson(Number(number)),
+      );
+    }
+    return b;
+  }
+
+  /** How many seconds go by, with a read in each, as a follower does, until this one is read. */
+  async function secondsUntilRead(b: Bench, index: number, each: () => void): Promise<number> {
+    for (let seconds = 1; seconds < 600; seconds++) {
+      each();
+      await b.clock.advance(1_000);
+      if ((await b.endpoints.read(who)) === index) return seconds;
+    }
+    throw new Error(`endpoint ${index} was not read in ten minutes`);
+  }
+
+  it("is skipped after a minute, also as the preferred one, and used again when it has caught up", async () => {
+    const heads: [number, number] = [100, 100];
+    const b = await racing(heads);
+    const seconds = await secondsUntilRead(b, 1, () => heads[1]++);
+    expect(seconds).toBeGreaterThanOrEqual(60);
+    expect(b.endpoints.usable().map(({ index }) => index)).toEqual([1]);
+    expect(await b.endpoints.readEverywhere(who)).toEqual([{ kind: "says", answer: 1 }]);
+    expect(alerts(b.telemetry)).toEqual(["WARNING RPC_BEHIND"]);
+    await secondsUntilRead(b, 0, () => {
+      heads[0] = heads[1]++;
+    });
+    expect(server(b, 0).calls("eth_chainId"), "it was never out of reach").toHaveLength(1);
+    const told = b.telemetry.of("rpc.endpoint").filter(({ endpoint }) => endpoint === 0);
+    expect(told.map(({ state }) => state)).toEqual(["up", "behind", "up"]);
+  });
+
+  it("costs one small question every ten seconds to find, and nothing where there is no other", async () => {
+    const heads = [100, 100];
+    const two = await racing(heads);
+    const one = await racing([100]);
+    for (let seconds = 0; seconds < 100; seconds++) {
+      for (const b of [one, two]) {
+        await b.clock.advance(1_000);
+        await b.endpoints.read(who);
+      }
+    }
+    for (const index of [0, 1]) {
+      const asked = server(two, index).requests.flatMap(({ calls }) => calls.map(({ method }) => method));
+      const compared = asked.filter((method) => method === "eth_blockNumber").length;
+      expect(compared).toBeGreaterThan(0);
+      expect(compared).toBeLessThanOrEqual(10);
+      expect(asked).not.toContain("eth_getBlockByNumber");
+    }
+    expect(server(one, 0).calls("eth_blockNumber")).toEqual([]);
   });
 });
 

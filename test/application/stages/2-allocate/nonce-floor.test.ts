@@ -110,9 +110,22 @@ describe("a count above the cursor", () => {
     expect(asked.floor).toBeUndefined();
     await bench.clock.advance(1);
     expect(asked.floor).toBe(41);
-    expect(bench.telemetry.of("alert")).toEqual([]);
+    expect(bench.telemetry.events.map(({ type }) => type)).toEqual(["nonce.firstCount"]);
+    expect(bench.telemetry.of("nonce.firstCount")).toMatchObject([{ chainCount: 41 }]);
   });
 });
+
+/** The chain counts 10 and we gave 5; the other endpoint is pinned below the block in which the rest was mined. */
+async function claimed(): Promise<{ readonly bench: ChainBench; readonly lane: OwnedLane }> {
+  const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
+  bench.simulated.mineForeign(SIGNER, 5);
+  bench.simulated.mine(3);
+  bench.elsewhere.pinHead(bench.simulated.head.number);
+  bench.simulated.mineForeign(SIGNER, 5);
+  bench.simulated.mine();
+  await bench.context.follower.advance();
+  return { bench, lane: createOwnedLane({ cursor: 5 }) };
+}
 
 describe("another endpoint", () => {
   async function proveAgainst(other: (honest: number) => number): Promise<Asked> {
@@ -133,16 +146,110 @@ describe("another endpoint", () => {
     expect((await proveAgainst(() => 9)).error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("that is behind our head has no say", async () => {
-    const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
-    bench.simulated.mine(5);
-    await bench.context.follower.advance();
-    bench.simulated.setNonce(SIGNER, 10);
-    bench.elsewhere.pinHead(2);
-    bench.elsewhere.lieAboutNonce(() => 0);
-    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+  it("that is behind is waited for, three intervals at most; then 503, and nothing is consumed", async () => {
+    const { bench, lane } = await claimed();
+    const asked = ask(bench, lane);
+    await bench.clock.advance(3 * POLL_MS - 1);
+    expect(asked).toEqual({ floor: undefined, error: null });
+    await bench.clock.advance(1);
+    expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect([lane.cursor, lane.nonceCheckedAtMs]).toEqual([5, null]);
+  });
+
+  it("that is behind proves it when it gets there", async () => {
+    const { bench, lane } = await claimed();
+    const asked = ask(bench, lane);
+    await bench.clock.advance(POLL_MS);
+    bench.elsewhere.heal();
     await bench.clock.advance(POLL_MS);
     expect(asked.floor).toBe(10);
+  });
+
+  it("that is always a block late proves what it has seen mined", async () => {
+    const { bench, lane } = await claimed();
+    bench.elsewhere.heal();
+    bench.elsewhere.trail(1);
+    const asked = ask(bench, lane);
+    await bench.clock.advance(POLL_MS);
+    expect(asked.floor).toBe(10);
+  });
+
+  it("that gives no answer has proved nothing, whether the lane is new or not", async () => {
+    for (const cursor of [5, null]) {
+      const { bench } = await claimed();
+      bench.elsewhere.heal();
+      bench.elsewhere.inject({ kind: "unavailable" });
+      const asked = ask(bench, createOwnedLane({ cursor }));
+      await bench.clock.advance(4 * POLL_MS);
+      expect(asked.error, String(cursor)).toMatchObject({ code: "UNAVAILABLE" });
+    }
+  });
+
+  it("that hangs keeps nobody waiting beyond that", async () => {
+    const { bench, lane } = await claimed();
+    bench.chain.transactionCountEverywhere = () => new Promise(() => undefined);
+    const asked = ask(bench, lane);
+    await bench.clock.advance(4 * POLL_MS);
+    expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("does not confirm itself where the one that is read first fails to answer now and then", async () => {
+    const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
+    bench.chain.transactionCount = async () => 45;
+    bench.elsewhere.lieAboutNonce((honest) => honest + 40);
+    bench.faults.inject({ kind: "unavailable" });
+    const asked = ask(bench, createOwnedLane({ cursor: 5 }));
+    await bench.clock.advance(3 * POLL_MS);
+    expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("that counts fewer stops a new lane, whichever of the two is asked first", async () => {
+    for (const liar of ["faults", "elsewhere"] as const) {
+      const bench = createChainBench({ endpoints: 2 });
+      bench.simulated.setNonce(SIGNER, 41);
+      bench[liar].lieAboutNonce(() => 0);
+      const asked = ask(bench, createOwnedLane());
+      await bench.clock.advance(3 * POLL_MS);
+      expect(asked.error, liar).toMatchObject({ code: "UNAVAILABLE" });
+    }
+  });
+
+  it("gives a new signer its first nonce at once, also where it is a block late", async () => {
+    const bench = createChainBench({ endpoints: 2 });
+    bench.simulated.mine(3);
+    await bench.context.follower.advance();
+    bench.elsewhere.trail(1);
+    const asked = ask(bench, createOwnedLane());
+    await bench.clock.advance(0);
+    expect(asked.floor).toBe(0);
+  });
+});
+
+describe("two other endpoints", () => {
+  it("outvote one that lies for good, as soon as they have come to the block at which it was first met lying", async () => {
+    const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
+    bench.simulated.mine(3);
+    await bench.context.follower.advance();
+    const claimedAt: number[] = [];
+    const heads = { late: 2 };
+    bench.faults.lieAboutNonce((honest) => honest + 40);
+    bench.chain.transactionCountEverywhere = async (_, atBlock) => {
+      claimedAt.push(atBlock);
+      const late = { kind: heads.late < atBlock ? "behind" : "says", count: 0 } as const;
+      return [{ kind: "says", count: 40 }, late, late];
+    };
+    const lane = createOwnedLane({ cursor: 0 });
+    const first = ask(bench, lane);
+    await bench.clock.advance(3 * POLL_MS);
+    expect(first.error).toMatchObject({ code: "UNAVAILABLE" });
+    bench.simulated.mine();
+    heads.late++;
+    await bench.context.follower.advance();
+    const second = ask(bench, lane);
+    await bench.clock.advance(POLL_MS);
+    expect(second).toEqual({ floor: null, error: null });
+    expect(new Set(claimedAt)).toEqual(new Set([3]));
+    expect(lane.countClaim).toBeNull();
   });
 });
 

@@ -1,0 +1,200 @@
+import { describe, expect, it } from "vitest";
+import { COMPARE_EVERY_MS, type Header, HeadWatch } from "../../../../src/adapters/evm/rpc/head-watch.ts";
+import type { Hash } from "../../../../src/domain/lane.ts";
+import { createManualClock } from "../../../doubles/manual-clock.ts";
+
+const hashOf = (number: number, fork = 0): Hash => `0x${fork.toString(16)}${number.toString(16).padStart(63, "0")}`;
+
+/** One endpoint. What it has above `real` it has made up, anew at every fork; the rest is the chain's. */
+class Fake {
+  behind = false;
+  head: number;
+  real: number;
+  fork = 0;
+  answers = true;
+  hasHead = true;
+  asked = 0;
+
+  constructor(head: number) {
+    this.head = head;
+    this.real = head;
+  }
+
+  /** Follows the chain. */
+  go(to: number): void {
+    this.head = to;
+    this.real = to;
+  }
+
+  header(number: number): Header | null {
+    if (number > this.head) return null;
+    return { number, hash: this.hashAt(number), parentHash: this.hashAt(number - 1) };
+  }
+
+  private hashAt(number: number): Hash {
+    return number > this.real ? hashOf(number, this.fork) : hashOf(number);
+  }
+}
+
+function bench(...endpoints: readonly Fake[]) {
+  const clock = createManualClock();
+  const found: string[] = [];
+  const watch = new HeadWatch<Fake>({
+    clock,
+    blockNumber: async (endpoint) => (endpoint.hasHead ? endpoint.head : null),
+    headers: async (endpoint, numbers) => {
+      endpoint.asked += numbers.length;
+      try {
+        return numbers.map((number) => endpoint.header(number));
+      } catch {
+        return null;
+      }
+    },
+    onBehind: (endpoint, { head, ahead }) => found.push(`${endpoints.indexOf(endpoint)} ${head} ${ahead}`),
+  });
+  /** So many looks; before each but the first, something happens. */
+  const looks = async (count: number, between: (look: number) => void = () => undefined): Promise<void> => {
+    for (let look = 0; look < count; look++) {
+      between(look);
+      await watch.look(endpoints.filter(({ answers }) => answers));
+      await clock.advance(COMPARE_EVERY_MS);
+    }
+  };
+  return { looks, found };
+}
+
+const MINUTE = 60_000 / COMPARE_EVERY_MS;
+
+describe("an endpoint whose head stands still", () => {
+  it("counts as down after a minute in which another's moved on, and is told of once", async () => {
+    const [still, moving] = [new Fake(100), new Fake(100)];
+    const { looks, found } = bench(still, moving);
+    await looks(1 + MINUTE, (look) => moving.go(100 + look));
+    expect([still.behind, moving.behind, found]).toEqual([false, false, []]);
+    await looks(2, (look) => moving.go(200 + look));
+    expect([still.behind, moving.behind, found]).toEqual([true, false, ["0 100 101"]]);
+  });
+
+  it("comes back when it has caught up", async () => {
+    const [still, moving] = [new Fake(100), new Fake(100)];
+    const { looks } = bench(still, moving);
+    await looks(2 + MINUTE, (look) => moving.go(100 + look));
+    expect(still.behind).toBe(true);
+    await looks(1, () => still.go(moving.head - 1));
+    expect(still.behind).toBe(false);
+  });
+
+  it("is not down where all stand still: the chain does", async () => {
+    const endpoints = [new Fake(100), new Fake(100), new Fake(100)];
+    const { looks } = bench(...endpoints);
+    await looks(10 * MINUTE);
+    expect(endpoints.map(({ behind }) => behind)).toEqual([false, false, false]);
+    expect(endpoints.map(({ asked }) => asked)).toEqual([0, 0, 0]);
+  });
+
+  it("stays what it is while nobody can say, and is used again where the others are gone", async () => {
+    const [still, moving] = [new Fake(100), new Fake(100)];
+    const { looks } = bench(still, moving);
+    await looks(2 + MINUTE, (look) => moving.go(100 + look));
+    const { header } = moving;
+    moving.header = () => {
+      throw new Error("it does not answer");
+    };
+    await looks(3, (look) => moving.go(200 + look));
+    expect(still.behind).toBe(true);
+    moving.header = header;
+    moving.hasHead = false;
+    await looks(1);
+    expect(still.behind).toBe(true);
+    moving.answers = false;
+    await looks(1);
+    expect(still.behind).toBe(false);
+  });
+});
+
+describe("an endpoint that follows", () => {
+  it("one block late for ever, is up", async () => {
+    const [late, moving] = [new Fake(99), new Fake(100)];
+    const { looks } = bench(late, moving);
+    await looks(10 * MINUTE, (look) => {
+      moving.go(100 + Math.floor(look / 2));
+      late.go(moving.head - 1);
+    });
+    expect([late.behind, moving.behind]).toEqual([false, false]);
+  });
+
+  it("twenty blocks late, is up; twenty-one, it counts as down after a minute", async () => {
+    for (const [late, isDown] of [
+      [20, false],
+      [21, true],
+    ] as const) {
+      const [slow, moving] = [new Fake(100 - late), new Fake(100)];
+      const { looks } = bench(slow, moving);
+      await looks(2 + MINUTE, (look) => {
+        moving.go(100 + 3 * look);
+        slow.go(moving.head - late);
+      });
+      expect(slow.behind, String(late)).toBe(isDown);
+    }
+  });
+
+  it("far behind and faster than it is looked at, counts as down too", async () => {
+    const [slow, moving] = [new Fake(1_000), new Fake(5_000)];
+    const { looks } = bench(slow, moving);
+    await looks(2 + MINUTE, (look) => {
+      moving.go(5_000 + 40 * look);
+      slow.go(1_000 + 40 * look);
+    });
+    expect(slow.behind).toBe(true);
+  });
+});
+
+describe("an endpoint that lies about how high the chain is", () => {
+  it("puts nobody out of use by a number alone", async () => {
+    const [honest, liar] = [new Fake(100), new Fake(100)];
+    const { looks } = bench(honest, liar);
+    const header = liar.header.bind(liar);
+    liar.header = (number) => (number > honest.head ? null : header(number));
+    await looks(3 * MINUTE, (look) => {
+      honest.go(100 + look);
+      liar.go(honest.head);
+      liar.head = 1_000_000;
+    });
+    expect(honest.behind).toBe(false);
+  });
+
+  it.each([
+    ["always the same blocks", () => 1],
+    ["others at each look", (look: number) => 1 + (look % 9)],
+  ])("nor by making up %s on top of the real chain, while that moves", async (_, forkAt) => {
+    const [honest, liar] = [new Fake(100), new Fake(100)];
+    const { looks } = bench(honest, liar);
+    await looks(10 * MINUTE, (look) => {
+      // A block every other look: in between the honest one stands still.
+      honest.go(100 + Math.floor(look / 2));
+      Object.assign(liar, { real: honest.head, head: honest.head + 1_000, fork: forkAt(look) });
+      expect(honest.behind, String(look)).toBe(false);
+    });
+    expect(honest.behind).toBe(false);
+  });
+
+  it("nor where the honest one is a block late, so that the first of its blocks are real", async () => {
+    const [honest, liar] = [new Fake(100), new Fake(100)];
+    const { looks } = bench(honest, liar);
+    await looks(10 * MINUTE, (look) => {
+      honest.go(100 + Math.floor(look / 2));
+      Object.assign(liar, { real: honest.head + 1, head: honest.head + 1_000, fork: 1 });
+    });
+    expect(honest.behind).toBe(false);
+  });
+
+  it("and does not hide one that is really down", async () => {
+    const [still, liar, moving] = [new Fake(100), new Fake(100), new Fake(100)];
+    const { looks, found } = bench(still, liar, moving);
+    await looks(2 + MINUTE, (look) => {
+      moving.go(100 + look);
+      Object.assign(liar, { real: moving.head, head: moving.head + 1_000, fork: 1 + (look % 9) });
+    });
+    expect([still.behind, moving.behind, found.length]).toEqual([true, false, 1]);
+  });
+});
