@@ -118,7 +118,7 @@ function blockTests(start: Start): void {
   it("has no second opinion with a single endpoint", async () => {
     const { chain, accounts } = await start();
     expect(chain.endpoints).toBe(1);
-    expect(await chain.secondOpinion(0)).toBe("none");
+    expect(await chain.secondOpinion(0)).toEqual({ kind: "none" });
     expect(await chain.transactionCountElsewhere(account(accounts, 0).address, 0)).toBeNull();
   });
 }

@@ -4,6 +4,7 @@ import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import type { Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
 import {
   type Block,
+  type BlockPlace,
   type BlockTag,
   type Call,
   type Chain,
@@ -11,14 +12,19 @@ import {
   type ChainTransaction,
   ChainUnavailable,
   type NodeSubmission,
+  type ReceiptVerdict,
+  type SecondOpinion,
+  type Settling,
   type Simulation,
   type SubmitOptions,
 } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { agreeOnBlock, agreeOnReceipts } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { BlockProver } from "./proof/block-prover.ts";
 import { blockFrom, readBlock, saysUnknownTag } from "./read-block.ts";
 import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
@@ -82,6 +88,7 @@ export class WrongChain extends Error {
 class EvmChain implements Chain {
   readonly chainId: number;
   readonly #endpoints: Endpoints;
+  readonly #prover = new BlockProver();
   readonly #options: EvmChainOptions;
   #feeMarket: { readonly answer: Promise<FeeMarket>; readonly askedAtMs: number } | null = null;
 
@@ -125,11 +132,14 @@ class EvmChain implements Chain {
     });
   }
 
-  secondOpinion(blockNumber: number): Promise<Hash | null | "none"> {
-    return this.#endpoints.readAgreed(async (rpc) => {
-      const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [toHex(blockNumber), false] }]);
-      return blockFrom(reply, { number: blockNumber })?.hash ?? null;
-    });
+  secondOpinion(blockNumber: number): Promise<SecondOpinion> {
+    return agreeOnBlock(this.#endpoints, blockNumber);
+  }
+
+  async settleReceipts(block: BlockPlace, transactions: readonly Settling[]): Promise<readonly ReceiptVerdict[]> {
+    if (transactions.length === 0) return [];
+    const agreed = await agreeOnReceipts(this.#endpoints, block, transactions);
+    return agreed ?? this.#endpoints.read((_, endpoint) => this.#prover.settle(endpoint, block, transactions));
   }
 
   async receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]> {
@@ -245,8 +255,8 @@ class EvmChain implements Chain {
     }
   }
 
-  close(): Promise<void> {
-    return this.#endpoints.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#endpoints.close(), this.#prover.close()]);
   }
 
   /**

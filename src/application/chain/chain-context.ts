@@ -2,11 +2,12 @@ import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from
 import type { Confirmation } from "../../domain/confirmations.ts";
 import { type FeeMarket, type FeeWishes, isFullyPriced, priceFirstAttempt, sanityLimit } from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
-import type { Chain } from "../../ports/chain.ts";
+import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { HashIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
+import { Disputes } from "./disputes.ts";
 import { HeadFollower } from "./head-follower.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
@@ -29,6 +30,7 @@ export class ChainContext {
   readonly ceilings: Ceilings;
   readonly follower: HeadFollower;
   readonly hashes: HashIndex = new Map();
+  readonly disputes: Disputes;
   reachable = true;
   /** As many as the endpoints last took: halved by a look that got no answer, doubled by one that did. */
   looksAtOnce = LOOKS_AT_ONCE;
@@ -48,6 +50,7 @@ export class ChainContext {
   private market: Memo<FeeMarket> | null = null;
   private sanity: { readonly of: readonly bigint[]; readonly limit: bigint | null } | null = null;
   private readonly balances = new Map<Address, Memo<bigint>>();
+  private readonly opinions = new Map<number, Memo<SecondOpinion>>();
 
   constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
     this.chain = chain;
@@ -56,12 +59,14 @@ export class ChainContext {
     this.clock = ports.clock;
     this.telemetry = ports.telemetry;
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
+    this.disputes = new Disputes({ ...ports, chainId: chain.chainId, pollIntervalMs: settings.pollIntervalMs });
   }
 
   /** A new head: what was asked of the one before is out of date. */
   forget(): void {
     this.market = null;
     this.balances.clear();
+    this.opinions.clear();
   }
 
   /** A young chain has no such block yet; one that has none after a while never will, and then nothing would be final. */
@@ -108,6 +113,14 @@ export class ChainContext {
     const known = this.fresh(this.balances.get(address) ?? null);
     const memo = known ?? this.remember(this.chain.balance(address), () => this.balances.delete(address));
     this.balances.set(address, memo);
+    return memo.value;
+  }
+
+  /** What two endpoints show at a height: asked once for all lanes that have something there. */
+  secondOpinion(blockNumber: number): Promise<SecondOpinion> {
+    const known = this.fresh(this.opinions.get(blockNumber) ?? null);
+    const memo = known ?? this.remember(this.chain.secondOpinion(blockNumber), () => this.opinions.delete(blockNumber));
+    this.opinions.set(blockNumber, memo);
     return memo.value;
   }
 

@@ -35,38 +35,42 @@ function mined(bench: StageBench, nonce: number, number: number, hash?: Hash): T
 }
 
 async function decide(bench: StageBench): Promise<readonly string[]> {
-  await decideFinal(bench.ports, await openPass(bench.context), bench.lane);
+  await decideFinal(bench.ports, await openPass(bench.context, [bench.lane]), bench.lane);
   return eventsOf(bench.writes);
 }
 
 describe("a pass", () => {
   it("reads the head and the tag once, and no tag where none is needed", async () => {
     const plain = await at(20);
-    expect((await openPass(plain.context)).view).toEqual({ head: 20, tagged: null, finalized: null });
+    expect((await openPass(plain.context, [])).view).toEqual({ head: 20, tagged: null, finalized: null });
     const safe = await at(20, { finality: "safe" });
-    expect((await openPass(safe.context)).view).toEqual({ head: 20, tagged: 16, finalized: null });
+    expect((await openPass(safe.context, [])).view).toEqual({ head: 20, tagged: 16, finalized: null });
     const final = await at(20, { finality: "finalized" });
-    expect((await openPass(final.context)).view).toEqual({ head: 20, tagged: 12, finalized: 12 });
+    expect((await openPass(final.context, [])).view).toEqual({ head: 20, tagged: 12, finalized: 12 });
   });
 
   it("before anything was seen decides nothing", async () => {
     const blind = createStageBench({}, { settings: { finality: "finalized" }, chain: TAGS });
-    expect((await openPass(blind.context)).view).toEqual({ head: -1, tagged: null, finalized: null });
+    expect((await openPass(blind.context, [])).view).toEqual({ head: -1, tagged: null, finalized: null });
   });
 
   it("has no tag where the node has none", async () => {
     const bench = createStageBench({}, { settings: { finality: "safe" }, chain: { tagDepths: null } });
     bench.simulated.mine(9);
     await bench.context.follower.advance();
-    expect((await openPass(bench.context)).view.tagged).toBeNull();
+    expect((await openPass(bench.context, [bench.lane])).view.tagged).toBeNull();
   });
 
   it("has no tag while the window is on a branch that the tagged block is not part of", async () => {
     const bench = await at(20, { finality: "finalized" });
     bench.simulated.reorg(10, { newBlocks: 30 });
-    expect((await openPass(bench.context)).view).toMatchObject({ head: 20, tagged: null, finalized: null });
+    expect((await openPass(bench.context, [bench.lane])).view).toMatchObject({
+      head: 20,
+      tagged: null,
+      finalized: null,
+    });
     await bench.context.follower.advance();
-    expect((await openPass(bench.context)).view).toMatchObject({ head: 40, tagged: 32, finalized: 32 });
+    expect((await openPass(bench.context, [bench.lane])).view).toMatchObject({ head: 40, tagged: 32, finalized: 32 });
   });
 
   it("has a tag below the window: hashes down there are asked of the chain itself", async () => {
@@ -76,13 +80,13 @@ describe("a pass", () => {
     );
     bench.simulated.mine(200);
     await bench.context.follower.advance();
-    expect((await openPass(bench.context)).view.tagged).toBe(50);
+    expect((await openPass(bench.context, [bench.lane])).view.tagged).toBe(50);
   });
 
   it("fails where the tag cannot be asked for: nothing is decided", async () => {
     const bench = await at(20, { finality: "safe" });
     bench.faults.inject({ kind: "unavailable" });
-    await expect(openPass(bench.context)).rejects.toThrow("simulated fault");
+    await expect(openPass(bench.context, [bench.lane])).rejects.toThrow("simulated fault");
   });
 });
 

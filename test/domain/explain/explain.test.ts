@@ -59,6 +59,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       inFlightWindow: 64,
       ceilings: ceilings(),
       doubted: null,
+      disputed: null,
       ...chain,
     },
   };

@@ -48,10 +48,10 @@ describe("faults of the direct face", () => {
     const chain = new DirectChain(simulated, { elsewhere: { chain: simulated, faults: lagging } });
     lagging.pinHead(0);
     const [block] = simulated.mine();
-    expect(await chain.secondOpinion(1)).toBeNull();
+    expect(await chain.secondOpinion(1)).toEqual({ kind: "behind" });
     expect(await chain.transactionCountElsewhere(alice.address, 1)).toBeNull();
     lagging.heal();
-    expect(await chain.secondOpinion(1)).toBe(block?.hash);
+    expect(await chain.secondOpinion(1)).toEqual({ kind: "agreed", hash: block?.hash });
     expect(await chain.transactionCountElsewhere(alice.address, 1)).toBe(0);
   });
 

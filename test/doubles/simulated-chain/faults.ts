@@ -1,4 +1,5 @@
 import type { Address } from "../../../src/domain/lane.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
 
 export type Fault =
   /** The connection breaks before the node has done anything. */
@@ -23,6 +24,9 @@ export interface FaultScope {
 
 export type NonceLie = (honest: number, address: Address, tag: "latest" | "pending") => number;
 
+/** Null: it denies that there is one. */
+export type ReceiptLie = (honest: Receipt) => Receipt | null;
+
 interface Injected {
   readonly fault: Fault;
   readonly scope: FaultScope;
@@ -41,6 +45,7 @@ export class Faults {
   #pinnedHead: number | null = null;
   #nonceLie: NonceLie | null = null;
   #feeLie: FeeLie | null = null;
+  #receiptLie: ReceiptLie | null = null;
   #lag = 0;
   #turn = 0;
   #keptState = Number.POSITIVE_INFINITY;
@@ -88,6 +93,14 @@ export class Faults {
     return this.#feeLie;
   }
 
+  lieAboutReceipts(lie: ReceiptLie | null): void {
+    this.#receiptLie = lie;
+  }
+
+  receipt(honest: Receipt): Receipt | null {
+    return this.#receiptLie === null ? honest : this.#receiptLie(honest);
+  }
+
   /** A pruned node: accounts are known as of the last `blocks` blocks and no earlier ones. */
   prune(blocks: number): void {
     this.#keptState = blocks;
@@ -111,6 +124,7 @@ export class Faults {
     this.#pinnedHead = null;
     this.#nonceLie = null;
     this.#feeLie = null;
+    this.#receiptLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
     this.#lag = 0;
   }

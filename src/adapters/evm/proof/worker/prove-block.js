@@ -75,7 +75,7 @@ function proveContents({ receipts, wanted }, block, transactions) {
   /** @type {Map<string, Fields>} */
   const byHash = new Map();
   for (const receipt of receipts.map(fieldsOf)) byHash.set(textOf(receipt.transactionHash), receipt);
-  const ordered = hashes.flatMap((hash) => byHash.get(hash) ?? []);
+  const ordered = hashes.map((hash) => byHash.get(hash)).filter((receipt) => receipt !== undefined);
   if (ordered.length !== hashes.length) return contradicts("it has no receipt of a transaction that the block holds");
   if (`0x${orderedTrieRoot(ordered.map(encodeReceipt))}` !== textOf(block.receiptsRoot)) {
     return contradicts("its receipts do not hash to the block's receiptsRoot");
