@@ -122,6 +122,7 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [2, () => crew.cutStore(2 * LEASE.durationMs)],
     [2, () => crew.freeze(2 * LEASE.durationMs)],
     [1, () => crew.lieAboutNonce()],
+    [2, () => crew.lieAboutReceipts()],
     [3, () => crew.troubleChain()],
     [1, () => crew.lagChain()],
     [3, () => reorganise(world, crew, dice)],
