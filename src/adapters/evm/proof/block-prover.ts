@@ -14,7 +14,7 @@ import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
-import { RpcUnreachable, resultOf } from "../rpc/errors.ts";
+import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/errors.ts";
 import { readArray, readHash, readRecord } from "../rpc/quantities.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
@@ -124,10 +124,14 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
   if (reply?.ok === false && saysNoSuchBlock(reply.error)) return "behind";
-  if (reply?.ok === false && reply.error instanceof RpcUnreachable && reply.error.kind === "tooLarge")
-    return "unproven";
+  if (reply?.ok === false && withholds(reply.error)) return "unproven";
   const result = resultOf(reply);
   if (result === null) return "behind";
   const block = readRecord(result, "the block");
   return readArray(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
+}
+
+/** A block that a node never gives whole, or that is more than is taken here, would otherwise never be decided by. */
+function withholds(error: RpcErrorAnswer | RpcUnreachable): boolean {
+  return error instanceof RpcUnreachable ? error.kind === "tooLarge" : !saysOverLimit(error);
 }

@@ -58,8 +58,8 @@ describe("an honest endpoint", () => {
     expect(verdicts).toEqual(receipts.map((receipt) => ({ kind: "agreed", receipt })));
     await settle();
     await settle(hashes.slice(2));
-    expect(roundTrips(proxy, "eth_getBlockByHash") - 1, "beside what receipts() asked").toBe(1);
-    expect(roundTrips(proxy, "eth_getBlockReceipts")).toBe(1);
+    const whole = proxy.requests.filter((methods) => methods.includes("eth_getBlockReceipts"));
+    expect(whole, "in one request").toEqual([["eth_getBlockByHash", "eth_getBlockReceipts"]]);
   });
 
   it("proves them without eth_getBlockReceipts, too", async () => {
@@ -156,6 +156,12 @@ describe("an endpoint of a chain that nothing can be proved of", () => {
     const fetched = roundTrips(proxy, "eth_getBlockByHash");
     expect(kindsOf(await settle())).toEqual(["unproven"]);
     expect(roundTrips(proxy, "eth_getBlockByHash")).toBe(fetched);
+  });
+
+  it("is refused whole: believed as it is", async () => {
+    const { proxy, settle } = await open();
+    proxy.rule({ methods: ["eth_getBlockByHash"] }, refuseWith("response size exceeded"));
+    expect(kindsOf(await settle())).toEqual(["unproven"]);
   });
 
   it("holds more than is fetched whole: believed as it is", async () => {
