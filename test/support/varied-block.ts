@@ -14,6 +14,7 @@ type Json = Record<string, unknown>;
 
 /** A block as a node shows it, with everything that a proof is drawn from. */
 export interface ShownBlock {
+  readonly number: number;
   readonly hash: Hash;
   readonly block: Json & { readonly transactions: readonly (Json & { readonly hash: Hash })[] };
   readonly receipts: readonly Json[];
@@ -56,5 +57,5 @@ export async function mineVariedBlock(node: DevChain, transfers = 0): Promise<Sh
 export async function showLatest(node: DevChain): Promise<ShownBlock> {
   const block = (await node.rpc("eth_getBlockByNumber", ["latest", true])) as ShownBlock["block"];
   const receipts = (await node.rpc("eth_getBlockReceipts", [block.hash])) as readonly Json[];
-  return { hash: block.hash as Hash, block, receipts };
+  return { number: Number(block.number), hash: block.hash as Hash, block, receipts };
 }

@@ -27,11 +27,11 @@ const MOST_SINGLE_RECEIPTS = 500;
 const UNPROVABLE_BLOCKS = 256;
 const BLOCKS_REMEMBERED = 64;
 
-/** What is known of a transaction of interest; null: the block does not hold it. */
-type Proved = { readonly receipt: Receipt; readonly raw: Hex } | null;
+/** What is known of a transaction of interest; null: the block does not hold it. Bytes only where they will be read. */
+type Proved = { readonly receipt: Receipt; readonly raw: Hex | null } | null;
 
 type BlockJson = Readonly<Record<string, unknown>>;
-type Shown = Omit<BlockEvidence, "wanted">;
+type Shown = Pick<BlockEvidence, "block" | "receipts">;
 
 export class BlockProver {
   readonly #thread = new WorkerThread<BlockEvidence, BlockVerdict>({
@@ -48,15 +48,15 @@ export class BlockProver {
     transactions: readonly Settling[],
   ): Promise<readonly ReceiptVerdict[]> {
     const all = (verdict: ReceiptVerdict) => transactions.map(() => verdict);
-    const known = this.#proved.get(block.hash);
-    if (known === undefined || !transactions.every(({ txHash }) => known.has(txHash))) {
+    if (!transactions.every((each) => this.#isKnown(block, each))) {
       if (block.number <= endpoint.unprovableThrough) return all({ kind: "unproven" });
       const shown = await fetchShown(endpoint, block.hash);
       if (shown === "behind" || shown === "unproven") return all({ kind: shown });
       const contradiction = (detail: string) =>
         all({ kind: "disagree", answers: [`${endpoint.rpc.label}: ${detail}`] });
       if (shown === "denied") return contradiction("it has that block, and no receipts of it");
-      const verdict = await this.#thread.ask({ ...shown, wanted: transactions.map(({ txHash }) => txHash) });
+      const wanted = transactions.map(({ txHash }) => txHash);
+      const verdict = await this.#thread.ask({ ...block, ...shown, wanted });
       if (verdict.kind === "contradicts") return contradiction(verdict.detail);
       if (verdict.kind === "unprovable") {
         if (verdict.of === "chain") endpoint.unprovableThrough = block.number + UNPROVABLE_BLOCKS;
@@ -71,10 +71,19 @@ export class BlockProver {
     return this.#thread.close();
   }
 
+  #isKnown({ hash }: BlockPlace, { txHash, sentBy }: Settling): boolean {
+    const known = this.#proved.get(hash)?.get(txHash);
+    return known === null || (known !== undefined && (sentBy === undefined || known.raw !== null));
+  }
+
   #remember(block: BlockPlace, asked: readonly Settling[], proved: readonly ProvedTransaction[]): void {
     const known = this.#proved.get(block.hash) ?? new Map<Hash, Proved>();
-    for (const { txHash } of asked) if (!known.has(txHash)) known.set(txHash, null);
-    for (const each of proved) known.set(each.txHash as Hash, provedReceipt(block, each));
+    const found = new Map(proved.map((each) => [each.txHash, each]));
+    for (const { txHash, sentBy } of asked) {
+      const each = found.get(txHash);
+      const raw = sentBy === undefined ? null : ((each?.raw ?? null) as Hex | null);
+      known.set(txHash, each === undefined ? null : { receipt: provedReceipt(block, each), raw });
+    }
     this.#proved.delete(block.hash);
     this.#proved.set(block.hash, known);
     for (const hash of [...this.#proved.keys()].slice(0, -BLOCKS_REMEMBERED)) this.#proved.delete(hash);
@@ -91,19 +100,23 @@ export class ProofFailed extends Error {
 async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Promise<ReceiptVerdict> {
   if (proved === null || proved === undefined)
     return { kind: "absent", detail: "its block, proved whole, does not hold it" };
-  if (sentBy !== undefined) {
-    const { signer, unsigned } = await decodeTransaction(proved.raw);
-    const whose = `it is nonce ${unsigned.nonce} of ${signer}`;
-    if (signer !== sentBy.signer || unsigned.nonce !== sentBy.nonce) return { kind: "absent", detail: whose };
-  }
-  return { kind: "agreed", receipt: proved.receipt };
+  const { receipt, raw } = proved;
+  if (sentBy === undefined || raw === null) return { kind: "agreed", receipt };
+  // One without a chain id (before EIP-155) is not read here: whose it is stays what the endpoint said.
+  const sent = await decodeTransaction(raw).catch(() => null);
+  if (sent === null) return { kind: "unproven" };
+  const { signer, unsigned } = sent;
+  const isOther = signer !== sentBy.signer || unsigned.nonce !== sentBy.nonce;
+  return isOther
+    ? { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` }
+    : { kind: "agreed", receipt };
 }
 
 /** Where it stands is the block's word, not the receipt's; and the price is no part of what a block commits to. */
-function provedReceipt(block: BlockPlace, { receipt, raw, pricePaid }: ProvedTransaction): Proved {
+function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransaction): Receipt {
   const read = readReceipt(receipt);
   const effectiveGasPrice = read.effectiveGasPrice === pricePaid ? pricePaid : null;
-  return { receipt: { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice }, raw: raw as Hex };
+  return { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice };
 }
 
 /** "denied": the node shows the block, and not the receipts that it must have. */
@@ -111,14 +124,14 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
   const [block, list] = await Promise.all([fetchWhole(endpoint, hash), fetchBlockReceipts(endpoint, hash)]);
   if (typeof block === "string") return block;
   if (list === "gone") return "denied";
-  if (typeof list !== "string") return { hash, block, receipts: list };
+  if (typeof list !== "string") return { block, receipts: list };
   const hashes = readArray(block.transactions, "block.transactions").map((each) =>
     readHash(readRecord(each, "block.transactions[]").hash, "transaction.hash"),
   );
   if (hashes.length > MOST_SINGLE_RECEIPTS) return "unproven";
   const calls = hashes.map((each) => ({ method: "eth_getTransactionReceipt", params: [each] }));
   const receipts = (await endpoint.rpc.batch(calls)).map(resultOf);
-  return receipts.includes(null) ? "denied" : { hash, block, receipts };
+  return receipts.includes(null) ? "denied" : { block, receipts };
 }
 
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {

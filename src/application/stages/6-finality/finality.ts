@@ -56,9 +56,8 @@ function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, l
 
 function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[]): void {
   if (disputes.size === 0) return;
-  const blocks = new Set(
-    lanes.flatMap((lane) => [...lane.watched.keys(), ...[...lane.mined.values()].map(blockHashOf)]),
-  );
+  const minedIn = (lane: OwnedLane) => [...lane.mined.values()].flatMap(({ receipt }) => receipt?.blockHash ?? []);
+  const blocks = new Set(lanes.flatMap((lane) => [...lane.watched.keys(), ...minedIn(lane)]));
   disputes.keepOnly((hash) => blocks.has(hash));
 }
 
@@ -112,8 +111,9 @@ export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
   const { settled, corrected, absent } = applyVerdicts(ports, lane, { candidates, verdicts });
   if (settled.length + absent.length > 0 && lane.stopped) stopLate(ports, lane, "finality");
-  if (absent.length > 0 && !lane.stopped)
+  if (absent.length > 0 && !lane.stopped) {
     await withdraw(ports, lane, { transactions: absent, because: "does not hold it" });
+  }
   if (settled.length > 0 && !lane.stopped) {
     await ports.failpoint("finality.decided");
     const others = await requeueLost(ports, context, { lane, decided: settled });
@@ -132,10 +132,6 @@ async function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: num
 
 function blockNumberOf(tx: Tracked): number {
   return tx.receipt?.blockNumber ?? -1;
-}
-
-function blockHashOf(tx: Tracked): Hash {
-  return tx.receipt?.blockHash ?? "0x";
 }
 
 /** Unknown is not different: a height nobody could tell us about withdraws nothing. */

@@ -77,7 +77,7 @@ describe("blocks of Ethereum that everybody knows", () => {
       { transactionHash: FIRST_TRANSACTION.hash, cumulativeGasUsed: "0x5208", logsBloom: NO_BLOOM, logs: [] },
     ];
     const hash = headerHash(BLOCK_46147);
-    expect(proveBlock({ hash, block, receipts, wanted: [FIRST_TRANSACTION.hash] })).toMatchObject({
+    expect(proveBlock({ number: 46_147, hash, block, receipts, wanted: [FIRST_TRANSACTION.hash] })).toMatchObject({
       kind: "unprovable",
     });
   });
@@ -161,6 +161,10 @@ describe("a block of a real EVM", () => {
     const [first, second, ...rest] = transactions as [never, never, ...never[]];
     expect(prove({ block: { ...shown.block, transactions: [second, first, ...rest] } }).kind).toBe("contradicts");
     expect(prove({ block: { ...shown.block, transactions: transactions.slice(1) } }).kind).toBe("contradicts");
+  });
+
+  it("is contradicted by another height than its hash is known for", () => {
+    expect(prove({ number: shown.number + 1 }).kind).toBe("contradicts");
   });
 
   it("is contradicted by other contents under the hash of one that is of interest", () => {

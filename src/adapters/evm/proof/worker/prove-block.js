@@ -14,6 +14,7 @@ import { encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.
  *
  * @typedef {object} BlockEvidence
  * @property {string} hash the block as it is known here
+ * @property {number} number
  * @property {unknown} block with whole transactions, as the node shows it
  * @property {readonly unknown[]} receipts of all its transactions, as the node shows them
  * @property {readonly string[]} wanted hashes of the transactions that are of interest
@@ -38,6 +39,8 @@ export function proveBlock(evidence) {
   try {
     const block = fieldsOf(evidence.block);
     if (headerHash(block) !== evidence.hash) return unprovable("its header does not hash to the block's hash");
+    if (numberOf(block.number) !== BigInt(evidence.number))
+      return contradicts("that hash is of a block of another height");
     const transactions = listOf(block.transactions).map(fieldsOf);
     const foreign = transactions.find((each) => typeOf(each) > LAST_TYPE);
     if (foreign !== undefined) return unprovable(`it holds a transaction of type ${typeOf(foreign)}`);
