@@ -13,6 +13,9 @@ export interface Block {
   readonly gasLimit: bigint;
 }
 
+/** A block by its height and its hash. */
+export type BlockPlace = Pick<Block, "number" | "hash">;
+
 /** A transaction as the chain shows it: whose it is and what it says. */
 export interface ChainTransaction {
   readonly txHash: Hash;
@@ -25,7 +28,7 @@ export interface ChainTransaction {
   /** Blob and delegation transactions pay as EIP-1559 does; what more they pay is left out. */
   readonly fees: Fees;
   /** Where the endpoint has it mined; null: it waits in a pool. */
-  readonly block: { readonly number: number; readonly hash: Hash } | null;
+  readonly block: BlockPlace | null;
 }
 
 /** Which chain an endpoint serves, by its own word. */
@@ -71,6 +74,38 @@ export type Simulation =
   | { readonly outcome: "gasTooLow"; readonly detail: string }
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
+/** What the endpoints that are up show at a height. */
+export type SecondOpinion =
+  /** Fewer than two are up: nobody else can be asked. */
+  | { readonly kind: "none" }
+  /** Two show this block. */
+  | { readonly kind: "agreed"; readonly hash: Hash }
+  /** Too few have come to that height to agree on it. */
+  | { readonly kind: "behind" }
+  | { readonly kind: "disagree"; readonly answers: readonly string[] };
+
+/** A transaction whose receipt is about to decide something. */
+export interface Settling {
+  readonly txHash: Hash;
+  /** Whose transaction it has to be, where its hash is somebody's word and not the hash of what was signed here. */
+  readonly sentBy?: { readonly signer: Address; readonly nonce: number };
+}
+
+/** Whether what one endpoint said of a receipt may decide an outcome. */
+export type ReceiptVerdict =
+  /** Two endpoints give this receipt; or one alone is up, and its block's own hash bears the receipt out. */
+  | { readonly kind: "agreed"; readonly receipt: Receipt }
+  /** Known in the same way: that block does not hold this transaction, or it is another sender's. */
+  | { readonly kind: "absent"; readonly detail: string }
+  /** One alone is up, and blocks of this chain cannot be recomputed: what was said before is all there is. */
+  | { readonly kind: "unproven" }
+  /** An endpoint that is up has not come to that block yet. */
+  | { readonly kind: "behind" }
+  /** Two endpoints show another block at that height: the block has left the chain, and the follower has yet to see it. */
+  | { readonly kind: "moved" }
+  /** Two endpoints differ, or one contradicts itself. Each answer names who gave it. */
+  | { readonly kind: "disagree"; readonly answers: readonly string[] };
+
 export interface SubmitOptions {
   /** To every endpoint that is up, not only to the first that answers. */
   readonly everywhere?: boolean;
@@ -92,16 +127,19 @@ export interface Chain {
   /** Canonical blocks by number, in the order asked; null where the node has none at that height. */
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]>;
   blockByHash(hash: Hash): Promise<Block | null>;
-  /**
-   * Hash at that height that two endpoints show. "none": no two are up, so there is nobody to ask. Null: two are, and do
-   * not show the same (yet).
-   */
-  secondOpinion(blockNumber: number): Promise<Hash | null | "none">;
+  /** Which block two endpoints show at that height. */
+  secondOpinion(blockNumber: number): Promise<SecondOpinion>;
 
   /** Receipts of one block, restricted to `hashes`: in one call where the node has it, unless most are of no interest. */
   receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]>;
   /** Receipts by hash, in the order asked; null = that endpoint knows none. */
   receipts(hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]>;
+
+  /**
+   * Asked before a receipt decides, in the order asked; of each endpoint one question for all transactions of the block.
+   * Every endpoint that is up may have lied before, and no one endpoint's word is enough while two are up.
+   */
+  settleReceipts(block: BlockPlace, transactions: readonly Settling[]): Promise<readonly ReceiptVerdict[]>;
 
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<number>;
   /**

@@ -8,6 +8,8 @@ export interface Codec {
   parseAddress(text: string): Address;
   /** EIP-55, for output. */
   checksum(address: Address): string;
+  /** Of what an account deploys with a transaction of this nonce (CREATE). */
+  contractAddress(deployer: Address, nonce: number): Address;
   /** Throws `BadEncoding`. */
   encodeCall(callee: Callee, args: readonly unknown[]): Hex;
   /** Throws `BadEncoding` where constructor and arguments do not fit. */

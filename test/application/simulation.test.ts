@@ -47,6 +47,9 @@ it(
             if (kinds.has(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
           }
         }
+        const alerts = world.nodes.flatMap(({ events }) => events).filter((event) => event.type === "alert");
+        const disputes = alerts.filter(({ code }) => code === "RPC_DISAGREES").length;
+        counts.set("receipts in dispute", (counts.get("receipts in dispute") ?? 0) + disputes);
         counts.set("reprice", (counts.get("reprice") ?? 0) + repriced.length);
       } catch (error) {
         failures.push(replay(seed, error));
@@ -98,6 +101,8 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "lied about gas",
     "gas lowered",
     "lied for good",
+    "lied about receipts",
+    "receipts in dispute",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);

@@ -118,7 +118,7 @@ function blockTests(start: Start): void {
   it("has no second opinion with a single endpoint", async () => {
     const { chain, accounts } = await start();
     expect(chain.endpoints).toBe(1);
-    expect(await chain.secondOpinion(0)).toBe("none");
+    expect(await chain.secondOpinion(0)).toEqual({ kind: "none" });
     const { address } = account(accounts, 0);
     expect(await chain.transactionCountEverywhere(address, 0)).toEqual([{ kind: "says", count: 0 }]);
     const { number } = await latest(chain);

@@ -39,6 +39,8 @@ export interface Rule {
 export interface RpcProxy {
   readonly url: string;
   readonly calls: readonly ProxiedCall[];
+  /** The methods of each request, in order: what travelled together. */
+  readonly requests: readonly (readonly string[])[];
   /** Rules are applied in the order in which they were given. */
   rule(options: RuleOptions, treatment: Treatment): Rule;
   /** Another chain answers behind this URL from here on. */
@@ -118,6 +120,7 @@ interface KeptRule extends RuleOptions {
 export async function startRpcProxy(target: string): Promise<RpcProxy> {
   const rules: KeptRule[] = [];
   const calls: ProxiedCall[] = [];
+  const requests: string[][] = [];
   let chainUrl = target;
 
   const server = createServer((request, response) => {
@@ -133,6 +136,7 @@ export async function startRpcProxy(target: string): Promise<RpcProxy> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
+    requests,
     rule(options, treatment) {
       const kept: KeptRule = { ...options, treatment, struck: 0, lifted: false };
       rules.push(kept);
@@ -160,10 +164,13 @@ export async function startRpcProxy(target: string): Promise<RpcProxy> {
     for await (const chunk of request) chunks.push(chunk);
     const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
     const answers: unknown[] = [];
+    const methods: string[] = [];
+    requests.push(methods);
     // One after the other: in a batch, later calls build on earlier ones.
     for (const asked of Array.isArray(body) ? body : [body]) {
       const { id, method, params = [] } = asked as ProxiedCall & { readonly id: unknown };
       calls.push({ method, params });
+      methods.push(method);
       answers.push({ jsonrpc: "2.0", id, ...(await treat({ method, params }, 0)) });
     }
     response.writeHead(200, { "content-type": "application/json" });

@@ -160,7 +160,8 @@ export class World {
     const { elsewhere, latency } = options;
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
-    const chain = new DirectChain(this.chain, { faults, ...(elsewhere === undefined ? {} : { elsewhere }) });
+    const second = elsewhere === undefined ? {} : { elsewhere };
+    const chain = new DirectChain(this.chain, { faults, proves: true, ...second });
     const nodeSigners = this.options.nodeSigners ?? [];
     const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS, nodeSigners);
     this.chain.holdKeys(...nodeSigners);

@@ -5,6 +5,7 @@ import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import type { Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
 import {
   type Block,
+  type BlockPlace,
   type BlockTag,
   type Call,
   type Chain,
@@ -13,14 +14,19 @@ import {
   ChainUnavailable,
   type IdentityAnswer,
   type NodeSubmission,
+  type ReceiptVerdict,
+  type SecondOpinion,
+  type Settling,
   type Simulation,
   type SubmitOptions,
 } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { agreeOnBlock, agreeOnReceipts } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { BlockProver } from "./proof/block-prover.ts";
 import { blockFrom, fetchBlocks, readBlock, saysUnknownTag } from "./read-block.ts";
 import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
@@ -84,6 +90,7 @@ export class WrongChain extends Error {
 class EvmChain implements Chain {
   readonly chainId: number;
   readonly #endpoints: Endpoints;
+  readonly #prover = new BlockProver();
   readonly #options: EvmChainOptions;
   #feeMarket: { readonly answer: Promise<FeeMarket>; readonly askedAtMs: number } | null = null;
 
@@ -122,11 +129,14 @@ class EvmChain implements Chain {
     });
   }
 
-  secondOpinion(blockNumber: number): Promise<Hash | null | "none"> {
-    return this.#endpoints.readAgreed(async (rpc) => {
-      const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [toHex(blockNumber), false] }]);
-      return blockFrom(reply, { number: blockNumber })?.hash ?? null;
-    });
+  secondOpinion(blockNumber: number): Promise<SecondOpinion> {
+    return agreeOnBlock(this.#endpoints, blockNumber);
+  }
+
+  async settleReceipts(block: BlockPlace, transactions: readonly Settling[]): Promise<readonly ReceiptVerdict[]> {
+    if (transactions.length === 0) return [];
+    const agreed = await agreeOnReceipts(this.#endpoints, block, transactions);
+    return agreed ?? this.#endpoints.read((_, endpoint) => this.#prover.settle(endpoint, block, transactions));
   }
 
   async receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]> {
@@ -225,10 +235,8 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => simulateCall(rpc, call));
   }
 
-  async simulateElsewhere(call: Call): Promise<Simulation | "none"> {
-    const said = await this.#endpoints.readElsewhere<Simulation>((rpc) => simulateCall(rpc, call));
-    if (said === null) throw new ChainUnavailable("no other endpoint has an answer");
-    return said;
+  simulateElsewhere(call: Call): Promise<Simulation | "none"> {
+    return this.#endpoints.readElsewhere((rpc) => simulateCall(rpc, call));
   }
 
   async submit(
@@ -255,8 +263,8 @@ class EvmChain implements Chain {
     }
   }
 
-  close(): Promise<void> {
-    return this.#endpoints.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#endpoints.close(), this.#prover.close()]);
   }
 
   /**
@@ -299,8 +307,4 @@ class EvmChain implements Chain {
 
 function transportOptions(options: EvmChainOptions): Pick<TransportOptions, "timeoutMs"> {
   return options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
-}
-
-function toHex(number: number): Hex {
-  return `0x${number.toString(16)}`;
 }

@@ -1,5 +1,13 @@
-import { concatHex, encodeAbiParameters, getAddress, parseAbi, parseAbiItem, toFunctionSelector } from "viem/utils";
-import type { Hex } from "../../domain/lane.ts";
+import {
+  concatHex,
+  encodeAbiParameters,
+  getAddress,
+  getContractAddress,
+  parseAbi,
+  parseAbiItem,
+  toFunctionSelector,
+} from "viem/utils";
+import type { Address, Hex } from "../../domain/lane.ts";
 import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
 import { decodeTransaction } from "./decode-transaction.ts";
@@ -25,6 +33,7 @@ export function createCodec(): Codec {
     parseAddress: (text) => parseAddress(text),
     // viem keeps the last few thousand checksums, so that a busy signer's costs one hash.
     checksum: (address) => getAddress(address),
+    contractAddress: (from, nonce) => getContractAddress({ from, nonce: BigInt(nonce) }).toLowerCase() as Address,
     encodeCall: (callee, args) =>
       typeof callee === "string"
         ? encodeFunction(bySignature(callee), args)

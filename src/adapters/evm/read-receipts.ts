@@ -16,9 +16,15 @@ import {
 } from "./rpc/quantities.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
+/** A receipt, and what the node showed of it: logs are compared, and not kept. */
+export interface ShownReceipt {
+  readonly receipt: Receipt;
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
 /** Receipts by hash, in the order asked; null where the node knows none. Each stands in its block as the block says. */
 export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
-  const receipts = await fetchByHash(rpc, hashes);
+  const receipts = (await fetchByHash(rpc, hashes)).map((shown) => shown?.receipt ?? null);
   const named = [...new Set(receipts.flatMap((receipt) => receipt?.blockHash ?? []))];
   const replies = await rpc.batch(named.map((hash) => ({ method: "eth_getBlockByHash", params: [hash, false] })));
   const blocks = new Map(named.map((hash, index) => [hash, blockFrom(replies[index], { hash })]));
@@ -31,12 +37,14 @@ export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]):
   return receipts;
 }
 
-async function fetchByHash(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
+async function fetchByHash(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (ShownReceipt | null)[]> {
   const replies = await rpc.batch(hashes.map((hash) => ({ method: "eth_getTransactionReceipt", params: [hash] })));
   return replies.map((reply, index) => {
-    const receipt = readReceipt(resultOf(reply));
-    if (receipt !== null && receipt.txHash !== hashes[index]) throw new BadAnswer("it answered with another receipt");
-    return receipt;
+    const shown = readShown(resultOf(reply));
+    if (shown !== null && shown.receipt.txHash !== hashes[index]) {
+      throw new BadAnswer("it answered with another receipt");
+    }
+    return shown;
   });
 }
 
@@ -47,7 +55,7 @@ const LAST_PLACE = 2 ** 31 - 1;
  * A number that the block does not bear out would be counted from, withdrawn by, or never reached. Nothing is decided by
  * the place, which chains with transactions of a second kind count in their own way.
  */
-function standsIn({ hash, number, transactionHashes }: Block, receipt: Receipt): boolean {
+export function standsIn({ hash, number, transactionHashes }: Block, receipt: Receipt): boolean {
   const { blockHash, blockNumber, transactionIndex, txHash } = receipt;
   if (blockHash !== hash || blockNumber !== number || transactionIndex > LAST_PLACE) return false;
   return transactionHashes[transactionIndex] === txHash || transactionHashes.includes(txHash);
@@ -58,12 +66,20 @@ const FEW = 2 / 3;
 /** And never more than so many: bytes are cheap where each call counts against a rate, or goes alone for want of batches. */
 const FEW_CALLS = 10;
 
-/** The receipts of one block among `hashes`. Whatever way they were found, each stands in that very block. */
 export async function fetchReceiptsInBlock(
   endpoint: Endpoint,
   block: Block,
   hashes: readonly Hash[],
 ): Promise<readonly Receipt[]> {
+  return (await fetchShownInBlock(endpoint, block, hashes)).map(({ receipt }) => receipt);
+}
+
+/** The receipts of one block among `hashes`. Whatever way they were found, each stands in that very block. */
+export async function fetchShownInBlock(
+  endpoint: Endpoint,
+  block: Block,
+  hashes: readonly Hash[],
+): Promise<readonly ShownReceipt[]> {
   const asked = new Set(hashes);
   const wanted = block.transactionHashes.filter((hash) => asked.has(hash));
   if (wanted.length === 0) return [];
@@ -75,16 +91,31 @@ export async function fetchReceiptsInBlock(
   const all = await fetchBlockReceipts(endpoint, block.hash);
   if (all === "gone") return [];
   if (typeof all !== "string" && isListOf(block, all)) {
-    const found = all.filter((receipt) => asked.has(hashIn(receipt))).map(readReceipt);
+    const found = all.filter((receipt) => asked.has(hashIn(receipt))).map(readShown);
     if (areOf(block, found)) return found;
   }
-  const found = (await fetchByHash(endpoint.rpc, wanted)).filter((receipt) => receipt?.blockHash === block.hash);
+  const found = (await fetchByHash(endpoint.rpc, wanted)).filter((shown) => shown?.receipt.blockHash === block.hash);
   if (!areOf(block, found)) throw new BadAnswer("a receipt of it contradicts its block");
   return found;
 }
 
-function areOf(block: Block, receipts: readonly (Receipt | null)[]): receipts is readonly Receipt[] {
-  return receipts.every((receipt) => receipt !== null && standsIn(block, receipt));
+/**
+ * Of a block that is known by its hash alone, without asking for the block first: one question instead of two. Also what
+ * stands in another block; and what a node's index has not come to yet is missing.
+ */
+export async function fetchShownAtOnce(
+  endpoint: Endpoint,
+  blockHash: Hash,
+  hashes: readonly Hash[],
+): Promise<readonly ShownReceipt[]> {
+  const list = hashes.length > FEW_CALLS ? await fetchBlockReceipts(endpoint, blockHash) : "unsupported";
+  if (typeof list === "string") return (await fetchIndexed(endpoint.rpc, hashes)).filter((shown) => shown !== null);
+  const asked = new Set(hashes);
+  return list.flatMap((each) => (each !== null && asked.has(hashIn(each)) ? (readShown(each) ?? []) : []));
+}
+
+function areOf(block: Block, receipts: readonly (ShownReceipt | null)[]): receipts is readonly ShownReceipt[] {
+  return receipts.every((shown) => shown !== null && standsIn(block, shown.receipt));
 }
 
 /** One for each of the block's own transactions: what is told twice stands where something else is missing. */
@@ -95,7 +126,7 @@ function isListOf({ transactionHashes }: Block, list: readonly unknown[]): boole
 }
 
 /** Where a node's index of transactions lags behind its blocks, or fails, what it says is worth another question. */
-async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
+async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (ShownReceipt | null)[]> {
   try {
     return await fetchByHash(rpc, hashes);
   } catch (error) {
@@ -110,7 +141,7 @@ function hashIn(receipt: unknown): Hash {
 }
 
 /** `eth_getBlockReceipts` in the form this node takes, remembered from the first time. */
-async function fetchBlockReceipts(
+export async function fetchBlockReceipts(
   endpoint: Endpoint,
   hash: Hash,
 ): Promise<readonly unknown[] | "gone" | "withheld" | "unsupported"> {
@@ -142,10 +173,13 @@ function rejectsForm(error: unknown): boolean {
 }
 
 /** Null also where the receipt names no block: some rollups give one for a transaction that is only pre-confirmed. */
-function readReceipt(value: unknown): Receipt | null {
+function readShown(value: unknown): ShownReceipt | null {
   if (value === null) return null;
-  const receipt = readRecord(value, "the receipt");
-  if (receipt.blockHash === null || receipt.blockNumber === null) return null;
+  const json = readRecord(value, "the receipt");
+  return json.blockHash === null || json.blockNumber === null ? null : { receipt: readReceipt(json), json };
+}
+
+export function readReceipt(receipt: ShownReceipt["json"]): Receipt {
   const { effectiveGasPrice, contractAddress } = receipt;
   return {
     txHash: readHash(receipt.transactionHash, "receipt.transactionHash"),

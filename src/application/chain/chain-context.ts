@@ -2,11 +2,12 @@ import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from
 import type { Confirmation } from "../../domain/confirmations.ts";
 import { type FeeMarket, type FeeWishes, isFullyPriced, priceFirstAttempt, sanityLimit } from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
-import type { Chain } from "../../ports/chain.ts";
+import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { HashIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
+import { Disputes } from "./disputes.ts";
 import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
 import { KnownAccounts } from "./known-accounts.ts";
@@ -33,6 +34,7 @@ export class ChainContext {
   readonly follower: HeadFollower;
   readonly gasLimits: GasLimits;
   readonly hashes: HashIndex = new Map();
+  readonly disputes: Disputes;
   reachable = true;
   /** Told where the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
   lookSoon: () => void = () => undefined;
@@ -54,6 +56,7 @@ export class ChainContext {
   private market: Memo<FeeMarket> | null = null;
   private sanity: { readonly of: readonly bigint[]; readonly limit: bigint | null } | null = null;
   private readonly balances = new Map<Address, Memo<bigint>>();
+  private readonly opinions = new Map<number, Memo<SecondOpinion>>();
 
   constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
     this.chain = this.accounts.overhear(chain);
@@ -68,12 +71,14 @@ export class ChainContext {
       clock: ports.clock,
       blockGasLimit: () => this.follower.head?.gasLimit ?? null,
     });
+    this.disputes = new Disputes({ ...ports, chainId: chain.chainId, pollIntervalMs: settings.pollIntervalMs });
   }
 
   /** A new head: what was asked of the one before is out of date. */
   forget(): void {
     this.market = null;
     this.balances.clear();
+    this.opinions.clear();
   }
 
   /** A young chain has no such block yet; one that has none after a while never will, and then nothing would be final. */
@@ -120,6 +125,14 @@ export class ChainContext {
     const known = this.fresh(this.balances.get(address) ?? null);
     const memo = known ?? this.remember(this.chain.balance(address), () => this.balances.delete(address));
     this.balances.set(address, memo);
+    return memo.value;
+  }
+
+  /** What two endpoints show at a height: asked once for all lanes that have something there. */
+  secondOpinion(blockNumber: number): Promise<SecondOpinion> {
+    const known = this.fresh(this.opinions.get(blockNumber) ?? null);
+    const memo = known ?? this.remember(this.chain.secondOpinion(blockNumber), () => this.opinions.delete(blockNumber));
+    this.opinions.set(blockNumber, memo);
     return memo.value;
   }
 

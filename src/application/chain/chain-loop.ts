@@ -22,6 +22,7 @@ import type { HeadChange, Subscription } from "./head-follower.ts";
 import { trustedLanes } from "./trust.ts";
 
 export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GreyZonePorts {
+  readonly codec: FinalityPorts["codec"];
   readonly store: FinalityPorts["store"] & ReconcilePorts["store"] & GreyZonePorts["store"];
   readonly clock: Clock;
   /** The lanes this node owns on the chain, now. */
@@ -165,10 +166,10 @@ export class ChainLoop {
     });
     // For people to look at: no decision reads them.
     await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));
-    const view = await openPass(context);
     // Where nobody could say what left the chain, nothing is final, and no watch ends.
     const sure = lanes.filter((lane) => hasOutcomes(lane) && !unsure.has(lane));
-    await this.forEachLane(sure, (lane) => decideFinal(ports, view, lane));
+    const pass = await openPass(context, sure);
+    await this.forEachLane(sure, (lane) => decideFinal(ports, pass, lane));
   }
 
   /** Each lane in its own time, spread over the interval: a node that took many at once does not ask for all at once. */

@@ -15,9 +15,10 @@ import type { LaneStore, StoredPayload } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { findSent, type Sent } from "../chain/find-sent.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../lane/lane-writer.ts";
+import { type OwnContractPorts, withOwnContract } from "../lane/own-contract.ts";
 import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../lane/owned-lane.ts";
 
-export interface ExternalUsePorts extends LaneWriterPorts {
+export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
 }
 
@@ -88,7 +89,7 @@ async function findForeign(
     else if (await noneOfOursIsMined(context, tx)) {
       const isOurs = await isMadeByNode(ports, tx, sent.transaction);
       if (lane.stopped || tx.receipt !== null) continue;
-      planned.push(isOurs ? mineMisnamed(lane, { tx, sent }) : mineForeign(ports, lane, { tx, sent }));
+      planned.push(isOurs ? mineMisnamed(ports, lane, { tx, sent }) : mineForeign(ports, lane, { tx, sent }));
     }
   }
   return planned;
@@ -106,14 +107,19 @@ export function saysTheSame({ payload }: StoredPayload, { to, value, data }: Cha
 }
 
 /** Followed by its real hash from here on. */
-function mineMisnamed(lane: OwnedLane, { tx, sent }: { readonly tx: Tracked; readonly sent: Mined }): Planned {
+function mineMisnamed(
+  ports: OwnContractPorts,
+  lane: OwnedLane,
+  { tx, sent }: { readonly tx: Tracked; readonly sent: Mined },
+): Planned {
   const { txHash, gas, fees } = sent.transaction;
   const ordinal = tx.attempts.length + 1;
   const attempt = { ordinal, kind: "external", txHash, gas, fees, rawTransaction: null } as const;
   tx.attempts.push(attempt);
-  lane.mine(tx, sent.receipt);
+  const receipt = withOwnContract(ports, { lane, tx }, sent.receipt);
+  lane.mine(tx, receipt);
   lane.follow(tx);
-  return plan(tx, "mine", { attempt, receipt: sent.receipt, lastError: null, reason: `found by nonce: ${txHash}` });
+  return plan(tx, "mine", { attempt, receipt, lastError: null, reason: `found by nonce: ${txHash}` });
 }
 
 /** A node that shows a receipt for one of ours as well contradicts itself: then nothing is decided. */
@@ -126,7 +132,7 @@ type Mined = Extract<Sent, { kind: "mined" }>;
 
 /** Notes in memory that somebody else's transaction stands at the nonce; returns what the database must be told. */
 export function mineForeign(
-  ports: LaneWriterPorts,
+  ports: LaneWriterPorts & OwnContractPorts,
   lane: OwnedLane,
   { tx, sent }: { readonly tx: Tracked; readonly sent: Mined },
 ): Planned {
@@ -135,10 +141,11 @@ export function mineForeign(
   // A reorg may have taken it away before, and brought it back now.
   const known = tx.attempts.some((attempt) => attempt.txHash === txHash);
   const attempt = known ? {} : { attempt: foreignAttempt(tx, sent.transaction) };
-  lane.mine(tx, sent.receipt);
+  const receipt = withOwnContract(ports, { lane, tx }, sent.receipt);
+  lane.mine(tx, receipt);
   lane.follow(tx);
   alert(ports, lane, { tx, txHash });
-  return plan(tx, "mine", { ...attempt, receipt: sent.receipt, lastError: reason, reason });
+  return plan(tx, "mine", { ...attempt, receipt, lastError: reason, reason });
 }
 
 function foreignAttempt(tx: Tracked, { txHash, gas, fees }: ChainTransaction): SignedAttempt {

@@ -15,11 +15,12 @@ import type { GrayZoneResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { findSent } from "../chain/find-sent.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../lane/lane-writer.ts";
+import type { OwnContractPorts } from "../lane/own-contract.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { identify, RECEIPT_OWED, type Tracked } from "../lane/tracked.ts";
 import { mineForeign, saysTheSame } from "./external-use.ts";
 
-export interface GreyZonePorts extends LaneWriterPorts {
+export interface GreyZonePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
 }
 

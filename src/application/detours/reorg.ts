@@ -18,10 +18,20 @@ export interface ReorgPorts extends LaneWriterPorts {
   readonly feedGrew: () => void;
 }
 
-export async function withdraw(ports: ReorgPorts, lane: OwnedLane, orphaned: readonly Tracked[]): Promise<void> {
+export interface Withdrawal {
+  readonly transactions: readonly Tracked[];
+  /** What speaks against the block that their receipts name. */
+  readonly because: "left the canonical chain" | "does not hold it";
+}
+
+export async function withdraw(
+  ports: ReorgPorts,
+  lane: OwnedLane,
+  { transactions, because }: Withdrawal,
+): Promise<void> {
   const nowMs = ports.clock.monotonicMs();
-  const planned = orphaned.map((tx) => {
-    const reason = `block ${tx.receipt?.blockNumber} ${tx.receipt?.blockHash} left the canonical chain`;
+  const planned = transactions.map((tx) => {
+    const reason = `block ${tx.receipt?.blockNumber} ${tx.receipt?.blockHash} ${because}`;
     sendAgain(tx, nowMs);
     lane.unmine(tx);
     return plan(tx, "withdraw", { receipt: null, reason });

@@ -89,11 +89,12 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
   const { settings, chain, follower } = context;
   const head = follower.window.tip?.number ?? null;
   const isOpen = !isSettled(record.state) && record.receipt === null;
-  const [minedCount, balance, blocks, pooled] = await Promise.all([
+  const [minedCount, balance, blocks, pooled, disputed] = await Promise.all([
     isOpen ? silent(chain.transactionCount(signer, "latest")) : null,
     isOpen ? silent(context.balance(signer)) : null,
     isOpen && head !== null ? silent(chain.blocksByNumber(lastNumbers(head))) : null,
     isOpen ? silent(isPooled(context, record)) : null,
+    isSettled(record.state) ? null : silent(disputeOver(context, record)),
   ]);
   const fees = record.attempts.findLast((attempt) => attempt.foreign !== true)?.fees;
   return {
@@ -112,6 +113,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     inFlightWindow: settings.inFlightWindow,
     ceilings: context.ceilings,
     doubted: context.doubts.get(laneKey(record.lane)) ?? null,
+    disputed,
   };
 }
 
@@ -124,6 +126,17 @@ function lastNumbers(head: number): readonly number[] {
 function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | null {
   const affordable = blocks.findLastIndex((block) => block !== null && (block.baseFeePerGas ?? 0n) <= cap);
   return blocks[affordable + 1]?.number ?? null;
+}
+
+/** The lane's owner has asked already; any other node asks where the receipt is deep enough to have decided by now. */
+async function disputeOver(context: ChainContext, { receipt }: TransactionRecord): Promise<ExplainedChain["disputed"]> {
+  if (receipt === null) return null;
+  const { blockNumber: number, blockHash: hash, txHash } = receipt;
+  const known = context.disputes.about(hash);
+  if (known !== null) return known;
+  if ((context.follower.window.tip?.number ?? 0) - number < context.settings.confirmations) return null;
+  const [verdict] = await context.chain.settleReceipts({ number, hash }, [{ txHash }]);
+  return verdict?.kind === "disagree" ? { answers: verdict.answers, since: null } : null;
 }
 
 /** Null where nothing of it was sent, or the node cannot tell. */
@@ -142,6 +155,7 @@ function unknownChain(chainId: number): ExplainedChain {
     inFlightWindow: 0,
     ceilings: null,
     doubted: null,
+    disputed: null,
   } as const;
   return { chainId, known: false, reachable: false, unreachableSince: null, ...nothing, ...unset };
 }

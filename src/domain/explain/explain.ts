@@ -4,7 +4,7 @@
  */
 import { isHashAlone } from "../attempts.ts";
 import { LANE_RULES, ORDER_RULES, OWN_RULES, PROGRESS_RULES } from "./obstacles.ts";
-import { minedCause, settledCause } from "./outcomes.ts";
+import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
 import type { Cause, CauseCode, Explanation, HelpCode, Situation } from "./situation.ts";
 
 const HELP: Readonly<Record<HelpCode, string>> = {
@@ -42,6 +42,7 @@ const HELPS: Partial<Readonly<Record<CauseCode, readonly HelpCode[]>>> = {
   CHAIN_UNKNOWN: ["START_A_NODE"],
   CHAIN_UNREACHABLE: ["CHECK_RPC"],
   CHAIN_DOUBTED: ["CHECK_RPC"],
+  RPC_DISAGREES: ["CHECK_RPC"],
   FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL"],
   FEE_CEILING_REACHED: ["RAISE_CEILING", "CANCEL"],
   UNDERPRICED: ["REPRICE"],
@@ -80,7 +81,9 @@ function openCauses(situation: Situation): readonly Cause[] {
     rules.flatMap((rule) => rule(situation) ?? []);
   const lane = said(LANE_RULES);
   const mined = minedCause(situation);
-  if (mined !== null) return [...lane.filter(({ code }) => code !== "LANE_SUSPENDED"), mined];
+  if (mined !== null) {
+    return [...lane.filter(({ code }) => code !== "LANE_SUSPENDED"), ...said([disputedCause]), mined];
+  }
   const wrong = [...lane, ...said(ORDER_RULES), ...said(OWN_RULES)];
   return wrong.length > 0 ? wrong : said(PROGRESS_RULES).slice(0, 1);
 }

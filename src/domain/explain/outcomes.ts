@@ -46,3 +46,12 @@ export function minedCause({ transaction, chain }: Situation): Cause | null {
     data: { blockNumber, confirmations: on, needed: chain.confirmations },
   };
 }
+
+/** Null: nothing speaks against its receipt. */
+export function disputedCause({ transaction: { receipt }, chain: { disputed } }: Situation): Cause | null {
+  if (receipt === null || disputed === null) return null;
+  const { answers, since } = disputed;
+  const text = `what the chain's endpoints say of block ${receipt.blockNumber} cannot all be true, so it decides nothing: ${answers.join("; ")}`;
+  const begun = since === null ? {} : { since };
+  return { code: "RPC_DISAGREES", text, ...begun, data: { blockNumber: receipt.blockNumber, txHash: receipt.txHash } };
+}

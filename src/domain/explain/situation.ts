@@ -66,6 +66,8 @@ export interface ExplainedChain {
   readonly inFlightWindow: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
+  /** What its endpoints say of the block of its receipt cannot all be true: nothing is decided by it. */
+  readonly disputed: { readonly answers: readonly string[]; readonly since: Date | null } | null;
   /** The chain behind the URL is not the one the lane knows: nothing is decided. */
   readonly doubted: string | null;
 }
@@ -108,6 +110,7 @@ export const CAUSE_CODES = [
   "CHAIN_UNKNOWN",
   "CHAIN_UNREACHABLE",
   "CHAIN_DOUBTED",
+  "RPC_DISAGREES",
   "FEE_BELOW_BASE_FEE",
   "FEE_CEILING_REACHED",
   "UNDERPRICED",

@@ -377,14 +377,15 @@ describe("counts and balances", () => {
 
   it("and a second opinion on a block is what two endpoints show", async () => {
     const { other, chain } = await bench({ endpoints: 2 });
-    expect(await chain.secondOpinion(7)).toBe(hashOf(1_007));
+    expect(await chain.secondOpinion(7)).toEqual({ kind: "agreed", hash: hashOf(1_007) });
     other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
-    expect(await chain.secondOpinion(7)).toBeNull();
+    const both = [expect.stringContaining(hashOf(1_007)), expect.stringContaining(hashOf(0xbad))];
+    expect(await chain.secondOpinion(7)).toEqual({ kind: "disagree", answers: both });
     other.on("eth_getBlockByNumber", () => null);
-    expect(await chain.secondOpinion(7)).toBeNull();
+    expect(await chain.secondOpinion(7)).toEqual({ kind: "behind" });
     other.failAlways(DOWN);
     for (let times = 0; times < 3; times++) await expect(chain.secondOpinion(7)).rejects.toThrow(ChainUnavailable);
-    expect(await chain.secondOpinion(7)).toBe("none");
+    expect(await chain.secondOpinion(7)).toEqual({ kind: "none" });
   });
 
   it("which nobody gives on what it said itself, while the preferred one fails to answer now and then", async () => {
@@ -394,6 +395,6 @@ describe("counts and balances", () => {
     expect((await chain.head("latest"))?.hash).toBe(hashOf(0xbad));
     await expect(chain.secondOpinion(7)).rejects.toThrow(ChainUnavailable);
     server.failAlways(null);
-    expect(await chain.secondOpinion(7)).toBeNull();
+    expect(await chain.secondOpinion(7)).toMatchObject({ kind: "disagree" });
   });
 });

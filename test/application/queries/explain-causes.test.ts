@@ -144,6 +144,13 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     await world.until(() => entry.events.some((event) => event.type === "alert" && event.code === "CHAIN_DISTRUSTED"));
     return ask(entry, txId);
   },
+  RPC_DISAGREES: async () => {
+    const entry = await open();
+    entry.faults.lieAboutReceipts((honest) => ({ ...honest, status: "reverted" }));
+    const txId = await ops.create(entry);
+    await world.until(() => entry.events.some((event) => event.type === "alert" && event.code === "RPC_DISAGREES"));
+    return ask(entry, txId);
+  },
   FEE_CEILING_REACHED: async () => {
     const entry = await open({ settings: { maxFeeWei: 21n * GWEI, resubmitIntervalMs: 1_000 } });
     world.chain.setBaseFee(19n * GWEI);

@@ -1,8 +1,12 @@
+import { getContractAddress } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
 import type { ChainSettings } from "../../../src/application/settings.ts";
 import { decideFinal, openPass, withdrawOrphaned } from "../../../src/application/stages/6-finality/finality.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
+import { type Chain, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../src/ports/chain.ts";
+import { createOwnedLane } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
 import {
   createStageBench,
@@ -12,11 +16,12 @@ import {
   type StageBench,
   trackedRecord,
 } from "../../support/stage-bench.ts";
+import { SIGNER } from "../../support/world.ts";
 
 const TAGS = { tagDepths: { safe: 4, finalized: 8 } };
 
-async function at(height: number, settings: Partial<ChainSettings> = {}, endpoints: 1 | 2 = 1): Promise<StageBench> {
-  const bench = createStageBench({}, { settings: { confirmations: 2, ...settings }, chain: TAGS, endpoints });
+async function at(height: number, settings: Partial<ChainSettings> = {}): Promise<StageBench> {
+  const bench = createStageBench({}, { settings: { confirmations: 2, ...settings }, chain: TAGS });
   bench.simulated.mine(height);
   await bench.context.follower.advance();
   return bench;
@@ -35,38 +40,42 @@ function mined(bench: StageBench, nonce: number, number: number, hash?: Hash): T
 }
 
 async function decide(bench: StageBench): Promise<readonly string[]> {
-  await decideFinal(bench.ports, await openPass(bench.context), bench.lane);
+  await decideFinal(bench.ports, await openPass(bench.context, [bench.lane]), bench.lane);
   return eventsOf(bench.writes);
 }
 
 describe("a pass", () => {
   it("reads the head and the tag once, and no tag where none is needed", async () => {
     const plain = await at(20);
-    expect((await openPass(plain.context)).view).toEqual({ head: 20, tagged: null, finalized: null });
+    expect((await openPass(plain.context, [])).view).toEqual({ head: 20, tagged: null, finalized: null });
     const safe = await at(20, { finality: "safe" });
-    expect((await openPass(safe.context)).view).toEqual({ head: 20, tagged: 16, finalized: null });
+    expect((await openPass(safe.context, [])).view).toEqual({ head: 20, tagged: 16, finalized: null });
     const final = await at(20, { finality: "finalized" });
-    expect((await openPass(final.context)).view).toEqual({ head: 20, tagged: 12, finalized: 12 });
+    expect((await openPass(final.context, [])).view).toEqual({ head: 20, tagged: 12, finalized: 12 });
   });
 
   it("before anything was seen decides nothing", async () => {
     const blind = createStageBench({}, { settings: { finality: "finalized" }, chain: TAGS });
-    expect((await openPass(blind.context)).view).toEqual({ head: -1, tagged: null, finalized: null });
+    expect((await openPass(blind.context, [])).view).toEqual({ head: -1, tagged: null, finalized: null });
   });
 
   it("has no tag where the node has none", async () => {
     const bench = createStageBench({}, { settings: { finality: "safe" }, chain: { tagDepths: null } });
     bench.simulated.mine(9);
     await bench.context.follower.advance();
-    expect((await openPass(bench.context)).view.tagged).toBeNull();
+    expect((await openPass(bench.context, [bench.lane])).view.tagged).toBeNull();
   });
 
   it("has no tag while the window is on a branch that the tagged block is not part of", async () => {
     const bench = await at(20, { finality: "finalized" });
     bench.simulated.reorg(10, { newBlocks: 30 });
-    expect((await openPass(bench.context)).view).toMatchObject({ head: 20, tagged: null, finalized: null });
+    expect((await openPass(bench.context, [bench.lane])).view).toMatchObject({
+      head: 20,
+      tagged: null,
+      finalized: null,
+    });
     await bench.context.follower.advance();
-    expect((await openPass(bench.context)).view).toMatchObject({ head: 40, tagged: 32, finalized: 32 });
+    expect((await openPass(bench.context, [bench.lane])).view).toMatchObject({ head: 40, tagged: 32, finalized: 32 });
   });
 
   it("has a tag below the window: hashes down there are asked of the chain itself", async () => {
@@ -76,13 +85,13 @@ describe("a pass", () => {
     );
     bench.simulated.mine(200);
     await bench.context.follower.advance();
-    expect((await openPass(bench.context)).view.tagged).toBe(50);
+    expect((await openPass(bench.context, [bench.lane])).view.tagged).toBe(50);
   });
 
   it("fails where the tag cannot be asked for: nothing is decided", async () => {
     const bench = await at(20, { finality: "safe" });
     bench.faults.inject({ kind: "unavailable" });
-    await expect(openPass(bench.context)).rejects.toThrow("simulated fault");
+    await expect(openPass(bench.context, [bench.lane])).rejects.toThrow("simulated fault");
   });
 });
 
@@ -146,29 +155,135 @@ describe("what is final", () => {
   });
 });
 
-describe("a second endpoint", () => {
-  it("that shows the same block lets it be final", async () => {
-    const bench = await at(20, {}, 2);
+describe("a receipt that the endpoints were asked about", () => {
+  /** Answers in the endpoints' stead, and keeps what was asked. */
+  function answering(bench: StageBench, verdict: (asked: Settling) => ReceiptVerdict): (readonly Settling[])[] {
+    const questions: (readonly Settling[])[] = [];
+    const settleReceipts: Chain["settleReceipts"] = async (_, asked) => {
+      questions.push(asked);
+      return asked.map(verdict);
+    };
+    Object.assign(bench.chain, { settleReceipts });
+    return questions;
+  }
+
+  it("decides as it is where nobody else can be asked and nothing can be proved", async () => {
+    const bench = await at(20);
+    mined(bench, 1, 10);
+    answering(bench, () => ({ kind: "unproven" }));
+    expect(await decide(bench)).toEqual(["confirm tx 1"]);
+  });
+
+  it("is asked about once per block, whatever the lanes; what is not deep enough is not asked about", async () => {
+    const bench = await at(20);
+    const another = createOwnedLane({}, bench.context);
+    for (const nonce of [1, 2]) mined(bench, nonce, 10);
+    mined({ ...bench, lane: another }, 3, 10);
+    mined(bench, 4, 19);
+    const questions = answering(bench, () => ({ kind: "behind" }));
+    await openPass(bench.context, [bench.lane, another]);
+    expect(questions.map((asked) => asked.map(({ txHash }) => txHash))).toEqual([[1, 2, 3].map(hashNumber)]);
+  });
+
+  it("of a hash that somebody named has to be at our nonce, from our signer", async () => {
+    const bench = await at(20);
+    for (const [index, more] of [{ foreign: true }, { nodeSigned: true }, { kind: "external" }, {}].entries()) {
+      const { attempts } = mined(bench, index + 1, 10);
+      attempts[0] = { ...(attempts[0] as Tracked["attempts"][number]), ...more } as Tracked["attempts"][number];
+    }
+    const questions = answering(bench, () => ({ kind: "behind" }));
+    await openPass(bench.context, [bench.lane]);
+    const sentBy = (nonce: number) => ({ txHash: hashNumber(nonce), sentBy: { signer: SIGNER, nonce } });
+    expect(questions).toEqual([[sentBy(1), sentBy(2), sentBy(3), { txHash: hashNumber(4) }]]);
+  });
+
+  it.each(["behind", "moved"] as const)("decides nothing yet where one is %s, and nobody is told", async (kind) => {
+    const bench = await at(20);
+    mined(bench, 1, 10);
+    answering(bench, () => ({ kind }));
+    expect(await decide(bench)).toEqual([]);
+    expect(bench.telemetry.of("alert")).toEqual([]);
+  });
+
+  it("decides nothing where nobody answers, and the others go on", async () => {
+    const bench = await at(20);
+    mined(bench, 1, 10);
+    mined(bench, 2, 11);
+    const settleReceipts: Chain["settleReceipts"] = async ({ number }, asked) => {
+      if (number === 10) throw new ChainUnavailable("away");
+      return asked.map(() => ({ kind: "unproven" }));
+    };
+    Object.assign(bench.chain, { settleReceipts });
+    expect(await decide(bench)).toEqual(["confirm tx 2"]);
+  });
+
+  it("decides nothing where they disagree; both answers are told, once, and it is asked about less and less", async () => {
+    const bench = await at(20);
     mined(bench, 1, 10);
     mined(bench, 2, 10);
-    expect(await decide(bench)).toEqual(["confirm tx 1", "confirm tx 2"]);
+    const answers = ["a says success", "b says reverted"];
+    const questions = answering(bench, ({ txHash }) =>
+      txHash === hashNumber(1) ? { kind: "disagree", answers } : { kind: "unproven" },
+    );
+    expect(await decide(bench)).toEqual(["confirm tx 2"]);
+    expect(bench.telemetry.of("alert")).toMatchObject([
+      { code: "RPC_DISAGREES", severity: "ERROR", message: expect.stringContaining(answers.join("; ")) },
+    ]);
+    for (let second = 0; second < 50; second++) {
+      await bench.clock.advance(1_000);
+      await decide(bench);
+    }
+    expect(questions.length).toBeLessThan(12);
+    expect(bench.telemetry.of("alert")).toHaveLength(1);
+    answering(bench, () => ({ kind: "unproven" }));
+    await bench.clock.advance(30_000);
+    expect(await decide(bench)).toEqual(["confirm tx 2", "confirm tx 1"]);
   });
 
-  it("that has no such block yet, or shows another, does not", async () => {
-    const bench = await at(20, {}, 2);
-    mined(bench, 1, 10);
-    bench.elsewhere.pinHead(5);
-    expect(await decide(bench)).toEqual([]);
-    bench.elsewhere.pinHead(null);
-    Object.assign(bench.chain, { secondOpinion: async () => hashNumber(77) });
-    expect(await decide(bench)).toEqual([]);
-  });
-
-  it("that nobody can ask has no say", async () => {
-    const bench = await at(20, {}, 2);
-    mined(bench, 1, 10);
-    Object.assign(bench.chain, { secondOpinion: async () => "none" });
+  it("decides by what they agree on, which takes the place of the lie that was found first", async () => {
+    const bench = await at(20);
+    const tx = mined(bench, 1, 10);
+    const agreed = { ...(tx.receipt as Receipt), gasUsed: 21_001n };
+    Object.assign(tx, { receipt: { ...tx.receipt, status: "reverted" } });
+    answering(bench, () => ({ kind: "agreed", receipt: agreed }));
     expect(await decide(bench)).toEqual(["confirm tx 1"]);
+    expect(bench.writes).toMatchObject([{ items: [{ receipt: agreed, reason: expect.stringContaining("false") }] }]);
+  });
+
+  it("is not written again where it is the one that is stored", async () => {
+    const bench = await at(20);
+    const { receipt } = mined(bench, 1, 10);
+    answering(bench, () => ({ kind: "agreed", receipt: { ...(receipt as Receipt), transactionIndex: 7 } }));
+    expect(await decide(bench)).toEqual(["confirm tx 1"]);
+    expect(bench.writes.flatMap((write) => (write.kind === "transition" ? write.items : []))).toEqual([
+      expect.not.objectContaining({ receipt: expect.anything() }),
+    ]);
+  });
+
+  it("names the contract that signer and nonce make, whatever the endpoints say; none where it reverted", async () => {
+    const bench = await at(20);
+    const [success, reverted] = [mined(bench, 1, 10), mined(bench, 2, 10)];
+    const lie = { contractAddress: `0x${"ee".repeat(20)}` } as const;
+    const said = new Map<Hash, Receipt>([
+      [hashNumber(1), { ...(success.receipt as Receipt), ...lie }],
+      [hashNumber(2), { ...(reverted.receipt as Receipt), ...lie, status: "reverted" }],
+    ]);
+    answering(bench, ({ txHash }) => ({ kind: "agreed", receipt: said.get(txHash) as Receipt }));
+    await decide(bench);
+    const contractAddress = getContractAddress({ from: SIGNER, nonce: 1n }).toLowerCase();
+    expect(bench.writes).toMatchObject([{ items: [{ receipt: { contractAddress } }, { event: "revert" }] }]);
+    expect(reverted.receipt).toMatchObject({ contractAddress: null, status: "reverted" });
+  });
+
+  it("that its block does not hold is withdrawn, and what it names is sent again", async () => {
+    const bench = await at(20);
+    const tx = mined(bench, 1, 10);
+    answering(bench, () => ({ kind: "absent", detail: "not there" }));
+    expect(await decide(bench)).toEqual(["withdraw tx 1"]);
+    expect(bench.writes).toMatchObject([
+      { items: [{ receipt: null, reason: expect.stringContaining("does not hold") }] },
+    ]);
+    expect(tx).toMatchObject({ receipt: null, nextSendAtMs: 0 });
   });
 });
 
@@ -214,6 +329,32 @@ describe("what left the chain", () => {
     bench.lane.watched.set(hashNumber(26), 26);
     await withdrawOrphaned(bench.ports, bench.context, bench.lane);
     expect(bench.writes).toEqual([]);
+  });
+
+  it.each([
+    ["two endpoints show another block", { kind: "agreed", hash: hashNumber(5) }, ["reorg tx 1"]],
+    ["nobody else can be asked", { kind: "none" }, ["reorg tx 1"]],
+    ["two endpoints still show it", { kind: "agreed", hash: hashNumber(77) }, []],
+    ["one has not come so far", { kind: "behind" }, []],
+    ["they differ", { kind: "disagree", answers: ["a shows 0x5", "b shows 0x77"] }, []],
+  ] as const)("after it was final, where %s: %j", async (_, opinion, events) => {
+    const bench = await at(200);
+    Object.assign(bench.chain, { secondOpinion: async () => opinion });
+    bench.lane.watched.set(hashNumber(77), 10);
+    bench.rows.watched = [
+      trackedRecord(1, {
+        state: "CONFIRMED",
+        subState: null,
+        receipt: receiptOf(1, { number: 10, hash: hashNumber(77) }),
+      }),
+    ];
+    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    expect(eventsOf(bench.writes)).toEqual(events);
+    const isDisputed = opinion.kind === "disagree";
+    expect(bench.telemetry.of("alert").filter(({ code }) => code === "RPC_DISAGREES")).toHaveLength(isDisputed ? 1 : 0);
+    if (!isDisputed) return;
+    await decide(bench);
+    expect([...bench.lane.watched.keys()], "its watch goes on").toEqual([hashNumber(77)]);
   });
 
   it("after it was final is taken back in the feed, and tracked again", async () => {

@@ -59,6 +59,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       inFlightWindow: 64,
       ceilings: ceilings(),
       doubted: null,
+      disputed: null,
       ...chain,
     },
   };
@@ -131,6 +132,11 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["CHAIN_UNKNOWN", { chain: { known: false, reachable: false } }, /not configured/],
   ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /2 h ago/],
   ["CHAIN_DOUBTED", { chain: { doubted: "its genesis is another" } }, /genesis/],
+  [
+    "RPC_DISAGREES",
+    { transaction: mined, chain: { disputed: { answers: ["a says success", "b says reverted"], since: NOW } } },
+    /block 90 .*a says success; b says reverted/,
+  ],
   ["FEE_BELOW_BASE_FEE", { chain: { baseFee: 30n * GWEI, dearSinceBlock: 88 } }, /20 gwei.*30 gwei since block 88/],
   [
     "FEE_CEILING_REACHED",

@@ -48,11 +48,11 @@ describe("faults of the direct face", () => {
     const chain = new DirectChain(simulated, { elsewhere: { chain: simulated, faults: lagging } });
     lagging.pinHead(0);
     const [block] = simulated.mine();
-    expect(await chain.secondOpinion(1)).toBeNull();
+    expect(await chain.secondOpinion(1)).toEqual({ kind: "behind" });
     const counts = () => chain.transactionCountEverywhere(alice.address, 1);
     expect((await counts()).map(({ kind }) => kind)).toEqual(["says", "behind"]);
     lagging.heal();
-    expect(await chain.secondOpinion(1)).toBe(block?.hash);
+    expect(await chain.secondOpinion(1)).toEqual({ kind: "agreed", hash: block?.hash });
     expect((await counts()).map(({ kind }) => kind)).toEqual(["says", "says"]);
     lagging.inject({ kind: "unavailable" });
     expect((await counts()).map(({ kind }) => kind)).toEqual(["says", "silent"]);

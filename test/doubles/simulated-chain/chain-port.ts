@@ -5,6 +5,7 @@ import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction.ts";
 import {
   type Block,
+  type BlockPlace,
   type BlockTag,
   type Call,
   type Chain,
@@ -13,6 +14,9 @@ import {
   ChainUnavailable,
   type IdentityAnswer,
   type NodeSubmission,
+  type ReceiptVerdict,
+  type SecondOpinion,
+  type Settling,
   type Simulation,
 } from "../../../src/ports/chain.ts";
 import { receiptOf, type SimulatedBlock } from "./block.ts";
@@ -27,6 +31,8 @@ export interface DirectChainOptions {
   readonly faults?: Faults;
   /** A second endpoint: another view of this chain (a lagging one, say), or of another chain (a lying one). */
   readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
+  /** A chain whose blocks can be recomputed: a single endpoint that lies about a receipt contradicts itself. */
+  readonly proves?: boolean;
   /** Awaited before every call: how a simulation on a virtual clock gives calls a duration. */
   readonly latency?: (method: string) => Promise<void>;
 }
@@ -46,6 +52,7 @@ export class DirectChain implements Chain {
   #chain: SimulatedChain;
   #view: ChainView;
   readonly #elsewhere: { readonly chain: SimulatedChain; readonly view: ChainView; readonly faults: Faults } | null;
+  readonly #proves: boolean;
   readonly #latency: (method: string) => Promise<void>;
 
   constructor(chain: SimulatedChain, options: DirectChainOptions = {}) {
@@ -57,6 +64,7 @@ export class DirectChain implements Chain {
     this.#view = new ChainView(chain, this.faults);
     this.#elsewhere =
       elsewhere === undefined ? null : { ...elsewhere, view: new ChainView(elsewhere.chain, elsewhere.faults) };
+    this.#proves = options.proves ?? false;
     this.#latency = options.latency ?? (() => Promise.resolve());
   }
 
@@ -74,18 +82,38 @@ export class DirectChain implements Chain {
     return this.#answer("eth_getBlockByHash", [hash], () => this.#toBlock(this.#view.byHash(hash)));
   }
 
-  async secondOpinion(blockNumber: number): Promise<Hash | null | "none"> {
-    if (this.#elsewhere === null) return "none";
-    return this.#askElsewhere("eth_getBlockByNumber", [blockNumber], (view) => {
-      const shown = view.byNumber(blockNumber)?.hash ?? null;
-      return shown === this.#view.byNumber(blockNumber)?.hash ? shown : null;
-    });
+  async secondOpinion(blockNumber: number): Promise<SecondOpinion> {
+    if (this.#elsewhere === null) return { kind: "none" };
+    const shown = (view: ChainView) => view.byNumber(blockNumber)?.hash ?? null;
+    const here = await this.#answer("eth_getBlockByNumber", [blockNumber], () => shown(this.#view));
+    const there = await this.#askElsewhere("eth_getBlockByNumber", [blockNumber], shown);
+    if (here === null || there === null) return { kind: "behind" };
+    if (here === there) return { kind: "agreed", hash: here };
+    return { kind: "disagree", answers: [`here: ${here}`, `elsewhere: ${there}`] };
+  }
+
+  async settleReceipts(block: BlockPlace, transactions: readonly Settling[]): Promise<readonly ReceiptVerdict[]> {
+    // A node that has trouble with its receipts by block, or by hash, is asked in the other way.
+    const method = "eth_getBlockByNumber";
+    const words = (view: ChainView) => transactions.map((each) => wordOf(view, block, each));
+    if (this.#elsewhere === null) {
+      if (!this.#proves) return transactions.map(() => ({ kind: "unproven" }));
+      return this.#answer(method, [block.hash], () => {
+        if (contradictsItself(this.#view, block)) return transactions.map(() => CONTRADICTION);
+        return words(this.#view).map((word) => verdictOf(word, word));
+      });
+    }
+    const here = await this.#answer(method, [block.hash], () => words(this.#view));
+    const there = await this.#askElsewhere(method, [block.hash], words);
+    return here.map((word, index) => verdictOf(word, there?.[index] ?? "behind"));
   }
 
   receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]> {
     return this.#answer("eth_getBlockReceipts", [block.hash], () => {
       const wanted = new Set(hashes);
-      return receiptsOf(this.#view.byHash(block.hash)).filter(({ txHash }) => wanted.has(txHash));
+      const found = this.#view.byHash(block.hash);
+      const told = found === null ? [] : this.#view.receiptsIn(found);
+      return told.filter((receipt) => receipt !== null).filter(({ txHash }) => wanted.has(txHash));
     });
   }
 
@@ -309,8 +337,38 @@ function identityOf(chain: SimulatedChain, view: ChainView): ChainIdentity {
   return { chainId: chain.chainId, genesisHash: view.byNumber(0)?.hash ?? null };
 }
 
-function receiptsOf(block: SimulatedBlock | null): readonly Receipt[] {
-  return block === null ? [] : block.transactions.map((_, index) => receiptOf(block, index));
+type Word = Receipt | "absent" | "moved" | "behind";
+
+const CONTRADICTION: ReceiptVerdict = { kind: "disagree", answers: ["its receipts do not hash to the block's root"] };
+
+/** A chain whose receipts are part of the block's hash knows a lie about any of them. */
+function contradictsItself(view: ChainView, { hash }: BlockPlace): boolean {
+  const block = view.byHash(hash);
+  if (block === null) return false;
+  return view.receiptsIn(block).some((told, index) => tell(told ?? "absent") !== tell(receiptOf(block, index)));
+}
+
+/** What one endpoint says of a transaction in a block. */
+function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling): Word {
+  const shown = view.byNumber(block.number);
+  if (shown === null) return "behind";
+  if (shown.hash !== block.hash) return "moved";
+  const index = shown.transactions.findIndex(({ transaction }) => transaction.hash === txHash);
+  const transaction = shown.transactions[index]?.transaction;
+  const isOther = sentBy !== undefined && (transaction?.from !== sentBy.signer || transaction.nonce !== sentBy.nonce);
+  return isOther ? "absent" : (view.receiptsIn(shown)[index] ?? "absent");
+}
+
+function verdictOf(here: Word, there: Word): ReceiptVerdict {
+  if (here === "behind" || there === "behind") return { kind: "behind" };
+  if (tell(here) !== tell(there))
+    return { kind: "disagree", answers: [`here: ${tell(here)}`, `elsewhere: ${tell(there)}`] };
+  if (here === "moved") return { kind: "moved" };
+  return here === "absent" ? { kind: "absent", detail: "not in that block" } : { kind: "agreed", receipt: here };
+}
+
+function tell(word: Word): string {
+  return typeof word === "string" ? word : `${word.status}, ${word.gasUsed} gas, contract ${word.contractAddress}`;
 }
 
 function isPresent<T>(value: T | null): value is T {

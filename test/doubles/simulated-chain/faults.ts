@@ -1,4 +1,5 @@
 import type { Address } from "../../../src/domain/lane.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
 
 export type Fault =
   /** The connection breaks before the node has done anything. */
@@ -23,6 +24,9 @@ export interface FaultScope {
 
 export type NonceLie = (honest: number, address: Address, tag: "latest" | "pending") => number;
 
+/** Null: it denies that there is one. */
+export type ReceiptLie = (honest: Receipt) => Receipt | null;
+
 interface Injected {
   readonly fault: Fault;
   readonly scope: FaultScope;
@@ -42,6 +46,7 @@ export class Faults {
   #nonceLie: NonceLie | null = null;
   #feeLie: FeeLie | null = null;
   #gasLie: ((honest: bigint) => bigint) | null = null;
+  #receiptLie: ReceiptLie | null = null;
   #lag = 0;
   #trail = 0;
   #turn = 0;
@@ -104,6 +109,14 @@ export class Faults {
     return this.#feeLie;
   }
 
+  lieAboutReceipts(lie: ReceiptLie | null): void {
+    this.#receiptLie = lie;
+  }
+
+  receipt(honest: Receipt): Receipt | null {
+    return this.#receiptLie === null ? honest : this.#receiptLie(honest);
+  }
+
   /** A pruned node: accounts are known as of the last `blocks` blocks and no earlier ones. */
   prune(blocks: number): void {
     this.#keptState = blocks;
@@ -128,6 +141,7 @@ export class Faults {
     this.#nonceLie = null;
     this.#feeLie = null;
     this.#gasLie = null;
+    this.#receiptLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
     this.#lag = 0;
     this.#trail = 0;

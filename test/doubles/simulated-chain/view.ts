@@ -1,7 +1,6 @@
 import type { Address, Hash } from "../../../src/domain/lane.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
-import type { SimulatedBlock } from "./block.ts";
-import { tipOf } from "./block.ts";
+import { receiptOf, type SimulatedBlock, tipOf } from "./block.ts";
 import type { Place } from "./block-store.ts";
 import type { SimulatedChain } from "./core.ts";
 import type { Faults } from "./faults.ts";
@@ -43,7 +42,12 @@ export class ChainView {
 
   receipt(hash: Hash): Receipt | null {
     const receipt = this.#chain.receipt(hash);
-    return receipt === null || receipt.blockNumber > this.head.number ? null : receipt;
+    return receipt === null || receipt.blockNumber > this.head.number ? null : this.#faults.receipt(receipt);
+  }
+
+  /** Of every transaction of the block, as this endpoint tells it; null where it denies one. */
+  receiptsIn(block: SimulatedBlock): readonly (Receipt | null)[] {
+    return block.transactions.map((_, index) => this.#faults.receipt(receiptOf(block, index)));
   }
 
   account(address: Address, atBlock = this.head.number): Account {

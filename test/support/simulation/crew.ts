@@ -4,7 +4,7 @@ import type { UnsignedTransaction } from "../../../src/domain/transaction.ts";
 import { FAILPOINTS, type Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { CommitFault } from "../../doubles/memory-store.ts";
-import { Faults } from "../../doubles/simulated-chain/faults.ts";
+import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
 import { NONCE_FAILPOINTS } from "../nonce-failpoints.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
@@ -32,6 +32,13 @@ const CHAIN_METHODS = [
   "eth_getTransactionCount",
   "eth_sendRawTransaction",
 ] as const;
+
+const RECEIPT_LIES: readonly ReceiptLie[] = [
+  (honest) => ({ ...honest, status: honest.status === "success" ? "reverted" : "success" }),
+  (honest) => ({ ...honest, gasUsed: honest.gasUsed + 1n }),
+  (honest) => ({ ...honest, contractAddress: `0x${"ee".repeat(20)}` }),
+  () => null,
+];
 
 /** Calls beside the commits of lanes, each of which may fail by itself: those that change something, and those that read. */
 const LEASE_CALLS = ["acquireLane", "claimLanes", "releaseLane", "renewInstance", "declareDead", "announce"] as const;
@@ -292,6 +299,16 @@ export class Crew {
       elsewhere?.trail(0);
     });
     this.count("lied for good");
+  }
+
+  /** One of its endpoints gives false receipts of real blocks, for long enough to decide by. */
+  lieAboutReceipts(): void {
+    this.withMember(({ entry, elsewhere }) => {
+      const faults = this.dice.pick([entry.faults, elsewhere ?? entry.faults]);
+      faults.lieAboutReceipts(this.dice.pick(RECEIPT_LIES));
+      this.world.clock.after(this.dice.int(500, 8_000), () => faults.lieAboutReceipts(null));
+      this.count("lied about receipts");
+    });
   }
 
   /** The connection that it listens on breaks, and is made again. */

@@ -129,6 +129,7 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [1, () => crew.lieAboutNonce()],
     [1, () => crew.lieAboutGas()],
     [1, () => crew.lieForGood()],
+    [2, () => crew.lieAboutReceipts()],
     [3, () => crew.troubleChain()],
     [1, () => crew.lagChain()],
     [3, () => reorganise(world, crew, dice)],

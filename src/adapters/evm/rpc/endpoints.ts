@@ -24,7 +24,13 @@ export interface EndpointsOptions {
 export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
 
 /** What one endpoint said, or that it did not. */
-export type Said<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
+export type Heard<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
+
+/** What one endpoint answered, and which. */
+export interface Said<T> {
+  readonly label: string;
+  readonly answer: T;
+}
 
 const FAILURES_BEFORE_SKIPPED = 3;
 const SHORTEST_BACKOFF_MS = 1_000;
@@ -36,6 +42,8 @@ export class Endpoint {
   readonly rpc: RpcTransport;
   /** How this node takes `eth_getBlockReceipts`; found out once. */
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
+  /** Blocks up to this height are taken as such that nothing can be proved of; looked into again beyond it. */
+  unprovableThrough = -1;
   failures = 0;
   /** Skipped until then; 0 = in use. */
   probeAtMs = 0;
@@ -120,16 +128,24 @@ export class Endpoints {
     return this.#firstAnswer([], ask);
   }
 
+  /** The answer of an endpoint other than the one that `read` asks first; "none" where no other is up. */
+  async readElsewhere<T>(ask: Ask<T>): Promise<T | "none"> {
+    const others = this.#candidates()
+      .slice(1)
+      .filter((each) => !each.down);
+    return others.length === 0 ? "none" : this.#firstAnswer(others, ask);
+  }
+
   /**
    * What each endpoint says that is up, asked at the same time. One that just failed to answer is "silent", which is no
    * opinion; one that has been down for a while is not asked, else a dead spare would hold up every decision for ever.
    * Throws `ChainUnavailable` where nobody answers, and is empty where nobody serves this chain.
    */
-  async readEverywhere<T>(ask: Ask<T>): Promise<readonly Said<T>[]> {
+  async readEverywhere<T>(ask: Ask<T>): Promise<readonly Heard<T>[]> {
     const asked = this.#candidates();
     const reasons: string[] = [];
     const said = await Promise.all(
-      asked.map(async (endpoint): Promise<Said<T> | null> => {
+      asked.map(async (endpoint): Promise<Heard<T> | null> => {
         try {
           return { kind: "says", answer: await this.#firstAnswer([endpoint], ask) };
         } catch (error) {
@@ -147,26 +163,30 @@ export class Endpoints {
   }
 
   /**
-   * What two endpoints say, whichever: who gave what we hold is not known, since the next one answers where one fails, and
-   * nobody confirms itself. Null where no two agree, "none" where fewer are up; who just failed to answer may come to.
+   * What each endpoint that is up says: two at once, and the others one by one for as long as that is not enough. Null:
+   * fewer than two are up. One that was asked and just failed to answer may come to: while it could still tip the
+   * balance, nothing is known.
    */
-  async readAgreed<T>(ask: Ask<T | null>): Promise<T | null | "none"> {
-    const open = this.#candidates().filter((each) => !each.down);
-    if (open.length < 2) return "none";
-    const said = new Set<T>();
+  async readEach<T>(ask: Ask<T>, isEnough: (said: readonly Said<T>[]) => boolean): Promise<readonly Said<T>[] | null> {
+    const up = this.#candidates().filter((each) => !each.down);
+    if (up.length < 2) return null;
+    const said: Said<T>[] = [];
     const silent: string[] = [];
-    for (const endpoint of open) {
-      const answer = await this.#firstAnswer([endpoint], ask).catch((error) => {
+    const hear = async (endpoint: Endpoint): Promise<Said<T> | null> => {
+      try {
+        return { label: endpoint.rpc.label, answer: await this.#firstAnswer([endpoint], ask) };
+      } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error;
         silent.push(error.message);
         return null;
-      });
-      if (answer === null) continue;
-      if (said.has(answer)) return answer;
-      said.add(answer);
+      }
+    };
+    for (const asked of [up.slice(0, 2), ...up.slice(2).map((each) => [each])]) {
+      said.push(...(await Promise.all(asked.map(hear))).filter((each) => each !== null));
+      if (isEnough(said)) return said;
     }
     if (silent.length > 0) throw new ChainUnavailable(silent.join("; "));
-    return null;
+    return said;
   }
 
   /** Every endpoint that is up, or all where none is known to be. */

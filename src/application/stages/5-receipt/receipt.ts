@@ -16,10 +16,11 @@ import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import { LONG_AGO, type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
 import { establish } from "../../lane/tracked.ts";
 
-export interface ReceiptPorts extends LaneWriterPorts {
+export interface ReceiptPorts extends LaneWriterPorts, OwnContractPorts {
   readonly failpoint: Failpoints;
 }
 
@@ -197,8 +198,8 @@ function disown(
 async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
   const byLane = new Map<OwnedLane, Planned[]>();
   if (receipts.length > 0) await ports.failpoint("receipt.found");
-  for (const receipt of receipts) {
-    const indexed = context.hashes.get(receipt.txHash);
+  for (const found of receipts) {
+    const indexed = context.hashes.get(found.txHash);
     if (indexed === undefined || indexed.lane.stopped || indexed.tx.receipt !== null) continue;
     // From a chain that may not be ours: looked for again once that is known.
     const { lane, tx } = indexed;
@@ -206,6 +207,7 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
       tx.receiptCheckedAtMs = RECEIPT_OWED;
       continue;
     }
+    const receipt = withOwnContract(ports, { lane, tx }, found);
     lane.mine(tx, receipt);
     if (lane.takesHeadAlone) {
       // The node takes the next nonce now: the rest of the pass need not be waited for.

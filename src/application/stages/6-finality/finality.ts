@@ -1,7 +1,7 @@
 /**
  * Stage 6: decides, on one frozen view of the chain, what every mined transaction is: withdrawn, waiting or final.
  *
- * Reads: the hash-linked window, the chain's tags where finality is a tag, a second endpoint before anything final.
+ * Reads: the hash-linked window, the chain's tags where finality is a tag, every endpoint before anything final (settle.ts).
  * Writes: nothing itself; withdrawals (detours/reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
  * A crash leaves TRACKING/MINED; the next owner derives the same decision from the chain again.
  */
@@ -11,28 +11,54 @@ import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "../../detours/reorg.ts";
 import { type RequeuePorts, requeueLost } from "../../detours/requeue.ts";
+import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
 import { canonicalHashes } from "../5-receipt/receipt.ts";
 import { type CompletePorts, complete } from "../7-complete/complete.ts";
+import { applyVerdicts, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
 
-export interface FinalityPorts extends CompletePorts, ReorgPorts, RequeuePorts {
+export interface FinalityPorts extends CompletePorts, ReorgPorts, RequeuePorts, OwnContractPorts {
   readonly store: ReorgPorts["store"] & RequeuePorts["store"];
+  readonly codec: RequeuePorts["codec"] & OwnContractPorts["codec"];
   readonly failpoint: Failpoints;
 }
 
-/** What one pass decides by: heights and tags read once, hashes by height from the window. */
+/** What one pass decides by: heights and tags read once, hashes by height from the window, receipts that were settled. */
 export interface FinalityPass {
   readonly context: ChainContext;
   readonly view: FinalityView;
+  readonly verdicts: Verdicts;
 }
 
-export async function openPass(context: ChainContext): Promise<FinalityPass> {
+/** Everything that these lanes might decide is asked about here, once per block. */
+export async function openPass(context: ChainContext, lanes: readonly OwnedLane[]): Promise<FinalityPass> {
   const { settings, follower } = context;
   const head = follower.window.tip?.number ?? -1;
   const tagged = settings.finality === "confirmations" ? null : await taggedHeight(context, settings.finality);
   const finalized = settings.finality === "finalized" ? tagged : null;
-  return { context, view: { head, tagged, finalized } };
+  const view = { head, tagged, finalized };
+  forgetDisputes(context, lanes);
+  const mined = lanes.filter(({ stopped }) => !stopped).flatMap((lane) => deepEnough({ context, view }, lane));
+  return { context, view, verdicts: await settleReceipts(context, mined) };
+}
+
+function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, lane: OwnedLane): readonly MinedOn[] {
+  const { window } = context.follower;
+  return [...lane.mined.values()].flatMap((tx) => {
+    const { receipt } = tx;
+    if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) return [];
+    // One that has left the chain is withdrawn, not asked about; below the window nobody knows yet.
+    const canonical = window.hashAt(receipt.blockNumber) ?? receipt.blockHash;
+    return canonical === receipt.blockHash ? [{ lane, tx, receipt }] : [];
+  });
+}
+
+function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[]): void {
+  if (disputes.size === 0) return;
+  const minedIn = (lane: OwnedLane) => [...lane.mined.values()].flatMap(({ receipt }) => receipt?.blockHash ?? []);
+  const blocks = new Set(lanes.flatMap((lane) => [...lane.watched.keys(), ...minedIn(lane)]));
+  disputes.keepOnly((hash) => blocks.has(hash));
 }
 
 /**
@@ -53,43 +79,48 @@ export async function withdrawOrphaned(ports: FinalityPorts, context: ChainConte
   const mined = [...lane.mined.values()];
   const hashAt = await canonicalHashes(context, mined.map(blockNumberOf));
   const orphaned = mined.filter((tx) => differs(hashAt.get(blockNumberOf(tx)), tx.receipt?.blockHash));
-  if (orphaned.length > 0 && !lane.stopped) await withdraw(ports, lane, orphaned);
-  const watchedHashes = await canonicalHashes(context, [...lane.watched.values()]);
-  const gone = [...lane.watched].filter(([hash, number]) => differs(watchedHashes.get(number), hash));
-  if (gone.length > 0 && !lane.stopped) {
-    await reviseWatched(
-      ports,
-      lane,
-      gone.map(([hash]) => hash),
-    );
+  if (orphaned.length > 0 && !lane.stopped) {
+    await withdraw(ports, lane, { transactions: orphaned, because: "left the canonical chain" });
   }
+  const watchedHashes = await canonicalHashes(context, [...lane.watched.values()]);
+  const differing = [...lane.watched].filter(([hash, number]) => differs(watchedHashes.get(number), hash));
+  const gone = differing.length === 0 ? [] : await goneForAll(context, differing);
+  if (gone.length > 0 && !lane.stopped) await reviseWatched(ports, lane, gone);
+}
+
+/** An outcome that was reported is taken back on no one endpoint's word: where two are up, two show another block. */
+async function goneForAll(
+  context: ChainContext,
+  differing: readonly (readonly [Hash, number])[],
+): Promise<readonly Hash[]> {
+  const gone: Hash[] = [];
+  for (const [hash, number] of differing) {
+    const opinion = await context.secondOpinion(number);
+    if (opinion.kind === "none" || (opinion.kind === "agreed" && opinion.hash !== hash)) gone.push(hash);
+    if (opinion.kind === "disagree") context.disputes.note({ number, hash }, opinion.answers);
+    else context.disputes.end(hash);
+  }
+  return gone;
 }
 
 /** Commits what is final on this view, and ends the watch over what is deep enough. */
 export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: OwnedLane): Promise<void> {
-  const { context, view } = pass;
-  const candidates = [...lane.mined.values()].filter((tx) => isFinal(blockNumberOf(tx), context.settings, view));
-  const hashAt = await canonicalHashes(context, candidates.map(blockNumberOf));
-  const canonical = candidates.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
-  const decided = await agreedElsewhere(context, canonical);
-  if (decided.length > 0 && lane.stopped) stopLate(ports, lane, "finality");
-  else if (decided.length > 0) {
-    await ports.failpoint("finality.decided");
-    const settled = await requeueLost(ports, context, { lane, decided });
-    if (settled.length > 0) await complete(ports, lane, settled);
+  const { context, view, verdicts } = pass;
+  const asked = [...lane.mined.values()].filter(({ receipt }) => receipt !== null && verdicts.has(receipt.txHash));
+  const hashAt = await canonicalHashes(context, asked.map(blockNumberOf));
+  const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
+  const { settled, corrected, absent } = applyVerdicts(ports, lane, { candidates, verdicts });
+  if (settled.length + absent.length > 0 && lane.stopped) stopLate(ports, lane, "finality");
+  if (absent.length > 0 && !lane.stopped) {
+    await withdraw(ports, lane, { transactions: absent, because: "does not hold it" });
   }
-  if (!lane.stopped) await endWatch(ports, lane, watchedThrough(context.settings.confirmations, view));
-}
-
-async function agreedElsewhere(context: ChainContext, decided: readonly Tracked[]): Promise<readonly Tracked[]> {
-  if (context.chain.endpoints < 2) return decided;
-  const numbers = [...new Set(decided.map(blockNumberOf))];
-  const opinions = await Promise.all(numbers.map((number) => context.chain.secondOpinion(number)));
-  const agreed = new Map(numbers.map((number, index) => [number, opinions[index]]));
-  return decided.filter((tx) => {
-    const opinion = agreed.get(blockNumberOf(tx));
-    return opinion === "none" || opinion === tx.receipt?.blockHash;
-  });
+  if (settled.length > 0 && !lane.stopped) {
+    await ports.failpoint("finality.decided");
+    const others = await requeueLost(ports, context, { lane, decided: settled });
+    if (others.length > 0) await complete(ports, lane, { settled: others, corrected });
+  }
+  const inDispute = [...lane.watched.keys()].some((hash) => context.disputes.about(hash) !== null);
+  if (!lane.stopped && !inDispute) await endWatch(ports, lane, watchedThrough(context.settings.confirmations, view));
 }
 
 async function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): Promise<void> {

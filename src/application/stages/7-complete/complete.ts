@@ -2,7 +2,7 @@
  * Stage 7: the outcome and its place in the feed become durable together, in one fenced transaction whose last statement
  * is the feed's counter.
  *
- * Reads: nothing more. Writes: final state, history, completion. Invariant I8: a completion once per entry into a final
+ * Reads: nothing more. Writes: final state, history, completion, and the receipt where the one stored was a lie. Invariant I8: a completion once per entry into a final
  * state, commit order = sequence order. A crash before the commit leaves TRACKING/MINED, decided again by the next owner;
  * after it, everything is said.
  */
@@ -17,10 +17,22 @@ export interface CompletePorts extends LaneWriterPorts {
   readonly feedGrew: () => void;
 }
 
-export async function complete(ports: CompletePorts, lane: OwnedLane, decided: readonly Tracked[]): Promise<void> {
-  const planned = decided.map((tx) => {
+/** What is settled, and of those which have another receipt than the database holds. */
+export interface Completing {
+  readonly settled: readonly Tracked[];
+  readonly corrected: ReadonlySet<Tracked>;
+}
+
+const CORRECTED = "the receipt that was found first was false, and is replaced by the one that could be settled";
+
+export async function complete(
+  ports: CompletePorts,
+  lane: OwnedLane,
+  { settled, corrected }: Completing,
+): Promise<void> {
+  const planned = settled.map((tx) => {
     lane.settle(tx);
-    return plan(tx, outcomeOf(tx));
+    return plan(tx, outcomeOf(tx), corrected.has(tx) ? { receipt: tx.receipt, reason: CORRECTED } : {});
   });
   if (!(await commitPlanned(ports, lane, planned))) return;
   ports.feedGrew();

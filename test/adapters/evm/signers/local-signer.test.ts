@@ -84,10 +84,10 @@ describe("threads", () => {
   it("refuses after close, and rejects what close interrupts", async () => {
     const signer = await createLocalSigner({ keys: { privateKeys: [key] } });
     const interrupted = signer.sign(address, [transfer]);
-    const rejection = expect(interrupted).rejects.toThrow(/closed before it had signed/);
+    const rejection = expect(interrupted).rejects.toThrow(/closed before it had answered/);
     await signer.close();
     await rejection;
-    await expect(signer.sign(address, [transfer])).rejects.toThrow(/signer is closed/);
+    await expect(signer.sign(address, [transfer])).rejects.toThrow(/signing thread is closed/);
   });
 
   it("fails at the start where the thread cannot run", async () => {

@@ -1,9 +1,7 @@
 // @ts-check
+import { bytes, EMPTY, integer, integerFromHex, list } from "../../threads/rlp.js";
 
 /**
- * RLP as hex text: the result of signing is hex anyway, and joining strings is cheaper than joining buffers.
- * Plain JavaScript, like everything the signing worker loads: Node 20 cannot load TypeScript in a worker thread.
- *
  * @typedef {import("../../../../domain/transaction.ts").UnsignedTransaction} UnsignedTransaction
  * @typedef {import("../../../../domain/transaction.ts").AccessListEntry} AccessListEntry
  */
@@ -15,8 +13,6 @@
  * @property {0 | 1} yParity
  */
 
-const ZERO = "80";
-
 /**
  * The text whose hash is signed: legacy with EIP-155 replay protection, EIP-2930, EIP-1559.
  *
@@ -26,7 +22,7 @@ const ZERO = "80";
 export function serialiseUnsigned(transaction) {
   const fields = fieldsOf(transaction);
   return transaction.fees.type === "legacy"
-    ? list(fields + integer(transaction.chainId) + ZERO + ZERO)
+    ? list(fields + integer(transaction.chainId) + EMPTY + EMPTY)
     : envelope(transaction) + list(fields);
 }
 
@@ -65,41 +61,4 @@ function accessListOf(entries) {
   return list(
     entries.map(({ address, storageKeys }) => list(bytes(address) + list(storageKeys.map(bytes).join("")))).join(""),
   );
-}
-
-/** @param {string} hex with prefix */
-function bytes(hex) {
-  return byteString(hex.slice(2));
-}
-
-/** @param {bigint | number} value */
-function integer(value) {
-  return integerFromHex(value.toString(16));
-}
-
-/** RLP integers have no leading zero byte, and zero is the empty string. @param {string} hex */
-function integerFromHex(hex) {
-  const digits = hex.replace(/^0+/, "");
-  return byteString(digits.length % 2 === 0 ? digits : `0${digits}`);
-}
-
-/** @param {string} hex of whole bytes, no prefix */
-function byteString(hex) {
-  return hex.length === 2 && hex < "80" ? hex : header(0x80, hex.length / 2) + hex;
-}
-
-/** @param {string} content */
-function list(content) {
-  return header(0xc0, content.length / 2) + content;
-}
-
-/**
- * @param {0x80 | 0xc0} kind
- * @param {number} length in bytes
- */
-function header(kind, length) {
-  if (length < 56) return (kind + length).toString(16);
-  const digits = length.toString(16);
-  const size = digits.length % 2 === 0 ? digits : `0${digits}`;
-  return (kind + 55 + size.length / 2).toString(16) + size;
 }

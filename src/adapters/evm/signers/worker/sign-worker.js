@@ -1,5 +1,6 @@
 // @ts-check
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
+import { serve } from "../../threads/serve.js";
 import { loadCurve } from "./curve.js";
 import { signTransaction } from "./sign.js";
 
@@ -9,34 +10,22 @@ import { signTransaction } from "./sign.js";
  * @typedef {import("../../../../domain/transaction.ts").UnsignedTransaction} UnsignedTransaction
  * @typedef {import("../../../../ports/signer.ts").SignedTransaction} SignedTransaction
  * @typedef {{ readonly keys: readonly Uint8Array[], readonly curve: "auto" | "javascript" }} WorkerData
- * @typedef {{ readonly id: number, readonly key: number, readonly transactions: readonly UnsignedTransaction[] }} SignRequest
- * @typedef {{ readonly id: number, readonly signed: readonly SignedTransaction[] } | { readonly id: number, readonly error: string }} SignReply
+ * @typedef {{ readonly key: number, readonly transactions: readonly UnsignedTransaction[] }} SignRequest
  */
-
-const port = parentPort;
-if (port === null) throw new Error("sign-worker.js runs as a worker thread only");
 
 /** @type {WorkerData} */
 const { keys, curve: wanted } = workerData;
 const curve = await loadCurve(wanted === "javascript" ? null : undefined);
-
-port.on("message", async (/** @type {SignRequest} */ request) => {
-  port.postMessage(await reply(request));
-});
-port.postMessage({ ready: curve.kind });
+serve(sign, { ready: curve.kind });
 
 /**
  * @param {SignRequest} request
- * @returns {Promise<SignReply>}
+ * @returns {Promise<readonly SignedTransaction[]>}
  */
-async function reply({ id, key, transactions }) {
-  try {
-    const privateKey = keys[key];
-    if (privateKey === undefined) throw new RangeError(`there is no key ${key}`);
-    const signed = [];
-    for (const transaction of transactions) signed.push(await signTransaction(curve, privateKey, transaction));
-    return { id, signed };
-  } catch (error) {
-    return { id, error: error instanceof Error ? error.message : String(error) };
-  }
+async function sign({ key, transactions }) {
+  const privateKey = keys[key];
+  if (privateKey === undefined) throw new RangeError(`there is no key ${key}`);
+  const signed = [];
+  for (const transaction of transactions) signed.push(await signTransaction(curve, privateKey, transaction));
+  return signed;
 }

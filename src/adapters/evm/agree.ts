@@ -1,0 +1,166 @@
+/**
+ * What several endpoints say of one block, held against each other. Two that say the same decide, whichever they are: who
+ * gave what is known so far has been forgotten by then, since the next one answers where one fails.
+ */
+import type { Address, Hash } from "../../domain/lane.ts";
+import type { Receipt } from "../../domain/transaction.ts";
+import type { Block, BlockPlace, ReceiptVerdict, SecondOpinion, Settling } from "../../ports/chain.ts";
+import { blockFrom } from "./read-block.ts";
+import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
+import { fetchTransaction } from "./read-sent.ts";
+import type { Endpoint, Endpoints, Said } from "./rpc/endpoints.ts";
+import { readAddress, readArray, readBytes, readHash, readRecord } from "./rpc/quantities.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
+
+export async function agreeOnBlock(endpoints: Endpoints, number: number): Promise<SecondOpinion> {
+  const said = await endpoints.readEach(
+    (rpc) => fetchHeight(rpc, number).then((block) => block?.hash ?? null),
+    (heard) => agreedHash(heard) !== null,
+  );
+  if (said === null) return { kind: "none" };
+  const hash = agreedHash(said);
+  if (hash !== null) return { kind: "agreed", hash };
+  const shown = said.filter(({ answer }) => answer !== null);
+  if (shown.length < 2) return { kind: "behind" };
+  return { kind: "disagree", answers: shown.map(({ label, answer }) => `${label} shows ${answer}`) };
+}
+
+function agreedHash(said: readonly Said<Hash | null>[]): Hash | null {
+  const hashes = said.flatMap(({ answer }) => answer ?? []);
+  return hashes.find((hash, index) => hashes.indexOf(hash) < index) ?? null;
+}
+
+/** Null: fewer than two endpoints are up. */
+export async function agreeOnReceipts(
+  endpoints: Endpoints,
+  block: BlockPlace,
+  transactions: readonly Settling[],
+): Promise<readonly ReceiptVerdict[] | null> {
+  const said = await endpoints.readEach(
+    (_, endpoint) => statementOf(endpoint, block, transactions),
+    (heard) => transactions.every((_, index) => agreedWord(wordsOn(heard, index)) !== null),
+  );
+  return said === null ? null : transactions.map((_, index) => verdictOn(said, index));
+}
+
+/** What one endpoint says of one transaction in a block: equal keys are equal words. */
+interface Word {
+  readonly key: string;
+  readonly text: string;
+  readonly means: Receipt | "absent" | "moved";
+}
+
+/** In the order asked; "behind": it has no block of that height. */
+type Statement = readonly Word[] | "behind";
+
+function wordsOn(said: readonly Said<Statement>[], index: number): readonly Said<Word>[] {
+  return said.flatMap(({ label, answer }) => {
+    const word = answer === "behind" ? undefined : answer[index];
+    return word === undefined ? [] : [{ label, answer: word }];
+  });
+}
+
+function agreedWord(words: readonly Said<Word>[]): readonly Word[] | null {
+  for (const { answer } of words) {
+    const same = words.filter((each) => each.answer.key === answer.key);
+    if (same.length >= 2) return same.map((each) => each.answer);
+  }
+  return null;
+}
+
+function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerdict {
+  const words = wordsOn(said, index);
+  const [word, ...same] = agreedWord(words) ?? [];
+  if (word === undefined) {
+    if (words.length < 2) return { kind: "behind" };
+    return { kind: "disagree", answers: words.map(({ label, answer }) => `${label} ${answer.text}`) };
+  }
+  if (word.means === "moved") return { kind: "moved" };
+  if (word.means === "absent") return { kind: "absent", detail: `two endpoints agree: each ${word.text}` };
+  return { kind: "agreed", receipt: withAgreedPrice(word.means, same) };
+}
+
+/** Not every node tells the price that was paid, and it decides nothing: where two differ, it is not known. */
+function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
+  const { effectiveGasPrice } = receipt;
+  const agreed = same.every(({ means }) => typeof means === "object" && means.effectiveGasPrice === effectiveGasPrice);
+  return agreed ? receipt : { ...receipt, effectiveGasPrice: null };
+}
+
+/** Everything is asked in one tick, and so in one request; again only where a node's index lags behind its blocks. */
+async function statementOf(
+  endpoint: Endpoint,
+  block: BlockPlace,
+  transactions: readonly Settling[],
+): Promise<Statement> {
+  const hashes = transactions.map(({ txHash }) => txHash);
+  const [shown, early, senders] = await Promise.all([
+    fetchHeight(endpoint.rpc, block.number),
+    fetchShownAtOnce(endpoint, block.hash, hashes),
+    Promise.all(transactions.map((each) => fetchSender(endpoint.rpc, each))),
+  ]);
+  if (shown === null) return "behind";
+  if (shown.hash !== block.hash) {
+    const moved = {
+      key: `block ${shown.hash}`,
+      text: `shows block ${shown.hash} at that height`,
+      means: "moved",
+    } as const;
+    return transactions.map(() => moved);
+  }
+  const found = await complete(endpoint, shown, { hashes, early });
+  return transactions.map((each, index) => wordOn(found.get(each.txHash), each, senders[index] ?? null));
+}
+
+async function complete(
+  endpoint: Endpoint,
+  block: Block,
+  { hashes, early }: { readonly hashes: readonly Hash[]; readonly early: readonly ShownReceipt[] },
+): Promise<ReadonlyMap<Hash, ShownReceipt>> {
+  const found = early.filter(({ receipt }) => standsIn(block, receipt));
+  const held = new Set(block.transactionHashes);
+  const whole = found.length >= hashes.filter((hash) => held.has(hash)).length;
+  const receipts = whole ? found : await fetchShownInBlock(endpoint, block, hashes);
+  return new Map(receipts.map((shown) => [shown.receipt.txHash, shown]));
+}
+
+interface Sender {
+  readonly from: Address;
+  readonly nonce: number;
+}
+
+/** Of what was signed here the hash says whose it is. */
+async function fetchSender(rpc: RpcTransport, { txHash, sentBy }: Settling): Promise<Sender | null> {
+  return sentBy === undefined ? null : fetchTransaction(rpc, txHash);
+}
+
+function wordOn(shown: ShownReceipt | undefined, { sentBy }: Settling, sender: Sender | null): Word {
+  if (shown === undefined) return { key: "none", text: "has that block, and no such receipt in it", means: "absent" };
+  if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {
+    const whose = sender === null ? "does not know it" : `shows it as nonce ${sender.nonce} of ${sender.from}`;
+    return { key: whose, text: whose, means: "absent" };
+  }
+  const { receipt, json } = shown;
+  const { status, gasUsed } = receipt;
+  const logs = logsIn(json);
+  // Nodes differ in whether they name the contract of a deployment that reverted.
+  const deploys = status === "success" && receipt.contractAddress !== null;
+  const digest = JSON.stringify(logs);
+  const text = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
+  return { key: `${status} ${gasUsed} ${deploys} ${digest}`, text, means: receipt };
+}
+
+/** What a log says, without where it stands: nodes count that each in their own way. */
+function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
+  return readArray(json.logs, "receipt.logs").map((each) => {
+    const { address, topics, data } = readRecord(each, "receipt.logs[]");
+    const hashes = readArray(topics, "log.topics").map((topic) => readHash(topic, "log.topics[]"));
+    return [readAddress(address, "log.address"), hashes, readBytes(data, "log.data")];
+  });
+}
+
+async function fetchHeight(rpc: RpcTransport, number: number): Promise<Block | null> {
+  const params = [`0x${number.toString(16)}`, false];
+  const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params }]);
+  return blockFrom(reply, { number });
+}

@@ -1,0 +1,150 @@
+/**
+ * Receipts of a single endpoint, held against the hash of their block. Nobody else can be asked then; but the block's
+ * hash stands for its header, and the header for every transaction and every receipt, so that a false receipt takes
+ * another block, and a block of the same hash with other contents cannot be made.
+ *
+ * What cannot be recomputed from the public encoding (deposits of OP chains, Arbitrum, Bor, zkSync, a fork that is not
+ * known here) is not provable. That is no contradiction: such an endpoint is believed, as it always was.
+ */
+import { Worker } from "node:worker_threads";
+import type { Hash, Hex } from "../../../domain/lane.ts";
+import type { Receipt } from "../../../domain/transaction.ts";
+import type { BlockPlace, ReceiptVerdict, Settling } from "../../../ports/chain.ts";
+import { decodeTransaction } from "../decode-transaction.ts";
+import { saysNoSuchBlock } from "../read-block.ts";
+import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
+import type { Endpoint } from "../rpc/endpoints.ts";
+import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/errors.ts";
+import { readArray, readHash, readRecord } from "../rpc/quantities.ts";
+import { WorkerThread } from "../threads/worker-thread.ts";
+import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
+
+/** A block of more is not fetched in full: believed as it is, like one that cannot be recomputed. */
+const MOST_TRANSACTIONS = 5_000;
+/** Receipts asked for one by one, where the node has no `eth_getBlockReceipts`. */
+const MOST_SINGLE_RECEIPTS = 500;
+/** A chain is of one kind: after a block of which nothing can be proved, so many are not looked into. */
+const UNPROVABLE_BLOCKS = 256;
+const BLOCKS_REMEMBERED = 64;
+
+/** What is known of a transaction of interest; null: the block does not hold it. Bytes only where they will be read. */
+type Proved = { readonly receipt: Receipt; readonly raw: Hex | null } | null;
+
+type BlockJson = Readonly<Record<string, unknown>>;
+type Shown = Pick<BlockEvidence, "block" | "receipts">;
+
+export class BlockProver {
+  readonly #thread = new WorkerThread<BlockEvidence, BlockVerdict>({
+    name: "the proving thread",
+    start: () => new Worker(new URL("./worker/prove-worker.js", import.meta.url), { name: "fencepost-prove" }),
+    failure: (message, options) => new ProofFailed(message, options),
+  });
+  /** Blocks do not change: each is proved once, for as long as it is remembered. */
+  readonly #proved = new Map<Hash, Map<Hash, Proved>>();
+
+  async settle(
+    endpoint: Endpoint,
+    block: BlockPlace,
+    transactions: readonly Settling[],
+  ): Promise<readonly ReceiptVerdict[]> {
+    const all = (verdict: ReceiptVerdict) => transactions.map(() => verdict);
+    if (!transactions.every((each) => this.#isKnown(block, each))) {
+      if (block.number <= endpoint.unprovableThrough) return all({ kind: "unproven" });
+      const shown = await fetchShown(endpoint, block.hash);
+      if (shown === "behind" || shown === "unproven") return all({ kind: shown });
+      const contradiction = (detail: string) =>
+        all({ kind: "disagree", answers: [`${endpoint.rpc.label}: ${detail}`] });
+      if (shown === "denied") return contradiction("it has that block, and no receipts of it");
+      const wanted = transactions.map(({ txHash }) => txHash);
+      const verdict = await this.#thread.ask({ ...block, ...shown, wanted });
+      if (verdict.kind === "contradicts") return contradiction(verdict.detail);
+      if (verdict.kind === "unprovable") {
+        if (verdict.of === "chain") endpoint.unprovableThrough = block.number + UNPROVABLE_BLOCKS;
+        return all({ kind: "unproven" });
+      }
+      this.#remember(block, transactions, verdict.transactions);
+    }
+    return Promise.all(transactions.map((each) => verdictOn(this.#proved.get(block.hash)?.get(each.txHash), each)));
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+
+  #isKnown({ hash }: BlockPlace, { txHash, sentBy }: Settling): boolean {
+    const known = this.#proved.get(hash)?.get(txHash);
+    return known === null || (known !== undefined && (sentBy === undefined || known.raw !== null));
+  }
+
+  #remember(block: BlockPlace, asked: readonly Settling[], proved: readonly ProvedTransaction[]): void {
+    const known = this.#proved.get(block.hash) ?? new Map<Hash, Proved>();
+    const found = new Map(proved.map((each) => [each.txHash, each]));
+    for (const { txHash, sentBy } of asked) {
+      const each = found.get(txHash);
+      const raw = sentBy === undefined ? null : ((each?.raw ?? null) as Hex | null);
+      known.set(txHash, each === undefined ? null : { receipt: provedReceipt(block, each), raw });
+    }
+    this.#proved.delete(block.hash);
+    this.#proved.set(block.hash, known);
+    for (const hash of [...this.#proved.keys()].slice(0, -BLOCKS_REMEMBERED)) this.#proved.delete(hash);
+  }
+}
+
+export class ProofFailed extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ProofFailed";
+  }
+}
+
+async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Promise<ReceiptVerdict> {
+  if (proved === null || proved === undefined)
+    return { kind: "absent", detail: "its block, proved whole, does not hold it" };
+  const { receipt, raw } = proved;
+  if (sentBy === undefined || raw === null) return { kind: "agreed", receipt };
+  // One without a chain id (before EIP-155) is not read here: whose it is stays what the endpoint said.
+  const sent = await decodeTransaction(raw).catch(() => null);
+  if (sent === null) return { kind: "unproven" };
+  const { signer, unsigned } = sent;
+  const isOther = signer !== sentBy.signer || unsigned.nonce !== sentBy.nonce;
+  return isOther
+    ? { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` }
+    : { kind: "agreed", receipt };
+}
+
+/** Where it stands is the block's word, not the receipt's; and the price is no part of what a block commits to. */
+function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransaction): Receipt {
+  const read = readReceipt(receipt);
+  const effectiveGasPrice = read.effectiveGasPrice === pricePaid ? pricePaid : null;
+  return { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice };
+}
+
+/** "denied": the node shows the block, and not the receipts that it must have. */
+async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behind" | "unproven" | "denied"> {
+  const [block, list] = await Promise.all([fetchWhole(endpoint, hash), fetchBlockReceipts(endpoint, hash)]);
+  if (typeof block === "string") return block;
+  if (list === "gone") return "denied";
+  if (typeof list !== "string") return { block, receipts: list };
+  const hashes = readArray(block.transactions, "block.transactions").map((each) =>
+    readHash(readRecord(each, "block.transactions[]").hash, "transaction.hash"),
+  );
+  if (hashes.length > MOST_SINGLE_RECEIPTS) return "unproven";
+  const calls = hashes.map((each) => ({ method: "eth_getTransactionReceipt", params: [each] }));
+  const receipts = (await endpoint.rpc.batch(calls)).map(resultOf);
+  return receipts.includes(null) ? "denied" : { block, receipts };
+}
+
+async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {
+  const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
+  if (reply?.ok === false && saysNoSuchBlock(reply.error)) return "behind";
+  if (reply?.ok === false && withholds(reply.error)) return "unproven";
+  const result = resultOf(reply);
+  if (result === null) return "behind";
+  const block = readRecord(result, "the block");
+  return readArray(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
+}
+
+/** A block that a node never gives whole, or that is more than is taken here, would otherwise never be decided by. */
+function withholds(error: RpcErrorAnswer | RpcUnreachable): boolean {
+  return error instanceof RpcUnreachable ? error.kind === "tooLarge" : !saysOverLimit(error);
+}

@@ -1,0 +1,59 @@
+// @ts-check
+import { bytes, EMPTY, integerFromHex } from "../../threads/rlp.js";
+
+/**
+ * Fields of blocks, transactions and receipts as nodes write them in JSON, encoded. What a field of another form would
+ * encode to is not known, and then nothing is proved or disproved by it.
+ *
+ * @typedef {Readonly<Record<string, unknown>>} Fields
+ */
+
+export class NotEncodable extends Error {}
+
+const QUANTITY = /^0x[0-9a-fA-F]{1,64}$/;
+const DATA = /^0x(?:[0-9a-fA-F]{2})*$/;
+
+/** @param {unknown} value @returns {Fields} */
+export function fieldsOf(value) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new NotEncodable("it is no object");
+  return /** @type {Fields} */ (value);
+}
+
+/** @param {unknown} value @returns {readonly unknown[]} */
+export function listOf(value) {
+  if (!Array.isArray(value)) throw new NotEncodable("it is no list");
+  return value;
+}
+
+/** @param {unknown} value @returns {string} lower case, with prefix */
+export function textOf(value) {
+  if (typeof value !== "string" || !DATA.test(value)) throw new NotEncodable("a field holds no bytes");
+  return value.toLowerCase();
+}
+
+/** @param {unknown} value @returns {bigint} */
+export function numberOf(value) {
+  if (typeof value !== "string" || !QUANTITY.test(value)) throw new NotEncodable("a field holds no quantity");
+  return BigInt(value);
+}
+
+/** @param {unknown} value */
+export function data(value) {
+  return bytes(textOf(value));
+}
+
+/** @param {unknown} value */
+export function quantity(value) {
+  if (typeof value !== "string" || !QUANTITY.test(value)) throw new NotEncodable("a field holds no quantity");
+  return integerFromHex(value.slice(2).toLowerCase());
+}
+
+/** Nobody: a contract is created. @param {unknown} value */
+export function receiver(value) {
+  return value === null || value === undefined ? EMPTY : data(value);
+}
+
+/** @param {unknown} value */
+export function isPresent(value) {
+  return value !== null && value !== undefined;
+}

@@ -1,0 +1,49 @@
+// @ts-check
+import { list } from "../../threads/rlp.js";
+import { data, isPresent, quantity } from "./fields.js";
+import { keccak } from "./keccak.js";
+
+/**
+ * @typedef {import("./fields.js").Fields} Fields
+ */
+
+/** In the order of the encoding, since Frontier. @type {readonly [string, (value: unknown) => string][]} */
+const FIRST = [
+  ["parentHash", data],
+  ["sha3Uncles", data],
+  ["miner", data],
+  ["stateRoot", data],
+  ["transactionsRoot", data],
+  ["receiptsRoot", data],
+  ["logsBloom", data],
+  ["difficulty", quantity],
+  ["number", quantity],
+  ["gasLimit", quantity],
+  ["gasUsed", quantity],
+  ["timestamp", quantity],
+  ["extraData", data],
+  ["mixHash", data],
+  ["nonce", data],
+];
+
+/** Each fork appended its own: EIP-1559, EIP-4895, EIP-4844 (two), EIP-4788, EIP-7685. @type {typeof FIRST} */
+const APPENDED = [
+  ["baseFeePerGas", quantity],
+  ["withdrawalsRoot", data],
+  ["blobGasUsed", quantity],
+  ["excessBlobGas", quantity],
+  ["parentBeaconBlockRoot", data],
+  ["requestsHash", data],
+];
+
+/**
+ * The hash of a header by the encoding of the fork whose fields it has. A chain with fields of its own, or a later fork,
+ * hashes otherwise: then this is not the hash that the block is known by.
+ *
+ * @param {Fields} block
+ * @returns {string} with prefix
+ */
+export function headerHash(block) {
+  const fields = [...FIRST, ...APPENDED.filter(([name]) => isPresent(block[name]))];
+  return `0x${keccak(list(fields.map(([name, encode]) => encode(block[name])).join("")))}`;
+}

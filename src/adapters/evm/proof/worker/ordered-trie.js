@@ -1,0 +1,70 @@
+// @ts-check
+import { byteString, EMPTY, integer, list } from "../../threads/rlp.js";
+import { keccak } from "./keccak.js";
+
+/**
+ * The root of the Merkle Patricia trie (Yellow Paper, appendix D) whose keys are the RLP of 0, 1, 2 …: how a block
+ * commits to its transactions and to their receipts, each in order.
+ *
+ * @typedef {{ readonly path: string, readonly value: string }} Entry path in nibbles, both hex without prefix
+ */
+
+/**
+ * @param {readonly string[]} values hex without prefix
+ * @returns {string} hex without prefix
+ */
+export function orderedTrieRoot(values) {
+  if (values.length === 0) return keccak(EMPTY);
+  const entries = values.map((value, index) => ({ path: integer(index), value }));
+  entries.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return keccak(node(entries, 0));
+}
+
+/**
+ * No key of this kind is the beginning of another, so that a branch never holds a value of its own.
+ *
+ * @param {readonly Entry[]} entries sorted by path, of one path up to `depth`
+ * @param {number} depth
+ * @returns {string}
+ */
+function node(entries, depth) {
+  const [first] = entries;
+  const last = entries.at(-1);
+  if (first === undefined || last === undefined) return EMPTY;
+  if (first === last) return list(byteString(compact(first.path.slice(depth), 2)) + byteString(first.value));
+  let shared = depth;
+  while (first.path[shared] === last.path[shared]) shared++;
+  if (shared === depth) return branch(entries, depth);
+  return list(byteString(compact(first.path.slice(depth, shared), 0)) + reference(branch(entries, shared)));
+}
+
+/**
+ * @param {readonly Entry[]} entries
+ * @param {number} depth
+ */
+function branch(entries, depth) {
+  let children = "";
+  let from = 0;
+  for (let nibble = 0; nibble < 16; nibble++) {
+    let to = from;
+    while (to < entries.length && entries[to]?.path[depth] === nibble.toString(16)) to++;
+    children += to === from ? EMPTY : reference(node(entries.slice(from, to), depth + 1));
+    from = to;
+  }
+  return list(children + EMPTY);
+}
+
+/** Nodes of 32 bytes or more are named by their hash, smaller ones stand where they are named. @param {string} encoded */
+function reference(encoded) {
+  return encoded.length < 64 ? encoded : byteString(keccak(encoded));
+}
+
+/**
+ * Hex-prefix encoding: the kind of node and whether the path has an odd length, in front of it.
+ *
+ * @param {string} path
+ * @param {0 | 2} kind 0: extension, 2: leaf
+ */
+function compact(path, kind) {
+  return path.length % 2 === 0 ? `${kind}0${path}` : `${kind + 1}${path}`;
+}

@@ -1,0 +1,130 @@
+// @ts-check
+import { fieldsOf, isPresent, listOf, NotEncodable, numberOf, textOf } from "./fields.js";
+import { headerHash } from "./header.js";
+import { keccak } from "./keccak.js";
+import { orderedTrieRoot } from "./ordered-trie.js";
+import { encodeReceipt } from "./receipts.js";
+import { encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
+
+/**
+ * Holds what a node says of a block against the block's own hash: the header must hash to it, the transactions and the
+ * receipts to the roots in the header. A node that lies about a receipt would have to find another block of the same hash.
+ *
+ * @typedef {import("./fields.js").Fields} Fields
+ *
+ * @typedef {object} BlockEvidence
+ * @property {string} hash the block as it is known here
+ * @property {number} number
+ * @property {unknown} block with whole transactions, as the node shows it
+ * @property {readonly unknown[]} receipts of all its transactions, as the node shows them
+ * @property {readonly string[]} wanted hashes of the transactions that are of interest
+ *
+ * @typedef {object} ProvedTransaction
+ * @property {string} txHash
+ * @property {string} raw its bytes, with prefix
+ * @property {bigint} pricePaid
+ * @property {Fields} receipt
+ *
+ * @typedef {{ readonly kind: "proved", readonly transactions: readonly ProvedTransaction[] }} Proved `wanted`, as far as the block holds them
+ * @typedef {{ readonly kind: "contradicts", readonly detail: string }} Contradicts
+ * @typedef {{ readonly kind: "unprovable", readonly of: "chain" | "block", readonly detail: string }} Unprovable
+ * @typedef {Proved | Contradicts | Unprovable} BlockVerdict
+ */
+
+/**
+ * @param {BlockEvidence} evidence
+ * @returns {BlockVerdict}
+ */
+export function proveBlock(evidence) {
+  try {
+    const block = fieldsOf(evidence.block);
+    if (headerHash(block) !== evidence.hash) return unprovable("its header does not hash to the block's hash");
+    if (numberOf(block.number) !== BigInt(evidence.number))
+      return contradicts("that hash is of a block of another height");
+    const transactions = listOf(block.transactions).map(fieldsOf);
+    const foreign = transactions.find((each) => typeOf(each) > LAST_TYPE);
+    if (foreign !== undefined) return unprovable(`it holds a transaction of type ${typeOf(foreign)}`);
+    return proveContents(evidence, block, transactions);
+  } catch (error) {
+    if (error instanceof NotEncodable) return unprovable(error.message);
+    throw error;
+  }
+}
+
+/** What holds for one block of a chain by its kind holds for the others. @param {string} detail @returns {Unprovable} */
+function unprovable(detail) {
+  return { kind: "unprovable", of: "chain", detail };
+}
+
+/** @param {string} detail @returns {Contradicts} */
+function contradicts(detail) {
+  return { kind: "contradicts", detail };
+}
+
+/**
+ * @param {BlockEvidence} evidence
+ * @param {Fields} block
+ * @param {readonly Fields[]} transactions
+ * @returns {BlockVerdict}
+ */
+function proveContents({ receipts, wanted }, block, transactions) {
+  const raws = transactions.map(encodeTransaction);
+  const hashes = raws.map((raw) => `0x${keccak(raw)}`);
+  const misnamed = transactions.findIndex(({ hash }, index) => textOf(hash) !== hashes[index]);
+  if (misnamed >= 0) return judgeMisnamed(textOf(transactions[misnamed]?.hash), wanted);
+  if (`0x${orderedTrieRoot(raws)}` !== textOf(block.transactionsRoot)) {
+    return contradicts("its transactions, in their order, do not hash to the block's transactionsRoot");
+  }
+  /** @type {Map<string, Fields>} */
+  const byHash = new Map();
+  for (const receipt of receipts.map(fieldsOf)) byHash.set(textOf(receipt.transactionHash), receipt);
+  const ordered = hashes.map((hash) => byHash.get(hash)).filter((receipt) => receipt !== undefined);
+  if (ordered.length !== hashes.length) return contradicts("it has no receipt of a transaction that the block holds");
+  if (`0x${orderedTrieRoot(ordered.map(encodeReceipt))}` !== textOf(block.receiptsRoot)) {
+    return contradicts("its receipts do not hash to the block's receiptsRoot");
+  }
+  const proved = wanted.flatMap((txHash) => {
+    const index = hashes.indexOf(txHash);
+    return index < 0 ? [] : [index];
+  });
+  const wrong = proved.find((index) => !isItsOwn(ordered, index, transactions[index]));
+  if (wrong !== undefined) return contradicts(`the receipt of ${hashes[wrong]} says what its block does not`);
+  return {
+    kind: "proved",
+    transactions: proved.map((index) => ({
+      txHash: /** @type {string} */ (hashes[index]),
+      raw: `0x${raws[index]}`,
+      pricePaid: pricePaid(/** @type {Fields} */ (transactions[index]), block.baseFeePerGas),
+      receipt: /** @type {Fields} */ (ordered[index]),
+    })),
+  };
+}
+
+/**
+ * Bor shows transactions in a block that it does not commit to, under names that are no hash of them. What we signed has
+ * an encoding that is known: shown with other contents, it is a lie.
+ *
+ * @param {string} hash
+ * @param {readonly string[]} wanted
+ * @returns {BlockVerdict}
+ */
+function judgeMisnamed(hash, wanted) {
+  if (wanted.includes(hash)) return contradicts(`it shows ${hash} with other contents than that hash stands for`);
+  return { kind: "unprovable", of: "block", detail: `it holds ${hash}, which is no hash of what it shows` };
+}
+
+/**
+ * What a receipt says beside what the block commits to: its own gas is what it added to the sum, and a contract is made
+ * by a transaction without a receiver alone (some nodes name one even where that reverted).
+ *
+ * @param {readonly Fields[]} receipts in order
+ * @param {number} index
+ * @param {Fields | undefined} transaction
+ */
+function isItsOwn(receipts, index, transaction) {
+  const { status, gasUsed, cumulativeGasUsed, contractAddress } = /** @type {Fields} */ (receipts[index]);
+  const before = index === 0 ? 0n : numberOf(receipts[index - 1]?.cumulativeGasUsed);
+  if (numberOf(gasUsed) !== numberOf(cumulativeGasUsed) - before) return false;
+  const deploys = !isPresent(transaction?.to);
+  return isPresent(contractAddress) ? deploys : !deploys || numberOf(status) === 0n;
+}

@@ -1,0 +1,86 @@
+// @ts-check
+import { integer, list } from "../../threads/rlp.js";
+import { data, fieldsOf, isPresent, listOf, numberOf, quantity, receiver } from "./fields.js";
+
+/**
+ * @typedef {import("./fields.js").Fields} Fields
+ */
+
+/** Legacy, EIP-2930, EIP-1559, EIP-4844, EIP-7702. Everything above has an encoding of its chain's own. */
+export const LAST_TYPE = 4;
+
+/** Old nodes leave it out of what is legacy. @param {Fields} fields */
+export function typeOf({ type }) {
+  return isPresent(type) ? Number(numberOf(type)) : 0;
+}
+
+/**
+ * The bytes that a block commits to: what was signed, with its signature, without any blobs.
+ *
+ * @param {Fields} transaction of a type up to LAST_TYPE
+ * @returns {string} hex without prefix
+ */
+export function encodeTransaction(transaction) {
+  const type = typeOf(transaction);
+  const { nonce, gas, to, value, input, r, s, v, yParity } = transaction;
+  const body = quantity(gas) + receiver(to) + quantity(value) + data(input ?? transaction.data);
+  const scalars = quantity(r) + quantity(s);
+  if (type === 0) return list(quantity(nonce) + quantity(transaction.gasPrice) + body + quantity(v) + scalars);
+  const chainId = quantity(transaction.chainId);
+  const content = `${chainId}${quantity(nonce)}${price(transaction, type)}${body}${accessList(transaction.accessList)}`;
+  return integer(type) + list(content + appended(transaction, type) + quantity(yParity ?? v) + scalars);
+}
+
+/**
+ * @param {Fields} transaction
+ * @param {number} type
+ */
+function price({ gasPrice, maxPriorityFeePerGas, maxFeePerGas }, type) {
+  return type === 1 ? quantity(gasPrice) : quantity(maxPriorityFeePerGas) + quantity(maxFeePerGas);
+}
+
+/**
+ * @param {Fields} transaction
+ * @param {number} type
+ */
+function appended({ maxFeePerBlobGas, blobVersionedHashes, authorizationList }, type) {
+  if (type === 3) return quantity(maxFeePerBlobGas) + list(listOf(blobVersionedHashes).map(data).join(""));
+  return type === 4 ? list(listOf(authorizationList).map(authorization).join("")) : "";
+}
+
+/** @param {unknown} value */
+function authorization(value) {
+  const { chainId, address, nonce, yParity, v, r, s } = fieldsOf(value);
+  return list(quantity(chainId) + data(address) + quantity(nonce) + quantity(yParity ?? v) + quantity(r) + quantity(s));
+}
+
+/** @param {unknown} value */
+function accessList(value) {
+  if (!isPresent(value)) return list("");
+  const entries = listOf(value).map((entry) => {
+    const { address, storageKeys } = fieldsOf(entry);
+    return list(
+      data(address) +
+        list(
+          listOf(storageKeys ?? [])
+            .map(data)
+            .join(""),
+        ),
+    );
+  });
+  return list(entries.join(""));
+}
+
+/**
+ * What the sender paid for a unit of gas (EIP-1559), by the transaction's own fields and its block's base fee.
+ *
+ * @param {Fields} transaction
+ * @param {unknown} baseFeePerGas
+ * @returns {bigint}
+ */
+export function pricePaid(transaction, baseFeePerGas) {
+  if (typeOf(transaction) < 2) return numberOf(transaction.gasPrice);
+  const cap = numberOf(transaction.maxFeePerGas);
+  const wished = numberOf(baseFeePerGas ?? "0x0") + numberOf(transaction.maxPriorityFeePerGas);
+  return wished < cap ? wished : cap;
+}

@@ -1,0 +1,46 @@
+// @ts-check
+
+/**
+ * RLP as hex text without prefix: what is encoded comes as hex, and joining strings is cheaper than joining buffers.
+ * Plain JavaScript, like everything a worker loads: Node 20 cannot load TypeScript in a worker thread.
+ */
+
+/** The empty string, and the number zero. */
+export const EMPTY = "80";
+
+/** @param {string} hex with prefix */
+export function bytes(hex) {
+  return byteString(hex.slice(2));
+}
+
+/** @param {bigint | number} value */
+export function integer(value) {
+  return integerFromHex(value.toString(16));
+}
+
+/** RLP integers have no leading zero byte, and zero is the empty string. @param {string} hex without prefix */
+export function integerFromHex(hex) {
+  const digits = hex.replace(/^0+/, "");
+  return byteString(digits.length % 2 === 0 ? digits : `0${digits}`);
+}
+
+/** @param {string} hex of whole bytes, no prefix */
+export function byteString(hex) {
+  return hex.length === 2 && hex < "80" ? hex : header(0x80, hex.length / 2) + hex;
+}
+
+/** @param {string} content */
+export function list(content) {
+  return header(0xc0, content.length / 2) + content;
+}
+
+/**
+ * @param {0x80 | 0xc0} kind
+ * @param {number} length in bytes
+ */
+function header(kind, length) {
+  if (length < 56) return (kind + length).toString(16);
+  const digits = length.toString(16);
+  const size = digits.length % 2 === 0 ? digits : `0${digits}`;
+  return (kind + 55 + size.length / 2).toString(16) + size;
+}

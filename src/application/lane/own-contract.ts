@@ -1,0 +1,22 @@
+import type { Receipt } from "../../domain/transaction.ts";
+import type { Codec } from "../../ports/codec.ts";
+import type { OwnedLane, Tracked } from "./owned-lane.ts";
+
+export interface OwnContractPorts {
+  readonly codec: Pick<Codec, "contractAddress">;
+}
+
+/**
+ * A receipt with the address that its deployment has: it follows from signer and nonce, and whoever takes it from an
+ * endpoint may send money to a contract of the endpoint's choice. A deployment that reverted left none, whatever the node
+ * says of it.
+ */
+export function withOwnContract(
+  { codec }: OwnContractPorts,
+  { lane, tx }: { readonly lane: OwnedLane; readonly tx: Tracked },
+  receipt: Receipt,
+): Receipt {
+  const deployed = receipt.contractAddress !== null && receipt.status === "success";
+  const contractAddress = deployed ? codec.contractAddress(lane.lane.signer, tx.nonce) : null;
+  return contractAddress === receipt.contractAddress ? receipt : { ...receipt, contractAddress };
+}

@@ -1,0 +1,123 @@
+/**
+ * Stage 6: whether a receipt may decide. Confirmed, reverted, cancelled, replaced, placeholder, nonce used by somebody
+ * else: every outcome rests on a receipt that one endpoint gave, and that endpoint may have lied. Before anything is final
+ * the endpoints are asked once more, together (ports/chain.ts, settleReceipts): one question per block, for all lanes.
+ *
+ * Reads: the endpoints. Writes: nothing itself; what is agreed on goes into the outcome's commit (stage 7), what is not in
+ * its block after all is withdrawn (detours/reorg.ts). Invariants: I7, I8. A crash leaves TRACKING/MINED, asked about anew.
+ */
+import type { Hash } from "../../../domain/lane.ts";
+import type { Receipt } from "../../../domain/transaction.ts";
+import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
+import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+
+/** By the hash of what was mined. What has none is decided in no way. */
+export type Verdicts = ReadonlyMap<Hash, ReceiptVerdict>;
+
+export interface MinedOn {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+  readonly receipt: Receipt;
+}
+
+/** Blocks asked about at once: after a long absence there are many, and each may be proved whole. */
+const BLOCKS_AT_ONCE = 4;
+
+/** What the endpoints say together of everything that is about to be decided. */
+export async function settleReceipts(context: ChainContext, mined: readonly MinedOn[]): Promise<Verdicts> {
+  const verdicts = new Map<Hash, ReceiptVerdict>();
+  const queue = blocksOf(mined).filter(({ block }) => context.disputes.mayAsk(block.hash));
+  const worker = async (): Promise<void> => {
+    for (let asked = queue.shift(); asked !== undefined; asked = queue.shift()) {
+      await settleBlock(context, asked, verdicts);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(queue.length, BLOCKS_AT_ONCE) }, worker));
+  return verdicts;
+}
+
+interface AskedBlock {
+  readonly block: BlockPlace;
+  readonly transactions: Settling[];
+}
+
+function blocksOf(mined: readonly MinedOn[]): AskedBlock[] {
+  const blocks = new Map<Hash, AskedBlock>();
+  for (const each of mined) {
+    const { blockNumber: number, blockHash: hash } = each.receipt;
+    const asked = blocks.get(hash) ?? { block: { number, hash }, transactions: [] };
+    blocks.set(hash, asked);
+    asked.transactions.push(settlingOf(each));
+  }
+  return [...blocks.values()];
+}
+
+/** A hash that a caller, a signing node or an endpoint named is not by itself the hash of something at our nonce. */
+function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
+  const attempt = tx.attempts.find((each) => each.txHash === txHash);
+  const isNamed = attempt?.kind === "external" || attempt?.foreign === true || attempt?.nodeSigned === true;
+  return isNamed ? { txHash, sentBy: { signer: lane.lane.signer, nonce: tx.nonce } } : { txHash };
+}
+
+/** One block that nobody can be asked about keeps no other waiting. */
+async function settleBlock(
+  { chain, disputes }: ChainContext,
+  { block, transactions }: AskedBlock,
+  verdicts: Map<Hash, ReceiptVerdict>,
+): Promise<void> {
+  try {
+    const answers = await chain.settleReceipts(block, transactions);
+    for (const [index, { txHash }] of transactions.entries()) {
+      const verdict = answers[index];
+      if (verdict !== undefined) verdicts.set(txHash, verdict);
+    }
+    const disputed = answers.find((verdict) => verdict.kind === "disagree");
+    if (disputed?.kind === "disagree") disputes.note(block, disputed.answers);
+    else disputes.end(block.hash);
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+  }
+}
+
+export interface Decided {
+  /** To be completed by the receipts that they have now. */
+  readonly settled: readonly Tracked[];
+  /** Of those: the database holds another receipt, which was a lie. */
+  readonly corrected: ReadonlySet<Tracked>;
+  /** Said to be mined, and not in that block. */
+  readonly absent: readonly Tracked[];
+}
+
+/** Applies the verdicts to transactions of one lane: each that may be decided has the receipt it is decided by. */
+export function applyVerdicts(
+  ports: OwnContractPorts,
+  lane: OwnedLane,
+  { candidates, verdicts }: { readonly candidates: readonly Tracked[]; readonly verdicts: Verdicts },
+): Decided {
+  const settled: Tracked[] = [];
+  const corrected = new Set<Tracked>();
+  const absent: Tracked[] = [];
+  for (const tx of candidates) {
+    const verdict = tx.receipt === null ? undefined : verdicts.get(tx.receipt.txHash);
+    if (verdict?.kind === "absent") absent.push(tx);
+    if (verdict?.kind === "unproven" || verdict?.kind === "agreed") settled.push(tx);
+    if (verdict?.kind !== "agreed") continue;
+    const receipt = withOwnContract(ports, { lane, tx }, verdict.receipt);
+    if (isSame(tx.receipt, receipt)) continue;
+    tx.receipt = receipt;
+    corrected.add(tx);
+  }
+  return { settled, corrected, absent };
+}
+
+/** But for its place in the block, by which nothing is decided, and which nodes count each in their own way. */
+function isSame(stored: Receipt | null, agreed: Receipt): boolean {
+  return (
+    stored?.status === agreed.status &&
+    stored.gasUsed === agreed.gasUsed &&
+    stored.effectiveGasPrice === agreed.effectiveGasPrice &&
+    stored.contractAddress === agreed.contractAddress
+  );
+}

@@ -1,0 +1,131 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
+import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Block, Chain, Settling } from "../../../src/ports/chain.ts";
+
+/** What an endpoint may say of a transaction instead of the truth. */
+export const RECEIPT_LIES = ["reverted", "other gas", "a contract", "no receipt"] as const;
+export type ReceiptLieKind = (typeof RECEIPT_LIES)[number];
+
+/** A chain that is reached through endpoints which the suite can make lie, or fall behind. Blocks can be recomputed. */
+export interface SettlingHarness {
+  readonly chain: Chain;
+  /** Signed transfers of one account, from nonce 0 on, that were not sent yet. */
+  readonly transfers: readonly Hex[];
+  readonly sender: Address;
+  mine(): Promise<void>;
+  /** From now on; null: the truth again. The endpoint's place counts from 0, the preferred one. */
+  lie(endpoint: number, txHash: Hash, kind: ReceiptLieKind | null): void;
+  /** The endpoint knows no block above this one; null: all of them. */
+  pin(endpoint: number, blockNumber: number | null): void;
+  close(): Promise<void>;
+}
+
+const NOWHERE: Hash = `0x${"ab".repeat(32)}`;
+
+export interface SettlingSubject {
+  readonly name: string;
+  readonly endpoints: 1 | 2 | 3;
+  readonly start: () => Promise<SettlingHarness>;
+}
+
+/** What `Chain.settleReceipts` and `Chain.secondOpinion` promise, with one endpoint, two and three. */
+export function describeSettlingContract({ name, endpoints, start }: SettlingSubject): void {
+  describe(`receipts that may decide: ${name}`, () => {
+    const open: SettlingHarness[] = [];
+    afterEach(async () => {
+      await Promise.all(open.splice(0).map((each) => each.close()));
+    });
+    const mined = async (): Promise<Mined> => {
+      const harness = await start();
+      open.push(harness);
+      await harness.chain.submit(harness.transfers);
+      await harness.mine();
+      const block = (await harness.chain.head("latest")) as Block;
+      const receipts = (await harness.chain.receipts(block.transactionHashes)) as readonly Receipt[];
+      return { ...harness, block, receipts, asked: block.transactionHashes.map((txHash) => ({ txHash })) };
+    };
+
+    honestyTests(mined);
+    lieTests(endpoints, mined);
+    senderTests(mined);
+    if (endpoints > 1) opinionTests(mined);
+  });
+}
+
+interface Mined extends SettlingHarness {
+  readonly block: Block;
+  readonly receipts: readonly Receipt[];
+  readonly asked: readonly Settling[];
+}
+
+type Start = () => Promise<Mined>;
+
+function honestyTests(start: Start): void {
+  it("are those that everybody gives, in the order asked", async () => {
+    const { chain, block, receipts, asked } = await start();
+    expect(receipts.length).toBeGreaterThan(1);
+    const verdicts = await chain.settleReceipts(block, asked.toReversed());
+    expect(verdicts).toEqual(receipts.toReversed().map((receipt) => ({ kind: "agreed", receipt })));
+    expect(await chain.settleReceipts(block, [])).toEqual([]);
+  });
+
+  it("are absent where the block does not hold the transaction, which nobody has to have lied about", async () => {
+    const { chain, block } = await start();
+    expect(await chain.settleReceipts(block, [{ txHash: NOWHERE }])).toMatchObject([{ kind: "absent" }]);
+  });
+
+  it("are not there yet while an endpoint that is up has not come to the block", async () => {
+    const { chain, block, asked, pin } = await start();
+    const above = { number: block.number + 1, hash: NOWHERE };
+    expect(kinds(await chain.settleReceipts(above, asked))).toEqual(asked.map(() => "behind"));
+    if (chain.endpoints < 2) return;
+    for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, block.number - 1);
+    expect(kinds(await chain.settleReceipts(block, asked))).toEqual(asked.map(() => "behind"));
+    pin(1, null);
+    expect(kinds(await chain.settleReceipts(block, asked))).toEqual(asked.map(() => "agreed"));
+  });
+}
+
+function lieTests(endpoints: 1 | 2 | 3, start: Start): void {
+  it.each(RECEIPT_LIES)("are not those of an endpoint that says %s, and are once it has stopped", async (kind) => {
+    const { chain, block, receipts, asked, lie } = await start();
+    const [{ txHash }, ...others] = asked as [Settling, ...Settling[]];
+    for (let endpoint = 0; endpoint < endpoints; endpoint++) {
+      lie(endpoint, txHash, kind);
+      const [verdict, ...rest] = await chain.settleReceipts(block, asked);
+      if (endpoints === 3) expect(verdict).toEqual({ kind: "agreed", receipt: receipts[0] });
+      else expect(verdict).toMatchObject({ kind: "disagree", answers: Array(endpoints).fill(expect.any(String)) });
+      // A single endpoint that contradicts its block's roots is believed in nothing of that block.
+      expect(kinds(rest)).toEqual(others.map(() => (endpoints === 1 ? "disagree" : "agreed")));
+      lie(endpoint, txHash, null);
+      const after = await chain.settleReceipts(block, asked);
+      expect(after).toEqual(receipts.map((receipt) => ({ kind: "agreed", receipt })));
+    }
+  });
+}
+
+function senderTests(start: Start): void {
+  it("are absent where the transaction is another sender's, or of another nonce, than was said", async () => {
+    const { chain, block, receipts, asked, sender } = await start();
+    const [{ txHash }] = asked as [Settling];
+    const settle = (signer: Address, nonce: number) =>
+      chain.settleReceipts(block, [{ txHash, sentBy: { signer, nonce } }]);
+    expect(await settle(sender, 0)).toEqual([{ kind: "agreed", receipt: receipts[0] }]);
+    expect(await settle(sender, 1)).toMatchObject([{ kind: "absent" }]);
+    expect(await settle(`0x${"77".repeat(20)}`, 0)).toMatchObject([{ kind: "absent" }]);
+  });
+}
+
+function opinionTests(start: Start): void {
+  it("stand in blocks that two endpoints show; one that has not come so far is waited for", async () => {
+    const { chain, block, pin } = await start();
+    expect(await chain.secondOpinion(block.number)).toEqual({ kind: "agreed", hash: block.hash });
+    for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, block.number - 1);
+    expect(await chain.secondOpinion(block.number)).toEqual({ kind: "behind" });
+  });
+}
+
+function kinds(verdicts: readonly { readonly kind: string }[]): readonly string[] {
+  return verdicts.map(({ kind }) => kind);
+}

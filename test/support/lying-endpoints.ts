@@ -1,0 +1,110 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/chain.ts";
+import { createEvmChain, type EvmChainOptions } from "../../src/adapters/evm/chain.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
+import type { Chain } from "../../src/ports/chain.ts";
+import type { ReceiptLieKind, SettlingHarness } from "../contracts/chain/settling.ts";
+import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
+import { recordTelemetry } from "./recorded-telemetry.ts";
+import { type RpcProxy, type Rule, rewrite, startRpcProxy } from "./rpc-proxy.ts";
+
+const GWEI = 1_000_000_000n;
+
+export type Json = Record<string, unknown>;
+
+/** What becomes of a receipt on its way through a lying endpoint; null: it is denied. */
+export type ReceiptChange = (receipt: Json) => Json | null;
+
+const LIES: Readonly<Record<ReceiptLieKind, ReceiptChange>> = {
+  reverted: (receipt) => ({ ...receipt, status: "0x0" }),
+  "other gas": (receipt) => ({ ...receipt, gasUsed: "0x5209" }),
+  "a contract": (receipt) => ({ ...receipt, contractAddress: `0x${"ee".repeat(20)}` }),
+  "no receipt": () => null,
+};
+
+/** A real EVM, and a proxy in front of it for each endpoint that the adapter is given. */
+export interface LyingEndpoints extends SettlingHarness {
+  readonly node: DevChain;
+  readonly proxies: readonly RpcProxy[];
+  readonly chain: Chain;
+}
+
+export async function startLyingEndpoints(
+  endpoints: number,
+  overrides: Partial<EvmChainOptions> = {},
+): Promise<LyingEndpoints> {
+  const node = await startEmbeddedChain();
+  const proxies = await Promise.all(Array.from({ length: endpoints }, () => startRpcProxy(node.url)));
+  const chain = await createEvmChain({
+    urls: proxies.map(({ url }) => url),
+    telemetry: recordTelemetry(),
+    clock: systemClock,
+    entropy: createSeededEntropy(1),
+    timeoutMs: 50_000,
+    ...overrides,
+  });
+  const account = node.accounts[0] as DevChain["accounts"][number];
+  const lies = new Map<number, Rule>();
+  const pins = new Map<number, Rule>();
+  return {
+    node,
+    proxies,
+    chain,
+    transfers: await Promise.all([0, 1, 2].map((nonce) => transfer(account.privateKey, node.chainId, nonce))),
+    sender: account.address.toLowerCase() as Address,
+    mine: () => node.mine(),
+    lie(endpoint, txHash, kind) {
+      lies.get(endpoint)?.lift();
+      if (kind !== null) lies.set(endpoint, lieAboutReceipts(proxyAt(proxies, endpoint), txHash, LIES[kind]));
+    },
+    pin(endpoint, blockNumber) {
+      pins.get(endpoint)?.lift();
+      if (blockNumber !== null) pins.set(endpoint, pinHead(proxyAt(proxies, endpoint), blockNumber));
+    },
+    async close() {
+      await chain.close();
+      await Promise.all(proxies.map((proxy) => proxy.close()));
+      await node.stop();
+    },
+  };
+}
+
+export function proxyAt(proxies: readonly RpcProxy[], endpoint: number): RpcProxy {
+  const proxy = proxies[endpoint];
+  if (proxy === undefined) throw new Error(`there is no endpoint ${endpoint}`);
+  return proxy;
+}
+
+/** The same lie, whichever way the receipt is asked for. */
+export function lieAboutReceipts(proxy: RpcProxy, txHash: Hash | null, change: ReceiptChange): Rule {
+  const told = (receipt: Json | null): Json | null =>
+    receipt === null || (txHash !== null && receipt.transactionHash !== txHash) ? receipt : change(receipt);
+  return proxy.rule(
+    { methods: ["eth_getTransactionReceipt", "eth_getBlockReceipts"] },
+    rewrite((result) => {
+      if (!Array.isArray(result)) return told(result as Json | null);
+      return result.map((each) => told(each as Json)).filter((each) => each !== null);
+    }),
+  );
+}
+
+function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
+  return proxy.rule(
+    { methods: ["eth_getBlockByNumber"], when: ({ params: [tag] }) => Number(tag) > blockNumber },
+    rewrite(() => null),
+  );
+}
+
+function transfer(privateKey: Hex, chainId: number, nonce: number): Promise<Hex> {
+  return privateKeyToAccount(privateKey).signTransaction({
+    type: "eip1559",
+    chainId,
+    nonce,
+    to: `0x${"11".repeat(20)}`,
+    value: 1n,
+    gas: 21_000n,
+    maxFeePerGas: 10n * GWEI,
+    maxPriorityFeePerGas: GWEI,
+  });
+}
