@@ -109,11 +109,10 @@ export class Callers extends Actor {
     else if (!again) this.refused.push(wish);
     const expected = ["UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL", "REQUEST_ID_REUSED"];
     const isTooCheap = answer.code === "SUBMISSION_REJECTED" && answer.message.includes("base fee");
-    // An endpoint lies about gas for a while: nobody pays for it, and asking again helps.
-    const isLiedAbout = answer.extras.reason === "GAS_OVER_BLOCK" && receiverOf(wish.value).to === FURNACE;
+    const isTooMuch = receiverOf(wish.value).to === FURNACE && TOO_MUCH_GAS.has(answer.extras.reason ?? "");
     if (
       !isTooCheap &&
-      !isLiedAbout &&
+      !isTooMuch &&
       !expected.includes(answer.code) &&
       !(wish.poison && answer.code === "INVALID_REQUEST")
     ) {
@@ -127,6 +126,9 @@ export class Callers extends Actor {
 export const FURNACE: Address = `0x${"f".repeat(40)}`;
 export const TRANSACTION_GAS_CAP = 2_000_000n;
 export const FURNACE_GAS = 1_700_000n;
+
+/** An endpoint lies about gas for a while, or the ceiling of this world is for transfers alone: nobody pays for it. */
+const TOO_MUCH_GAS: ReadonlySet<string> = new Set(["GAS_OVER_BLOCK", "FEE_OVER_CEILING"]);
 
 /** By its value, so that a repeat is the same payload: most bring their gas, some leave it to the chain's word. */
 function receiverOf(value: number): { readonly to: Address; readonly gas?: number } {
