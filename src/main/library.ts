@@ -150,6 +150,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     extensions: await extensionsOf(config, stuckHook),
     sinks: onEvent === undefined ? [] : [onEvent],
   });
+  await composed.node.settlingIn.whenOver();
   return new EmbeddedFencepost(composed);
 }
 

@@ -15,6 +15,7 @@ function member(name: string, overrides: Partial<Member> = {}): Member {
     chains: new Set([1]),
     signers: new Set(SIGNERS),
     draining: false,
+    standsBack: false,
     ...overrides,
   };
 }

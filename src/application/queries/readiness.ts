@@ -7,10 +7,12 @@ export interface ReadinessParts {
   readonly lease: { mayAct(): boolean };
   readonly chains: readonly ChainContext[];
   readonly draining: boolean;
+  /** Nobody who was here before, and may be dead, is waited for. */
+  readonly settledIn: boolean;
 }
 
 /** Whether a load balancer should send requests here: the database takes our word, and every chain answers. */
-export async function readiness({ store, lease, chains, draining }: ReadinessParts): Promise<Readiness> {
+export async function readiness({ store, lease, chains, draining, settledIn }: ReadinessParts): Promise<Readiness> {
   const answered = await store.ping().then(
     () => true,
     () => false,
@@ -21,6 +23,6 @@ export async function readiness({ store, lease, chains, draining }: ReadinessPar
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
   }));
-  const ready = database && !draining && views.every((entry) => entry.reachable);
+  const ready = database && settledIn && !draining && views.every((entry) => entry.reachable);
   return { ready, database, chains: views, draining };
 }
