@@ -13,7 +13,7 @@ import { createManualClock } from "../doubles/manual-clock.ts";
 import { MemoryNetwork } from "../doubles/memory-peers.ts";
 import { MemorySessionLock } from "../doubles/memory-session-lock.ts";
 import { FakeSigner } from "../doubles/memory-signer.ts";
-import type { TransactionRow } from "../doubles/memory-store/state.ts";
+import type { LaneRow, TransactionRow } from "../doubles/memory-store/state.ts";
 import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
 import { MemoryHints, type MemoryWakeUps } from "../doubles/memory-wake-ups.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
@@ -236,6 +236,21 @@ export class World {
   /** Every transaction row, by nonce. */
   rows(): readonly TransactionRow[] {
     return [...this.database.state.transactions.values()].sort((a, b) => (a.nonce ?? -1) - (b.nonce ?? -1));
+  }
+
+  /** Who owns the signer's lane, by the name of its node. */
+  ownerOf(signer: Address): string | undefined {
+    const owner = this.laneOf(signer)?.owner ?? null;
+    return owner === null ? undefined : this.database.state.instances.get(owner)?.nodeId;
+  }
+
+  /** Grows with each term. */
+  tokenOf(signer: Address): number {
+    return this.laneOf(signer)?.token ?? 0;
+  }
+
+  private laneOf(signer: Address): LaneRow | undefined {
+    return [...this.database.state.lanes.values()].find(({ lane }) => lane.signer === signer);
   }
 
   async allSettled(count: number, limitMs?: number): Promise<void> {
