@@ -88,6 +88,8 @@ export class Lease {
   private cancelLook: (() => void) | null = null;
   private hurry = new AbortController();
   private isLeftBehind = false;
+  /** The last instance that was lost by silence. */
+  private silentAs: string | null = null;
   private session: OwnSession | null = null;
   private told: ToldLock | null = null;
   /** When a lock was lost that others may know of; null: nobody can take us for dead by it. */
@@ -262,7 +264,9 @@ export class Lease {
   private async replaceInstance(): Promise<void> {
     this.deadlineMs = Number.NEGATIVE_INFINITY;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
-    if (!this.startingOver) this.events.onSilence();
+    // Once for each, however often it takes to register the next.
+    if (!this.startingOver && this.silentAs !== this.current) this.events.onSilence();
+    this.silentAs = this.current;
     const startedMs = await this.register();
     this.startingOver = false;
     // What was held under the instance before is dropped before anything may act again.

@@ -76,8 +76,8 @@ describe("a crash", () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     bench.database.restarted();
-    living.lock.cut();
     living.store.pause();
+    living.lock.cut();
     const observer = await bench.started("b");
     await bench.clock.advance(5_000);
     expect(declared(observer), "it may only not have come back yet").toEqual([]);
@@ -222,12 +222,26 @@ describe("a live process that loses its session", () => {
   it("tells of the lock once more under a new instance", async () => {
     const [one, other] = await pair();
     const first = one.lease.instanceId;
-    bench.row(first) && Object.assign(bench.row(first) as object, { dead: true });
+    Object.assign(bench.row(first) ?? {}, { dead: true });
     await bench.clock.advance(RENEW + 1_000);
     expect(one.lease.instanceId).not.toBe(first);
     expect(one.noted).toContain("silent");
     const rows = await other.store.instances();
     expect(rows.find(({ instanceId }) => instanceId === one.lease.instanceId)?.lock).toBe("held");
+  });
+});
+
+describe("a silence", () => {
+  it("is told once, however often the next instance could not be registered", async () => {
+    const [silent] = await pair();
+    const register = silent.store.registerInstance.bind(silent.store);
+    silent.store.registerInstance = () => Promise.reject(new Error("away"));
+    Object.assign(bench.row(silent.lease.instanceId) ?? {}, { dead: true });
+    await bench.clock.advance(RENEW + 5_000);
+    silent.store.registerInstance = register;
+    await bench.clock.advance(1_000);
+    expect(silent.telemetry.of("instance.registered")).toHaveLength(2);
+    expect(silent.noted.filter((word) => word === "silent")).toHaveLength(1);
   });
 });
 
