@@ -19,7 +19,7 @@ import { Intake } from "./detours/intake.ts";
 import { gaugesOf, type NodeGauges } from "./gauges.ts";
 import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
-import { Lease } from "./lane/lease.ts";
+import { Lease, type LeaseEvents } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
 import { recoverLanes } from "./lane/recover.ts";
 import { StuckWatch } from "./lane/stuck-watch.ts";
@@ -77,7 +77,7 @@ export class FencepostNode {
   constructor(ports: NodePorts, settings: NodeSettings) {
     this.ports = ports;
     this.settings = settings;
-    const { store, clock, entropy, telemetry, failpoint, codec, sessionLock } = ports;
+    const { store, clock, entropy, telemetry, codec } = ports;
     this.chains = new Map(
       ports.chains.map((entry) => [entry.chain.chainId, new ChainContext(entry.chain, entry.settings, ports)]),
     );
@@ -100,14 +100,7 @@ export class FencepostNode {
       onChange: () => this.claiming.kick(),
       onUnreachable: () => this.lease.suspect(),
     });
-    const serving = () => this.cluster.serving();
-    this.lease = new Lease({ store, clock, entropy, telemetry, failpoint, sessionLock, serving }, settings, {
-      onInstances: (instances) => this.cluster.learn(instances),
-      onLost: () => this.startOver(),
-      onSilence: () => this.cluster.wasSilent(),
-      onFreed: () => this.freed(),
-      onAcquainted: () => void this.settleIn(),
-    });
+    this.lease = new Lease({ ...ports, serving: () => this.cluster.serving() }, settings, this.leaseEvents());
     this.lanes = new Lanes({
       ...ports,
       lease: this.lease,
@@ -155,8 +148,7 @@ export class FencepostNode {
     await this.cluster.learn(await this.ports.store.instances());
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
-    this.claiming.kick();
-    await this.claiming.settled();
+    await this.claiming.now();
     this.ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
     this.beating = this.beat();
   }
@@ -301,13 +293,6 @@ export class FencepostNode {
     await this.lanes.claimAll();
   }
 
-  /** Who was here before lives or is over: what nobody holds is claimed, and nothing is refused for their sake any more. */
-  private async settleIn(): Promise<void> {
-    this.claiming.kick();
-    await this.claiming.settled();
-    this.settlingIn.end();
-  }
-
   /** Another node says that there is something to see. What it does not say, the next look finds. */
   private wake(wakeUp: WakeUp): void {
     if (wakeUp === "completions") this.feed.grew();
@@ -320,6 +305,16 @@ export class FencepostNode {
   private feedGrew(): void {
     this.feed.grew();
     this.ports.wakeUps.tell("completions");
+  }
+
+  private leaseEvents(): LeaseEvents {
+    return {
+      onInstances: (instances) => this.cluster.learn(instances),
+      onLost: () => this.startOver(),
+      onSilence: () => this.cluster.wasSilent(),
+      onFreed: () => this.freed(),
+      onAcquainted: () => void this.claiming.now().then(() => this.settlingIn.end()),
+    };
   }
 
   private freed(): void {

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { migrate } from "../../../src/adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
 import { SESSION_LOCKS } from "../../../src/adapters/postgres/session-locks.ts";
-import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { createEntropy } from "../../../src/adapters/system/entropy.ts";
 import type { HeldLock, LockSession } from "../../../src/ports/session-lock.ts";
@@ -10,10 +9,9 @@ import { sessionLockContract } from "../../contracts/session-lock.contract.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { anInstance } from "../../support/lane-samples.ts";
 import { startOwnPostgres } from "../../support/own-postgres.ts";
-import { NO_PGBOUNCER, pgbouncerPath, startPgBouncer } from "../../support/pgbouncer.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { connectClient, createPostgresSubject, LEASE_MS, openSessionLock } from "./postgres-subject.ts";
+import { connectClient, createPostgresSubject, openSessionLock } from "./postgres-subject.ts";
 
 sessionLockContract("PostgreSQL", async () => {
   const database = await createTestDatabase();
@@ -111,24 +109,5 @@ describe("a session lock of PostgreSQL", () => {
     expect(lock.held?.key).not.toBe(before.key);
     await Promise.all([client.end(), started.end(), lock.close()]);
     await server.remove();
-  });
-
-  it.skipIf(pgbouncerPath === undefined)(`is never held behind a pooler (${NO_PGBOUNCER})`, async () => {
-    const { url, close } = await createPostgresSubject();
-    const pooler = await startPgBouncer(url);
-    const telemetry = recordTelemetry();
-    const entropy = createEntropy(systemClock);
-    const lock = new PostgresSessionLock({ directUrl: pooler.url, clock: systemClock, entropy, telemetry });
-    const store = await openPostgresStore({ databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS });
-    const instance = anInstance();
-    await store.registerInstance(instance);
-    await waitUntil(() => telemetry.of("instance.lock").length > 0, "it says so");
-    expect(telemetry.of("instance.lock")).toMatchObject([{ state: "pooled" }]);
-    expect(lock.held).toBeNull();
-    await lock.close();
-    expect((await store.instances())[0]?.lock).toBe("none");
-    await store.close();
-    await pooler.stop();
-    await close();
   });
 });

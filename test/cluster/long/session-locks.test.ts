@@ -2,33 +2,17 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { describe, expect, vi } from "vitest";
-import { migrate } from "../../../src/adapters/postgres/migrate.ts";
 import { auditCluster } from "../../support/cluster/auditor.ts";
-import { it as base, type Cluster, type ClusterNode, instancesOf } from "../../support/cluster/cluster.ts";
+import { type Cluster, type ClusterNode, instancesOf } from "../../support/cluster/cluster.ts";
 import { createAnywhere } from "../../support/cluster/creates.ts";
 import { crowding } from "../../support/cluster/crowding.ts";
-import { connect, type Database } from "../../support/integration.ts";
+import { it } from "../../support/cluster/own-postgres.ts";
 import { startLoad } from "../../support/load.ts";
-import { type OwnPostgres, startOwnPostgres } from "../../support/own-postgres.ts";
 import { PersistentCaller } from "../../support/persistent-caller.ts";
 import { range } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: 300_000 });
-
-const it = base.extend<{ readonly postgres: OwnPostgres; readonly database: Database }>({
-  postgres: async ({ task: _ }, use) => {
-    const postgres = await startOwnPostgres();
-    await migrate({ databaseUrl: postgres.url });
-    await use(postgres);
-    await postgres.remove();
-  },
-  database: async ({ postgres }, use) => {
-    const database = connect(postgres.url);
-    await use(database);
-    await database.end();
-  },
-});
 
 /** A lease that no starved machine makes run out: who is declared dead is so by its lock. */
 const VARIABLES = { FENCEPOST_LEASE_DURATION: "2m", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
