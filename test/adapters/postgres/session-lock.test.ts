@@ -76,6 +76,21 @@ describe("a session lock of PostgreSQL", () => {
     await Promise.all([one.close(), two.close()]);
   });
 
+  it("is not held by who waits for it", async () => {
+    const { url, client, close, whenWaiting } = await createPostgresSubject();
+    const key = "'fencepost.node_instance'::regclass::oid::integer, 7";
+    await client.query(`SELECT pg_advisory_lock_shared(${key})`);
+    const waiting = await connectClient(url);
+    const got = waiting.query(`SELECT pg_advisory_lock(${key})`);
+    await whenWaiting(1);
+    expect((await client.query(SESSION_LOCKS)).rows).toEqual([]);
+    await client.query(`SELECT pg_advisory_unlock_shared(${key})`);
+    await got;
+    expect((await client.query(SESSION_LOCKS)).rows).toMatchObject([{ key: 7 }]);
+    await waiting.end();
+    await close();
+  });
+
   it("is never waited for: where the key is taken, another is drawn", async () => {
     const { url, client, close } = await createPostgresSubject();
     await client.query("SELECT pg_advisory_lock('fencepost.node_instance'::regclass::oid::integer, -2147483648)");
