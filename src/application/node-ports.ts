@@ -7,6 +7,7 @@ import type { LaneStore } from "../ports/lane-store.ts";
 import type { LeaseStore } from "../ports/lease-store.ts";
 import type { Peers } from "../ports/peers.ts";
 import type { QueryStore } from "../ports/query-store.ts";
+import type { SessionLock } from "../ports/session-lock.ts";
 import type { Signer } from "../ports/signer.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -20,6 +21,7 @@ export interface NodePorts {
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;
+  readonly sessionLock: SessionLock;
   readonly codec: Codec;
   readonly clock: Clock;
   readonly entropy: Entropy;

@@ -6,7 +6,7 @@
  */
 import { FencepostError, unavailable } from "../domain/errors.ts";
 import type { Block } from "../ports/chain.ts";
-import { HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../ports/lane-store.ts";
+import { HistoryChanged } from "../ports/lane-store.ts";
 import type { ForwardedCreate } from "../ports/peers.ts";
 import type { WakeUp } from "../ports/wake-ups.ts";
 import type { Created, FencepostApi } from "./api.ts";
@@ -19,10 +19,11 @@ import { Intake } from "./detours/intake.ts";
 import { gaugesOf, type NodeGauges } from "./gauges.ts";
 import { Activity } from "./lane/activity.ts";
 import { Lanes } from "./lane/lanes.ts";
-import { Lease } from "./lane/lease.ts";
+import { Lease, type LeaseEvents } from "./lane/lease.ts";
 import type { OwnedLane } from "./lane/owned-lane.ts";
 import { recoverLanes } from "./lane/recover.ts";
 import { StuckWatch } from "./lane/stuck-watch.ts";
+import { takeInstance } from "./lane/take-instance.ts";
 import { tendLane } from "./lane/tend.ts";
 import type { NodePorts } from "./node-ports.ts";
 import { routeOperations } from "./operations/routed.ts";
@@ -31,6 +32,7 @@ import { Feed } from "./queries/feed.ts";
 import { readiness } from "./queries/readiness.ts";
 import { createReads } from "./queries/reads.ts";
 import type { NodeSettings } from "./settings.ts";
+import { SettlingIn } from "./settling-in.ts";
 import { type CreatePorts, create, createForwarded, createOne, createTogether } from "./stages/1-create/create.ts";
 import { Gathering } from "./stages/1-create/gather.ts";
 import { RequestIds } from "./stages/1-create/request-ids.ts";
@@ -60,6 +62,8 @@ export class FencepostNode {
   private readonly watch: StuckWatch;
   private readonly createPorts: CreatePorts;
   private readonly intakes: Intake;
+  /** Not over: creates may still be refused for the sake of whoever was here before. */
+  readonly settlingIn: SettlingIn;
   private readonly stopping = new AbortController();
   private readonly intake: Activity;
   private readonly claiming: Activity;
@@ -73,10 +77,11 @@ export class FencepostNode {
   constructor(ports: NodePorts, settings: NodeSettings) {
     this.ports = ports;
     this.settings = settings;
-    const { store, clock, entropy, telemetry, failpoint, codec } = ports;
+    const { store, clock, entropy, telemetry, codec } = ports;
     this.chains = new Map(
       ports.chains.map((entry) => [entry.chain.chainId, new ChainContext(entry.chain, entry.settings, ports)]),
     );
+    this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
     this.writer = new Committer({ store, clock, entropy, telemetry }, settings.writer, {
       onFenced: (fence, write) => this.lanes.lose(fence, write),
@@ -93,13 +98,9 @@ export class FencepostNode {
       chains: this.chains,
       leaseDurationMs: settings.lease.durationMs,
       onChange: () => this.claiming.kick(),
+      onUnreachable: () => this.lease.suspect(),
     });
-    const serving = () => this.cluster.serving();
-    this.lease = new Lease({ store, clock, entropy, telemetry, failpoint, serving }, settings, {
-      onInstances: (instances) => this.cluster.learn(instances),
-      onLost: () => this.startOver(),
-      onFreed: () => this.freed(),
-    });
+    this.lease = new Lease({ ...ports, serving: () => this.cluster.serving() }, settings, this.leaseEvents());
     this.lanes = new Lanes({
       ...ports,
       lease: this.lease,
@@ -142,12 +143,12 @@ export class FencepostNode {
   }
 
   async start(): Promise<void> {
-    await this.takeInstance();
+    const patience = { forMs: this.settings.lease.durationMs, signal: this.stopping.signal };
+    await takeInstance(this.lease, this.ports.clock, patience);
     await this.cluster.learn(await this.ports.store.instances());
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
-    this.claiming.kick();
-    await this.claiming.settled();
+    await this.claiming.now();
     this.ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
     this.beating = this.beat();
   }
@@ -292,21 +293,6 @@ export class FencepostNode {
     await this.lanes.claimAll();
   }
 
-  /** A database that was reached and is slow at this moment is no reason not to start: asked again, for one lease. */
-  private async takeInstance(): Promise<void> {
-    const { clock } = this.ports;
-    const untilMs = clock.monotonicMs() + this.settings.lease.durationMs;
-    for (;;) {
-      try {
-        return await this.lease.start();
-      } catch (error) {
-        const mayPass = error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
-        if (!mayPass || clock.monotonicMs() >= untilMs) throw error;
-        await clock.sleep(BEAT_MS, this.stopping.signal);
-      }
-    }
-  }
-
   /** Another node says that there is something to see. What it does not say, the next look finds. */
   private wake(wakeUp: WakeUp): void {
     if (wakeUp === "completions") this.feed.grew();
@@ -319,6 +305,16 @@ export class FencepostNode {
   private feedGrew(): void {
     this.feed.grew();
     this.ports.wakeUps.tell("completions");
+  }
+
+  private leaseEvents(): LeaseEvents {
+    return {
+      onInstances: (instances) => this.cluster.learn(instances),
+      onLost: () => this.startOver(),
+      onSilence: () => this.cluster.wasSilent(),
+      onFreed: () => this.freed(),
+      onAcquainted: () => void this.claiming.now().then(() => this.settlingIn.end()),
+    };
   }
 
   private freed(): void {
@@ -360,7 +356,9 @@ export class FencepostNode {
       },
       readiness: (chainId) => {
         const { lease, draining, ports } = this;
-        return readiness({ store: ports.store, lease, chains: [...this.chains.values()], draining }, chainId);
+        const chains = [...this.chains.values()];
+        const settledIn = this.settlingIn.isOver;
+        return readiness({ store: ports.store, lease, chains, draining, settledIn }, chainId);
       },
     };
   }

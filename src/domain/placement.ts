@@ -12,6 +12,8 @@ export interface Member {
   readonly signers: ReadonlySet<Address>;
   /** It is shutting down: it takes no lane any more. */
   readonly draining: boolean;
+  /** It lost its lanes by its own silence: it takes only what nobody else can serve. */
+  readonly standsBack: boolean;
 }
 
 export function serves(member: Member, lane: Lane): boolean {
@@ -33,6 +35,12 @@ function reachableFirst(members: readonly Member[]): readonly Member[] {
   return reachable.length > 0 ? reachable : members;
 }
 
+/** Those who lost their lanes by their own silence are left out, where there are others. */
+function steadyFirst(members: readonly Member[]): readonly Member[] {
+  const steady = members.filter(({ standsBack }) => !standsBack);
+  return steady.length > 0 ? steady : members;
+}
+
 /**
  * Which member should own which lane: each lane's favourite by rendezvous hashing, passed over where it has its fair
  * share already. Every node that sees the same members computes the same answer, so nobody has to be asked, and a member
@@ -40,10 +48,10 @@ function reachableFirst(members: readonly Member[]): readonly Member[] {
  */
 export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
   const takers = members.filter((member) => !member.draining);
-  const share = Math.ceil(lanes.length / Math.max(1, reachableFirst(takers).length));
+  const share = Math.ceil(lanes.length / Math.max(1, steadyFirst(reachableFirst(takers)).length));
   const load = new Map<string, number>();
   const placement = new Map<LaneKey, Member>();
-  const choices = [...lanes].sort(compareLanes).map((lane) => ({ lane, ranked: rank(lane, takers) }));
+  const choices = [...lanes].sort(compareLanes).map((lane) => ({ lane, ranked: steadyFirst(rank(lane, takers)) }));
   // Lanes with the least choice first: whoever alone holds a key is not filled up before with what others could have.
   for (const { lane, ranked } of choices.sort((a, b) => a.ranked.length - b.ranked.length)) {
     const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
@@ -59,7 +67,12 @@ export function rank(lane: Lane, members: readonly Member[]): readonly Member[] 
   const key = laneKey(lane);
   return reachableFirst(members.filter((member) => serves(member, lane)))
     .map((member) => ({ member, score: score(key, member.nodeId) }))
-    .sort((a, b) => b.score - a.score || (a.member.instanceId < b.member.instanceId ? -1 : 1))
+    .sort(
+      (a, b) =>
+        Number(a.member.standsBack) - Number(b.member.standsBack) ||
+        b.score - a.score ||
+        (a.member.instanceId < b.member.instanceId ? -1 : 1),
+    )
     .map(({ member }) => member);
 }
 

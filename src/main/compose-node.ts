@@ -3,6 +3,7 @@ import { createCodec } from "../adapters/evm/codec.ts";
 import { createLocalSigner, type KeySources } from "../adapters/evm/signers/local-signer.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
+import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
 import { openPostgresStore, type PostgresStore, type PreparedStatements } from "../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
@@ -22,8 +23,10 @@ import type { Extensions } from "./extensions.ts";
 export interface NodeParts {
   readonly databaseUrl: string;
   readonly preparedStatements: PreparedStatements;
-  /** Where to listen for hints of other nodes: past any pooler. Null: nobody listens, everybody looks. */
-  readonly notificationsUrl: string | null;
+  /** The database past any pooler: for what belongs to a session. */
+  readonly directUrl: string;
+  /** Listens for hints of other nodes; else everybody looks. */
+  readonly notifications: boolean;
   readonly chains: readonly ChainConfig[];
   readonly signers: KeySources;
   readonly settings: NodeSettings;
@@ -74,14 +77,22 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
         return { chain: keep(await createEvmChain({ ...options, ...id })), settings };
       }),
     );
-    const { notificationsUrl: directUrl, patience } = parts;
-    const opening = () => openDatabase(parts);
-    const store = keep(await (patience === null ? opening() : awaitDatabase(opening, patience)));
-    const wakeUps =
-      directUrl === null ? noWakeUps : keep(new PostgresWakeUps({ directUrl, clock: systemClock, entropy, telemetry }));
+    const { databaseUrl, preparedStatements, directUrl, patience } = parts;
+    const patiently = <T>(work: () => Promise<T>) => (patience === null ? work() : awaitDatabase(work, patience));
+    await patiently(() => migrate({ databaseUrl }));
+    const direct = { directUrl, clock: systemClock, entropy, telemetry };
+    // Begun first: whoever was here before is judged by locks only while we hold one ourselves.
+    const sessionLock = keep(new PostgresSessionLock(direct));
+    const leaseDurationMs = parts.settings.lease.durationMs;
+    const store = keep(
+      await patiently(() =>
+        openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
+      ),
+    );
+    const wakeUps = parts.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
     const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
     const failpoint = parts.failpoint ?? noFailpoints;
-    const resources = { store, chains, signer, peers, wakeUps };
+    const resources = { store, chains, signer, peers, wakeUps, sessionLock };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook };
     const node = new FencepostNode({ ...ports, ...hook }, parts.settings);
@@ -96,12 +107,6 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     await closeAll(opened);
     throw error;
   }
-}
-
-async function openDatabase({ databaseUrl, preparedStatements, settings }: NodeParts): Promise<PostgresStore> {
-  await migrate({ databaseUrl });
-  const leaseDurationMs = settings.lease.durationMs;
-  return openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs });
 }
 
 /** A third of the speed is still the right signature: worth a word, not a refusal. */

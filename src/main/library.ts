@@ -160,6 +160,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     // Whoever embeds a node knows whether its database is to be waited for.
     patience: null,
   });
+  await composed.node.settlingIn.whenOver();
   return new EmbeddedFencepost(composed);
 }
 

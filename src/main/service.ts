@@ -79,6 +79,7 @@ export async function startService({
     });
     api.resolve(composed.node.api);
     connectGauges(metrics, composed);
+    await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
     return {
       url,
@@ -117,7 +118,8 @@ export function partsOf(config: Config & { readonly databaseUrl: string }, url: 
   return {
     databaseUrl: config.databaseUrl,
     preparedStatements: config.preparedStatements,
-    notificationsUrl: config.notifications ? (config.directDatabaseUrl ?? config.databaseUrl) : null,
+    directUrl: config.directDatabaseUrl ?? config.databaseUrl,
+    notifications: config.notifications,
     chains: config.chains,
     signers: keySources(config.signers),
     settings: { nodeId, url, version, mode, lease, writer, queueLimit, drainTimeoutMs },

@@ -1,4 +1,5 @@
 import type { Address, Fence, Lane } from "../domain/lane.ts";
+import type { HeldLock } from "./session-lock.ts";
 
 export interface InstanceRegistration {
   /** New at each process start, and again after an instance was declared dead. */
@@ -12,6 +13,8 @@ export interface InstanceRegistration {
   readonly signers: readonly Address[];
   /** Chains it reaches. */
   readonly chains: readonly number[];
+  /** It lost its lanes by its own silence, and leaves them to others who can serve them. */
+  readonly standsBack: boolean;
 }
 
 /** The feed's epoch that an instance belongs to. */
@@ -42,12 +45,26 @@ export interface InstanceRecord {
   readonly chains: readonly number[];
   /** It is shutting down and takes no lane any more. */
   readonly draining: boolean;
+  /** As it last announced: lanes that others can serve are left to them. */
+  readonly standsBack: boolean;
+  /** "none": it has told of no session lock. "gone": it has, and the server does not hold that lock any more. */
+  readonly lock: "none" | "held" | "gone";
 }
+
+/**
+ * Why an instance is declared dead. "expired": its heartbeat is past by the database's clock. "stood-still": a claimant
+ * watched its counter on a clock of its own. "lock-gone": a claimant missed its session lock, twice.
+ */
+export type DeathEvidence = "expired" | "stood-still" | "lock-gone";
+
+/** What became of telling others about a session lock. "unseen": it is not where they look, and none is told of. */
+export type LockTold = "told" | "unseen" | "over";
 
 /** What an instance says of itself and may change its mind about. */
 export interface Announcement {
   readonly chains: readonly number[];
   readonly draining: boolean;
+  readonly standsBack: boolean;
 }
 
 export type Acquisition =
@@ -83,6 +100,12 @@ export interface LeaseStore {
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean>;
   /** What the instance can serve, for the others to place lanes by. Advice: no write depends on it. */
   announce(instanceId: string, announcement: Announcement): Promise<void>;
+  /**
+   * From here on others may take the end of this lock for the instance's end; null: of no lock any more. It is a sign of
+   * life and moves the counter, so that nobody who looked before can declare the instance dead. Only a lock that shows
+   * where the others look is told of: a direct address may lead to another server.
+   */
+  tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold>;
   instances(): Promise<readonly InstanceRecord[]>;
   /** The signers an instance registered with; none where it is gone. */
   signersOf(instanceId: string): Promise<readonly Address[]>;
@@ -90,9 +113,9 @@ export interface LeaseStore {
   clusterSecret(): Promise<string>;
   /**
    * Dead once and for all, by compare-and-set on the counter, in a transaction of its own. With `evidence: "expired"` the
-   * database's clock must agree; "stood-still" is the word of a claimant that watched the counter on its own clock.
+   * database's clock must agree, with "lock-gone" its list of locks; "stood-still" is the claimant's own word.
    */
-  declareDead(instanceId: string, counter: number, evidence: "expired" | "stood-still"): Promise<boolean>;
+  declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean>;
   /** Graceful end: all lanes released and the instance dead, in one transaction. Returns how many lanes it freed. */
   retireInstance(instanceId: string): Promise<number>;
 

@@ -3,6 +3,7 @@ import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { ReservationState } from "../domain/reservations.ts";
 import type { State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { DeathEvidence } from "./lease-store.ts";
 import type { StuckAction } from "./stuck-hook.ts";
 
 export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";
@@ -14,8 +15,10 @@ export type TelemetryEvent =
   | {
       readonly type: "instance.declaredDead";
       readonly instanceId: string;
-      readonly evidence: "expired" | "stood-still";
+      readonly evidence: DeathEvidence;
     }
+  /** The session lock of this process. "unseen": it is not on the server that others look at. "pooled": there is none. */
+  | { readonly type: "instance.lock"; readonly state: "told" | "lost" | "unseen" | "pooled" }
   | {
       readonly type: "lease.acquire";
       readonly lane: Lane;

@@ -93,7 +93,8 @@ async function askBoth(
 
 function asMember({ nodeId, url }: ClusterNode): Member {
   const chains = new Set([31_337]);
-  return { instanceId: nodeId, nodeId, url, mode: "basic", chains, signers: new Set([SIGNER]), draining: false };
+  const state = { draining: false, standsBack: false };
+  return { instanceId: nodeId, nodeId, url, mode: "basic", chains, signers: new Set([SIGNER]), ...state };
 }
 
 /** Whoever was first has the lane, and hands it over to the one that placement prefers. Returns that one's id. */

@@ -4,6 +4,7 @@ import { compareLanes, type Lane } from "../../src/domain/lane.ts";
 import { InstanceOver } from "../../src/ports/lease-store.ts";
 import { aLane, allocate, anInstance, anIntent, commitOne, holdLane } from "../support/lane-samples.ts";
 import { type LeaseStoreContext, servingContract } from "./lease-store/serving.ts";
+import { sessionLocksContract } from "./lease-store/session-locks.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
 /** What every LeaseStore promises: one owner at a time, tokens that only grow, death once and for all. */
@@ -107,6 +108,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("serving", () => servingContract(context));
+    describe("session locks", () => sessionLocksContract(context));
 
     describe("acquiring", () => {
       it("gives a new lane with token 1", async () => {

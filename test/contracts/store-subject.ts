@@ -2,12 +2,15 @@ import type { Intent } from "../../src/domain/transaction.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
 import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
+import type { SessionLock } from "../../src/ports/session-lock.ts";
 
 export type Store = LeaseStore & LaneStore & QueryStore & { close(): Promise<void> };
 
 /** One database, fresh for each suite, that several stores can be connected to. */
 export interface StoreSubject {
   connect(): Promise<Store>;
+  /** A session with the database past any pooler, and its lock, held. */
+  lock(): Promise<SessionLock>;
   /** Puts the heartbeat of an instance into the past, by the database's clock. */
   expire(instanceId: string): Promise<void>;
   /** Lets the database's clock go on by a little, so that two moments differ. */

@@ -15,6 +15,7 @@ function member(name: string, overrides: Partial<Member> = {}): Member {
     chains: new Set([1]),
     signers: new Set(SIGNERS),
     draining: false,
+    standsBack: false,
     ...overrides,
   };
 }
@@ -27,15 +28,17 @@ const members = fc
       signers: fc.subarray(SIGNERS.slice(0, 8)),
       draining: fc.boolean(),
       embedded: fc.boolean(),
+      standsBack: fc.boolean(),
     }),
     { maxLength: 6, selector: ({ name }) => name },
   )
   .map((list) =>
-    list.map(({ name, chains, signers, draining, embedded }) =>
+    list.map(({ name, chains, signers, draining, embedded, standsBack }) =>
       member(name, {
         chains: new Set(chains),
         signers: new Set(signers),
         draining,
+        standsBack,
         ...(embedded ? { url: "" } : {}),
       }),
     ),
@@ -77,6 +80,26 @@ describe("placement", () => {
         }
       }),
     );
+  });
+
+  it("gives a lane to one that stands back only where nobody else serves it", () => {
+    fc.assert(
+      fc.property(members, (list) => {
+        for (const lane of servedLanes(list)) {
+          const owner = place(servedLanes(list), list).get(laneKey(lane));
+          const able = rank(lane, list);
+          if (owner?.standsBack === true) expect(able.filter(({ standsBack }) => !standsBack)).toEqual([]);
+          expect(able.map(({ standsBack }) => Number(standsBack))).toEqual(
+            able.map(({ standsBack }) => Number(standsBack)).sort(),
+          );
+        }
+      }),
+    );
+    const steady = [member("a"), member("b")];
+    const lanes = servedLanes(steady);
+    expect(loads(lanes, [...steady, member("c", { standsBack: true })])).toEqual([50, 50, 0]);
+    const allBack = ["a", "b"].map((name) => member(name, { standsBack: true }));
+    expect(loads(lanes, allBack), "where all of them do, none does").toEqual([50, 50]);
   });
 
   it("is the same whoever computes it, in whatever order the rows came", () => {

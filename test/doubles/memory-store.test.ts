@@ -7,6 +7,7 @@ import { queryStoreContract } from "../contracts/query-store.contract.ts";
 import type { StoreSubject } from "../contracts/store-subject.ts";
 import { allocate, anInstance, anIntent, holdLane, nonces } from "../support/lane-samples.ts";
 import { createManualClock } from "./manual-clock.ts";
+import { MemorySessionLock } from "./memory-session-lock.ts";
 import { MemoryDatabase } from "./memory-store.ts";
 
 async function createSubject(): Promise<StoreSubject> {
@@ -14,6 +15,7 @@ async function createSubject(): Promise<StoreSubject> {
   const database = new MemoryDatabase(clock);
   return {
     connect: async () => database.connect(),
+    lock: async () => new MemorySessionLock(database),
     expire: async (instanceId) => {
       const row = database.state.instances.get(instanceId);
       if (row !== undefined) row.expiresAt = new Date(clock.now().getTime() - 1);

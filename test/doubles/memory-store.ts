@@ -10,13 +10,23 @@ import {
   StoreUnavailable,
   type WriteOutcome,
 } from "../../src/ports/lane-store.ts";
-import type { Announcement, InstanceRegistration, LeaseStore, Registered } from "../../src/ports/lease-store.ts";
+import type {
+  Announcement,
+  DeathEvidence,
+  InstanceRegistration,
+  LeaseStore,
+  LockTold,
+  Registered,
+} from "../../src/ports/lease-store.ts";
 import type { FeedPage, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
+import type { HeldLock } from "../../src/ports/session-lock.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import * as leases from "./memory-store/leases.ts";
 import { seen } from "./memory-store/nonces.ts";
 import * as queries from "./memory-store/queries.ts";
 import { type DatabaseState, emptyState, requestKey, sameLane, waitingIntake } from "./memory-store/state.ts";
+
+const A_DAY_MS = 86_400_000;
 
 /** What goes wrong with the next commit: nothing was committed, or nobody can say, though it was, or was not. */
 export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
@@ -28,9 +38,24 @@ export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknow
 export class MemoryDatabase {
   readonly clock: Clock;
   readonly state: DatabaseState = emptyState();
+  private upSinceMs: number;
+  private sessions = 0;
 
   constructor(clock: Clock) {
     this.clock = clock;
+    this.upSinceMs = clock.monotonicMs() - A_DAY_MS;
+  }
+
+  /** A session's lock, which nobody else has. */
+  beginSession(): { readonly key: number; readonly serverUpMs: number } {
+    const key = ++this.sessions;
+    this.state.locks.add(key);
+    return { key, serverUpMs: this.clock.monotonicMs() - this.upSinceMs };
+  }
+
+  /** The server is started again, so that no session is old. That every session ends is for each of them to hear. */
+  restarted(): void {
+    this.upSinceMs = this.clock.monotonicMs();
   }
 
   connect(): MemoryStore {
@@ -50,8 +75,8 @@ export class MemoryDatabase {
 
   /** Everything since is lost. The history is another one all the same, and never one that there was before. */
   restore(snapshot: DatabaseState): void {
-    const { history } = this.state;
-    Object.assign(this.state, structuredClone(snapshot), { history });
+    const { history, locks } = this.state;
+    Object.assign(this.state, structuredClone(snapshot), { history, locks });
     this.changeHistory(true);
   }
 
@@ -148,6 +173,12 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     leases.announce(this.state, instanceId, announcement);
   }
 
+  async tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold> {
+    await this.reach();
+    this.checkHistory();
+    return leases.tellLock(this.state, { instanceId, lock, now: this.now() });
+  }
+
   async signersOf(instanceId: string): Promise<readonly Address[]> {
     await this.reach();
     return this.state.instances.get(instanceId)?.signers ?? [];
@@ -163,7 +194,7 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return leases.listInstances(this.state, this.now());
   }
 
-  async declareDead(instanceId: string, counter: number, evidence: "expired" | "stood-still"): Promise<boolean> {
+  async declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean> {
     await this.reach();
     this.checkHistory();
     return leases.declareDead(this.state, { instanceId, counter, evidence }, this.now());

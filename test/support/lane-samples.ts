@@ -38,6 +38,7 @@ export function anInstance(overrides: Partial<InstanceRegistration> = {}): Insta
     leaseDurationMs: 60_000,
     signers: [],
     chains: [],
+    standsBack: false,
     ...overrides,
   };
 }

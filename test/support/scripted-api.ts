@@ -165,6 +165,8 @@ export function sampleInstance(overrides: Partial<InstanceRecord> = {}): Instanc
     lanes: 3,
     chains: [CHAIN_ID],
     draining: false,
+    standsBack: false,
+    lock: "none",
     ...overrides,
   };
 }

@@ -41,6 +41,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
   const rows: ReadableRows = { allocated: [], watched: [], existing: [], intake: [], raw: () => "0x" };
   const control = {
     mayAct: true,
+    maySend: true,
     feedGrew: 0,
     answer: applied as (write: LaneWrite) => WriteOutcome | Error,
     /** Called before the answer: for what happens while a write is on its way. */
@@ -55,7 +56,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
     nodeId: "node",
     codec: createCodec(),
     signer: new FakeSigner(SIGNERS),
-    lease: { mayAct: () => control.mayAct },
+    lease: { mayAct: () => control.mayAct, maySend: () => control.mayAct && control.maySend },
     reload: (_: OwnedLane, reason: string) => void reloads.push(reason),
     feedGrew: () => void control.feedGrew++,
     failpoint: (name: Failpoint) => {

@@ -5,13 +5,15 @@ import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
+import { noSessionLock } from "../../src/ports/session-lock.ts";
 import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { noWakeUps } from "../../src/ports/wake-ups.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 import { MemoryNetwork } from "../doubles/memory-peers.ts";
+import { MemorySessionLock } from "../doubles/memory-session-lock.ts";
 import { FakeSigner } from "../doubles/memory-signer.ts";
-import type { TransactionRow } from "../doubles/memory-store/state.ts";
+import type { LaneRow, TransactionRow } from "../doubles/memory-store/state.ts";
 import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
 import { MemoryHints, type MemoryWakeUps } from "../doubles/memory-wake-ups.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
@@ -84,6 +86,8 @@ export interface WorldOptions {
   readonly signers?: readonly Address[];
   /** Nodes tell each other what happened. Else they do not, as nothing may depend on it. */
   readonly hints?: boolean;
+  /** Each node holds a lock for as long as its session lasts. Else, as behind a pooler, the lease alone decides. */
+  readonly sessionLocks?: boolean;
   /** Addresses whose keys the chain node holds. */
   readonly nodeSigners?: readonly Address[];
 }
@@ -96,6 +100,8 @@ export interface WorldNode {
   readonly url: string;
   /** Null where nobody tells anybody anything. */
   readonly wakeUps: MemoryWakeUps | null;
+  /** Null: it has no session to hold one. */
+  readonly lock: MemorySessionLock | null;
   readonly signer: FakeSigner;
   /** Its way to the chain: another one may be put behind it. */
   readonly rpc: DirectChain;
@@ -158,6 +164,7 @@ export class World {
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
     const { elsewhere, latency } = options;
+    const lock = this.options.sessionLocks === true ? new MemorySessionLock(this.database) : null;
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const second = elsewhere === undefined ? {} : { elsewhere };
@@ -177,6 +184,7 @@ export class World {
         signer,
         peers: this.network.connect(),
         wakeUps: wakeUps ?? noWakeUps,
+        sessionLock: lock ?? noSessionLock,
         codec: createFakeCodec(),
         clock: this.clock,
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
@@ -192,14 +200,15 @@ export class World {
         (creates, repeat) => node.createForwarded(creates, repeat),
         (lane, request) => node.actions.receive(lane, request),
       );
-    const entry = { node, store, faults, events, url, wakeUps, signer, rpc: chain };
+    const entry = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
     this.nodes.push(entry);
     return entry;
   }
 
   /** Kill −9: from this instant nothing of the node reaches the database or the chain. */
-  crash({ node, store, faults, url, wakeUps }: WorldNode): void {
+  crash({ node, store, faults, url, wakeUps, lock }: WorldNode): void {
     this.network.hangUp(url);
+    lock?.cut();
     wakeUps?.disconnect();
     store.cut();
     faults.inject({ kind: "unavailable" });
@@ -229,6 +238,21 @@ export class World {
   /** Every transaction row, by nonce. */
   rows(): readonly TransactionRow[] {
     return [...this.database.state.transactions.values()].sort((a, b) => (a.nonce ?? -1) - (b.nonce ?? -1));
+  }
+
+  /** Who owns the signer's lane, by the name of its node. */
+  ownerOf(signer: Address): string | undefined {
+    const owner = this.laneOf(signer)?.owner ?? null;
+    return owner === null ? undefined : this.database.state.instances.get(owner)?.nodeId;
+  }
+
+  /** Grows with each term. */
+  tokenOf(signer: Address): number {
+    return this.laneOf(signer)?.token ?? 0;
+  }
+
+  private laneOf(signer: Address): LaneRow | undefined {
+    return [...this.database.state.lanes.values()].find(({ lane }) => lane.signer === signer);
   }
 
   async allSettled(count: number, limitMs?: number): Promise<void> {

@@ -307,6 +307,6 @@ export function processIdOf(client: pg.ClientBase): number | null {
 }
 
 /** The driver keeps its socket in a field that its types do not show. */
-function wireOf(client: pg.PoolClient): { readonly stream: Duplex } {
+export function wireOf(client: pg.ClientBase): { readonly stream: Duplex } {
   return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection;
 }

@@ -4,7 +4,8 @@
  */
 import type { Address, Fence } from "../../domain/lane.ts";
 import { BatchRefused, StoreUnavailable } from "../../ports/lane-store.ts";
-import type { Announcement, InstanceRecord, LaneOwner, LeaseRecord } from "../../ports/lease-store.ts";
+import type { Announcement, InstanceRecord, LaneOwner, LeaseRecord, LockTold } from "../../ports/lease-store.ts";
+import type { HeldLock } from "../../ports/session-lock.ts";
 import { laneOf } from "./columns.ts";
 import type { Connections } from "./connections.ts";
 import { type DurableRuntime, durably } from "./durably.ts";
@@ -19,6 +20,7 @@ import { releaseLane } from "./statements/release-lane.ts";
 import { releaseLanes } from "./statements/release-lanes.ts";
 import { renewInstance } from "./statements/renew-instance.ts";
 import { retireInstance } from "./statements/retire-instance.ts";
+import { tellLock } from "./statements/tell-lock.ts";
 import type { WriteTransaction } from "./write-transaction.ts";
 
 export class Leases {
@@ -39,14 +41,26 @@ export class Leases {
     return rows.length > 0;
   }
 
-  async announce(instanceId: string, { chains, draining }: Announcement): Promise<void> {
+  async announce(instanceId: string, { chains, draining, standsBack }: Announcement): Promise<void> {
     await this.write({
       statements: 1,
       waits: 1,
-      find: (run) => run(announceInstance, [instanceId, chains, draining]),
+      find: (run) => run(announceInstance, [instanceId, chains, draining, standsBack]),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: () => ({ commands: [], result: undefined }),
     });
+  }
+
+  async tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold> {
+    const [row] = await this.write({
+      statements: 1,
+      waits: 1,
+      find: (run) => run(tellLock, [instanceId, lock?.key ?? null, lock?.session ?? null]),
+      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
+      decide: (rows) => ({ commands: [], result: rows, rollback: rows.length === 0 }),
+    });
+    if (row === undefined) return "over";
+    return row.told || lock === null ? "told" : "unseen";
   }
 
   async declareDead({ instanceId, counter, evidence }: { instanceId: string; counter: number; evidence: string }) {
@@ -123,6 +137,8 @@ export async function readInstances(connections: Connections): Promise<readonly 
     lanes: row.lanes,
     chains: row.chains.map(Number),
     draining: row.draining,
+    standsBack: row.stands_back,
+    lock: row.lock,
   }));
 }
 

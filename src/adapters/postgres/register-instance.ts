@@ -43,7 +43,7 @@ export async function registerInstance(
   registration: InstanceRegistration,
   { seen, newestMigration }: Luggage,
 ): Promise<Registered> {
-  const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers } = registration;
+  const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack } = registration;
   const { history, slots } = runtime;
   // What was known before the database is asked: other transactions of this process may learn more meanwhile.
   const { memory } = history;
@@ -64,7 +64,7 @@ export async function registerInstance(
           run(purgeInstances, []),
           run(purgeCommitMarkers, []),
           run(readNewerMigrations, [newestMigration]),
-          run(insertInstance, [...began, newestMigration]),
+          run(insertInstance, [...began, newestMigration, standsBack]),
         ]),
       verify: () => undefined,
       decide: ([, [feed], [recorded], markers, , , newer], opened) => {

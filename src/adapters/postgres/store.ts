@@ -5,11 +5,14 @@ import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.
 import type {
   Acquisition,
   Announcement,
+  DeathEvidence,
   InstanceRegistration,
   LeaseStore,
+  LockTold,
   Registered,
 } from "../../ports/lease-store.ts";
 import type { FeedPage, ListFilter, QueryStore } from "../../ports/query-store.ts";
+import type { HeldLock } from "../../ports/session-lock.ts";
 import { commitWrites } from "./commit/commit.ts";
 import type { OneTripRuntime } from "./commit/one-trip.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
@@ -182,6 +185,10 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return this.held.announce(instanceId, announcement);
   }
 
+  tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold> {
+    return this.held.tellLock(instanceId, lock);
+  }
+
   signersOf(instanceId: string): Promise<readonly Address[]> {
     return readSignersOf(this.parts.leasing.connections, instanceId);
   }
@@ -194,7 +201,7 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return readInstances(this.parts.leasing.connections);
   }
 
-  declareDead(instanceId: string, counter: number, evidence: "expired" | "stood-still"): Promise<boolean> {
+  declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean> {
     return this.held.declareDead({ instanceId, counter, evidence });
   }
 

@@ -12,6 +12,15 @@ interface Line<T extends Type> {
   readonly message: string | ((event: EventOf<T>) => string);
 }
 
+const LOCK_STATES = {
+  told: "others see the session lock of this process",
+  lost: "the session of the lock ended; others go by the heartbeat until there is another",
+  pooled:
+    "no session lock can be held behind a pooler: without FENCEPOST_DIRECT_DATABASE_URL a crash is seen by the lease",
+  unseen:
+    "the direct database URL leads to another server: others cannot see the session lock, and go by the heartbeat",
+};
+
 /**
  * What each event is worth. Every critical write is a `tx.transition` and is told at info, whole, never sampled; what
  * only repeats it with a measurement (create, submit, allocation, flush) is debug.
@@ -19,6 +28,10 @@ interface Line<T extends Type> {
 const LINES: { readonly [T in Type]: Line<T> } = {
   "instance.registered": { level: "info", message: "instance registered" },
   "instance.lost": { level: "error", message: "this instance is over: its heartbeat came too late; all lanes stop" },
+  "instance.lock": {
+    level: ({ state }) => (state === "told" ? "debug" : "warn"),
+    message: ({ state }) => LOCK_STATES[state],
+  },
   "instance.declaredDead": { level: "warn", message: "declared an instance dead" },
   // A node may take thousands at once, and a newcomer's first lines should not be ten of them: `lanes.taken` tells.
   "lease.acquire": { level: "debug", message: (event) => `lease ${event.result}` },

@@ -57,6 +57,8 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
         return drift.seen(event);
       case "lease.acquire":
         return instruments.leaseAcquire.inc({ result: event.result });
+      case "instance.declaredDead":
+        return instruments.declaredDead.inc({ evidence: event.evidence });
       case "lease.fenced":
         return instruments.leaseFenced.inc();
       case "confirmations.newFork":

@@ -75,6 +75,7 @@ function createInstruments(registry: Registry) {
   return {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
     leaseFenced: counter("lease_fenced_total", "Writes that came too late for their term, and were not made"),
+    declaredDead: counter("instance_declared_dead_total", "Other instances that this node declared dead", "evidence"),
     batchSize: histogram("writer_batch_size", { buckets: BATCH_SIZE_BUCKETS, help: "Items per committed batch" }),
     writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
     create: counter("tx_create_total", "Create requests answered", "result"),

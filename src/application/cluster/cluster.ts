@@ -7,7 +7,8 @@
 import { FencepostError } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable } from "../../domain/placement.ts";
-import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
+import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
+import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
 import type { Peers } from "../../ports/peers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
@@ -29,6 +30,8 @@ export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "
   readonly leaseDurationMs: number;
   /** The picture changed: there may be lanes to claim. */
   readonly onChange: () => void;
+  /** Another node did not answer: it may have ended. */
+  readonly onUnreachable: () => void;
 }
 
 /** Of the lanes that belong elsewhere, this part moves each time, and no fewer than so many: a join is no storm. */
@@ -47,6 +50,7 @@ export class Cluster {
   private readonly awaySince = new Map<number, number>();
   /** The last giving of each lane. One that is back since was left lying, and is not given there again for a lease. */
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
+  private silences: Silences | null = null;
   private announced = "";
   private draining = false;
 
@@ -74,8 +78,14 @@ export class Cluster {
   }
 
   /** What this node can serve, as it is now. */
-  serving(): { readonly signers: readonly Address[]; readonly chains: readonly number[] } {
-    return { signers: this.ports.signers, chains: this.reachableChains() };
+  serving(): Pick<InstanceRegistration, "signers" | "chains" | "standsBack"> {
+    return { signers: this.ports.signers, chains: this.reachableChains(), standsBack: this.standsBack };
+  }
+
+  /** This node lost its lanes because nothing was heard of it: for a while, others have them where they can. */
+  wasSilent(): void {
+    const { clock, leaseDurationMs } = this.ports;
+    this.silences = afterSilence(this.silences, clock.monotonicMs(), leaseDurationMs);
   }
 
   /** Placement gives this lane to us, or to nobody that is known. */
@@ -87,11 +97,12 @@ export class Cluster {
   /**
    * This node gave the lane away a moment ago, and the taker can still be asked for it; that it lives is looked up before
    * anybody is sent there. Only for that moment: a taker may be registered and never take anything, because it crashed.
+   * Or this node stands back, and somebody else is to have it.
    */
   async isForAnother(lane: Lane): Promise<boolean> {
-    if (!this.isWithTaker(lane, LEFT_TO_TAKER_MS)) return false;
+    if (!this.isLeftToAnother(lane)) return false;
     await this.lookAgain();
-    return this.isWithTaker(lane, LEFT_TO_TAKER_MS);
+    return this.isLeftToAnother(lane);
   }
 
   /** Others that are live, take lanes and can be asked. */
@@ -108,7 +119,7 @@ export class Cluster {
 
   /** Tells the others what has changed about this node; silent where nothing has. */
   async announce(): Promise<void> {
-    const announcement = { chains: this.reachableChains(), draining: this.draining };
+    const announcement = { chains: this.reachableChains(), draining: this.draining, standsBack: this.standsBack };
     const text = `${this.ports.lease.instanceId()} ${JSON.stringify(announcement)}`;
     if (text === this.announced) return;
     await this.ports.store.announce(this.ports.lease.instanceId(), announcement);
@@ -149,6 +160,16 @@ export class Cluster {
     const taker = this.membership.favourite(lane.lane);
     if (taker === null) return;
     this.given.set(lane.key, { taker: taker.instanceId, atMs: this.ports.clock.monotonicMs() });
+  }
+
+  private get standsBack(): boolean {
+    return standsBack(this.silences, this.ports.clock.monotonicMs(), this.ports.leaseDurationMs);
+  }
+
+  private isLeftToAnother(lane: Lane): boolean {
+    if (this.isWithTaker(lane, LEFT_TO_TAKER_MS)) return true;
+    const favourite = this.membership.favourite(lane);
+    return this.standsBack && favourite !== null && isReachable(favourite) && !this.isOurs(lane);
   }
 
   /** Given to the node that it still belongs to, and not longer ago than that. */

@@ -28,7 +28,7 @@ export class Membership {
   async learn(instances: readonly InstanceRecord[]): Promise<boolean> {
     const alive = instances.filter((instance) => !instance.dead && !instance.expired);
     const fingerprint = alive
-      .map(({ instanceId, chains, draining }) => `${instanceId} ${chains} ${draining}`)
+      .map(({ instanceId, chains, draining, standsBack }) => `${instanceId} ${chains} ${draining} ${standsBack}`)
       .sort()
       .join();
     if (fingerprint === this.fingerprint) return false;
@@ -67,9 +67,10 @@ export class Membership {
     return this.live.find((member) => member.url === url) ?? null;
   }
 
-  private async memberOf({ instanceId, nodeId, url, mode, chains, draining }: InstanceRecord): Promise<Member> {
+  private async memberOf(instance: InstanceRecord): Promise<Member> {
+    const { instanceId, nodeId, url, mode, chains, draining, standsBack } = instance;
     const signers = this.signers.get(instanceId) ?? new Set(await this.store.signersOf(instanceId));
     this.signers.set(instanceId, signers);
-    return { instanceId, nodeId, url, mode, chains: new Set(chains), signers, draining };
+    return { instanceId, nodeId, url, mode, chains: new Set(chains), signers, draining, standsBack };
   }
 }

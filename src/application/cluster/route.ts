@@ -32,6 +32,8 @@ export interface RoutePorts {
   readonly canServe: (lane: Lane) => boolean;
   /** Reads who is live now, and not only on the next beat. */
   readonly lookAgain: () => Promise<void>;
+  /** A node did not answer. */
+  readonly onUnreachable: () => void;
 }
 
 /** Below what a client waits for, every asking and waiting included; a lane changes hands in a fraction of it. */
@@ -132,6 +134,7 @@ export class Router {
     } catch (error) {
       if (!(error instanceof PeerUnreachable)) throw error;
       this.owners.delete(laneKey(errand.lane));
+      this.ports.onUnreachable();
       const isLive = this.ports.membership.find(stop) !== null;
       journey.unanswered(error, { isLive, other: () => this.otherStop(journey) });
     }

@@ -21,6 +21,12 @@ export class Activity {
     this.running = this.run();
   }
 
+  /** Resolves when it has run, from its beginning, after this call. */
+  now(): Promise<void> {
+    this.kick();
+    return this.settled();
+  }
+
   /** Resolves when the work under way, if any, has ended. */
   async settled(): Promise<void> {
     while (this.running !== null) await this.running;

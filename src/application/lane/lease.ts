@@ -1,25 +1,34 @@
 /**
- * Tenure. A node registers an instance and renews one heartbeat row; every lane it holds points at that row. Two things
+ * Tenure. A node registers an instance and renews one heartbeat row; every lane it holds points at that row. Three things
  * keep a stale node harmless, and only the first is about safety:
  *
  *  - the fence: each write proves (lane, instance, token) under a lock on the lane row, so whatever this process
  *    believes, the database refuses it after a takeover;
  *  - the deadline: measured on the monotonic clock from the moment a renewal *started*, less the skew allowance. It can
- *    only make a node stop sooner than the database would make it.
+ *    only make a node stop sooner than the database would make it;
+ *  - the session lock, where there is one: others take its end for ours. Who loses it while alive sends nothing until
+ *    the database has taken a sign of life that began afterwards, and has told others of another lock, or of none.
  *
  * An instance that missed its renewal is over for good, and so is one whose database has another history now. The process
  * goes on as a new one and claims its lanes again.
  */
 import type { AlertCode } from "../../domain/alerts.ts";
-import type { Address } from "../../domain/lane.ts";
+import { LOOKS_APART_MS, type OwnSession } from "../../domain/witness.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
-import { type InstanceRecord, type LeaseStore, SchemaTooNew } from "../../ports/lease-store.ts";
+import {
+  type InstanceRecord,
+  type InstanceRegistration,
+  type LeaseStore,
+  SchemaTooNew,
+} from "../../ports/lease-store.ts";
+import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { NodeSettings } from "../settings.ts";
 import { Activity } from "./activity.ts";
+import { OtherInstances } from "./other-instances.ts";
 
 export interface LeasePorts {
   readonly store: LeaseStore;
@@ -27,8 +36,9 @@ export interface LeasePorts {
   readonly entropy: Entropy;
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
+  readonly sessionLock: SessionLock;
   /** What this node can serve, as it is now. */
-  readonly serving: () => { readonly signers: readonly Address[]; readonly chains: readonly number[] };
+  readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack">;
 }
 
 export interface LeaseEvents {
@@ -36,12 +46,27 @@ export interface LeaseEvents {
   onInstances(instances: readonly InstanceRecord[]): Promise<void>;
   /** The instance is over: every lane it held is lost, and must be claimed again under the new one. */
   onLost(): void;
+  /** This instance was taken for dead, or expired: nothing was heard of it for too long. */
+  onSilence(): void;
   /** Some instance has ended, declared dead or by its own word: its lanes are free. */
   onFreed(): void;
+  /** Everybody who was there when this node came lives, or is over: what is free by now can be claimed. Once. */
+  onAcquainted(): void;
 }
 
 const RETRY_MS = 250;
 const SWEEP_MS = 500;
+/** A timer may be early by a fraction; two looks must not be. */
+const LOOK_AGAIN_MS = LOOKS_APART_MS + 5;
+/** However many peers are found unreachable, others are not looked at more often for that. */
+const SUSPECT_EVERY_MS = 100;
+
+/** What the others were told of our session lock, and by when. */
+interface ToldLock {
+  readonly instanceId: string;
+  readonly lock: LockSession | null;
+  readonly atMs: number;
+}
 
 export class Lease {
   private readonly ports: LeasePorts;
@@ -53,22 +78,38 @@ export class Lease {
   private loop: Promise<unknown> | null = null;
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
   private startingOver = false;
+  private readonly others: OtherInstances;
   // A database that does not answer frees nobody; the next look asks again.
   private readonly looking = new Activity(
-    () => this.declareDead(),
+    () => this.lookAround(),
     () => undefined,
   );
+  private lookedAtMs = Number.NEGATIVE_INFINITY;
+  private cancelLook: (() => void) | null = null;
   private hurry = new AbortController();
   private isLeftBehind = false;
-  /** Counters of other instances as last seen change, and when, on our own clock. */
-  private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
-  /** Instances whose end has been noticed. */
-  private ended: ReadonlySet<string> = new Set();
+  /** The last instance that was lost by silence. */
+  private silentAs: string | null = null;
+  private session: OwnSession | null = null;
+  private told: ToldLock | null = null;
+  /** When a lock was lost that others may know of; null: nobody can take us for dead by it. */
+  private unsureSinceMs: number | null = null;
+  private readonly telling = new Activity(
+    () => this.tellLock(),
+    (error) => this.tellLater(error),
+  );
 
   constructor(ports: LeasePorts, settings: NodeSettings, events: LeaseEvents) {
     this.ports = ports;
     this.settings = settings;
     this.events = events;
+    const patienceMs = settings.lease.durationMs + settings.lease.clockSkewMs;
+    this.others = new OtherInstances({ ...ports, patienceMs }, events);
+    let isFirst = true;
+    ports.sessionLock.hear((held) => {
+      this.lockChanged(held, isFirst);
+      isFirst = false;
+    });
   }
 
   /** Throws before `start` has registered one. */
@@ -82,9 +123,15 @@ export class Lease {
     return this.ports.clock.monotonicMs() < this.deadlineMs;
   }
 
+  /** False too while others may have taken the end of our session lock for ours: sends wait, all else is fenced anyway. */
+  maySend(): boolean {
+    return this.mayAct() && this.unsureSinceMs === null;
+  }
+
   async start(): Promise<void> {
     this.extendFrom(await this.register());
     this.loop = Promise.all([this.renewing(), this.sweeping()]);
+    this.look();
   }
 
   /**
@@ -104,16 +151,16 @@ export class Lease {
 
   /** Graceful end: lanes released and the instance retired, so that nobody has to wait for an expiry. */
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.loop;
-    this.deadlineMs = Number.NEGATIVE_INFINITY;
+    await this.abandon();
     if (this.current !== null) await this.ports.store.retireInstance(this.current);
   }
 
   /** Ends renewal without a word to the database; what a crash looks like from outside. */
   async abandon(): Promise<void> {
     this.stopping.abort();
+    this.cancelLook?.();
     await this.loop;
+    await this.telling.settled();
     this.deadlineMs = Number.NEGATIVE_INFINITY;
   }
 
@@ -132,6 +179,7 @@ export class Lease {
       leaseDurationMs: lease.durationMs,
     });
     this.current = instanceId;
+    this.telling.kick();
     this.ports.telemetry.emit({ type: "instance.registered", instanceId, nodeId });
     if (begun) this.ports.telemetry.emit({ type: "feed.epochBegun", epoch, mayHaveLost });
     if (begun && mayHaveLost) this.alert("COMMITS_MAY_BE_LOST", `epoch ${epoch}: every signer waits for an operator`);
@@ -140,6 +188,12 @@ export class Lease {
 
   private extendFrom(startedMs: number): void {
     this.deadlineMs = startedMs + this.settings.lease.durationMs - this.settings.lease.clockSkewMs;
+    this.wasHeard(startedMs);
+  }
+
+  /** The database took a sign of life that began then: whoever took us for dead before has not declared it. */
+  private wasHeard(startedMs: number): void {
+    if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
   }
 
   private async renewing(): Promise<void> {
@@ -166,7 +220,12 @@ export class Lease {
 
   /** Looks at the others now: somebody says that one of them has ended. */
   look(): void {
-    if (this.mayAct()) this.looking.kick();
+    if (this.mayAct() && !this.stopping.signal.aborted) this.looking.kick();
+  }
+
+  /** One of the others could not be reached: it may have ended. */
+  suspect(): void {
+    if (this.ports.clock.monotonicMs() - this.lookedAtMs >= SUSPECT_EVERY_MS) this.look();
   }
 
   private async pause(ms: number, hurry?: AbortSignal): Promise<boolean> {
@@ -205,6 +264,9 @@ export class Lease {
   private async replaceInstance(): Promise<void> {
     this.deadlineMs = Number.NEGATIVE_INFINITY;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
+    // Once for each, however often it takes to register the next.
+    if (!this.startingOver && this.silentAs !== this.current) this.events.onSilence();
+    this.silentAs = this.current;
     const startedMs = await this.register();
     this.startingOver = false;
     // What was held under the instance before is dropped before anything may act again.
@@ -216,39 +278,53 @@ export class Lease {
     this.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code, message });
   }
 
-  /** Declares others dead: past by the database's clock, or standing still for duration + skew on ours. */
-  private async declareDead(): Promise<void> {
-    // A counter has stood still from the end of the read that first showed it to the start of this one. Counted any
-    // wider, a pause of our own between asking and hearing would look like the death of everybody else.
-    const askedMs = this.ports.clock.monotonicMs();
-    const instances = await this.ports.store.instances();
-    const heardMs = this.ports.clock.monotonicMs();
-    await this.events.onInstances(instances);
-    const patienceMs = this.settings.lease.durationMs + this.settings.lease.clockSkewMs;
-    this.noticeEnded(instances);
-    for (const instance of instances) {
-      if (instance.dead || instance.instanceId === this.current) continue;
-      const seen = this.watched.get(instance.instanceId);
-      const stoodStill = seen?.counter === instance.counter && askedMs - seen.sinceMs >= patienceMs;
-      if (seen?.counter !== instance.counter) {
-        this.watched.set(instance.instanceId, { counter: instance.counter, sinceMs: heardMs });
-      }
-      if (!instance.expired && !stoodStill) continue;
-      const evidence = instance.expired ? "expired" : "stood-still";
-      if (!(await this.ports.store.declareDead(instance.instanceId, instance.counter, evidence))) continue;
-      this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId: instance.instanceId, evidence });
-      this.events.onFreed();
-    }
+  private async lookAround(): Promise<void> {
+    const wasAcquainted = this.others.acquainted;
+    this.lookedAtMs = this.ports.clock.monotonicMs();
+    const { again, self } = await this.others.look({ instanceId: this.current, session: this.session });
+    if (self?.lock === "gone") this.missOwnLock();
+    if (this.others.acquainted && !wasAcquainted) this.events.onAcquainted();
+    if (!again || this.stopping.signal.aborted) return;
+    this.cancelLook ??= this.ports.clock.after(LOOK_AGAIN_MS, () => {
+      this.cancelLook = null;
+      this.look();
+    });
   }
 
-  /** A graceful end, or one that another node declared: its lanes are free too, and nobody else may be there to take them. */
-  private noticeEnded(instances: readonly InstanceRecord[]): void {
-    const alive = new Set(instances.filter(({ dead }) => !dead).map(({ instanceId }) => instanceId));
-    const dead = instances.filter((instance) => instance.dead).map(({ instanceId }) => instanceId);
-    const gone = [...this.watched.keys()].filter((instanceId) => !alive.has(instanceId));
-    const isNews = gone.length > 0 || dead.some((instanceId) => !this.ended.has(instanceId));
-    for (const instanceId of gone) this.watched.delete(instanceId);
-    this.ended = new Set(dead);
-    if (isNews) this.events.onFreed();
+  /** What the others were told of is not there, and nobody told us that our session has ended. */
+  private missOwnLock(): void {
+    const { sessionLock } = this.ports;
+    const { told } = this;
+    if (told === null || told.lock === null || told.instanceId !== this.current) return;
+    if (told.lock === sessionLock.held && told.atMs < this.lookedAtMs) sessionLock.startOver();
+  }
+
+  private lockChanged(held: LockSession | null, isFirst: boolean): void {
+    const sinceMs = this.ports.clock.monotonicMs();
+    this.session = held === null ? null : { sinceMs, serverUpMs: held.serverUpMs, isFirst };
+    if (held === null) this.unsureSinceMs ??= sinceMs;
+    this.telling.kick();
+    if (held !== null) this.look();
+  }
+
+  /** Of the lock that is held now, or of none: as soon as it changes, and once for each instance. */
+  private async tellLock(): Promise<void> {
+    const { sessionLock, store, clock } = this.ports;
+    const { current: instanceId, told } = this;
+    const lock = sessionLock.held;
+    const isKnown = told?.instanceId === instanceId ? told.lock === lock : lock === null;
+    if (instanceId === null || this.stopping.signal.aborted) return;
+    if (isKnown && this.unsureSinceMs === null) return;
+    const startedMs = clock.monotonicMs();
+    const result = await store.tellLock(instanceId, lock);
+    if (result === "over") return this.hurry.abort();
+    this.told = { instanceId, lock, atMs: clock.monotonicMs() };
+    this.wasHeard(startedMs);
+    this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });
+  }
+
+  private tellLater(error: unknown): void {
+    if (error instanceof HistoryChanged) this.historyChanged(error);
+    if (!this.stopping.signal.aborted) this.ports.clock.after(this.retryMs(), () => this.telling.kick());
   }
 }

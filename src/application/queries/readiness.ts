@@ -8,6 +8,8 @@ export interface ReadinessParts {
   readonly lease: { mayAct(): boolean };
   readonly chains: readonly ChainContext[];
   readonly draining: boolean;
+  /** Nobody who was here before, and may be dead, is waited for. */
+  readonly settledIn: boolean;
 }
 
 /**
@@ -15,7 +17,7 @@ export interface ReadinessParts {
  * one chain's outage does not take the others' traffic away; the one that was asked for, where one was.
  */
 export async function readiness(parts: ReadinessParts, chainId?: number): Promise<Readiness> {
-  const { store, lease, draining } = parts;
+  const { store, lease, draining, settledIn } = parts;
   const chains = parts.chains.filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
   if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
   const answered = await store.ping().then(
@@ -28,6 +30,6 @@ export async function readiness(parts: ReadinessParts, chainId?: number): Promis
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
   }));
-  const ready = database && !draining && views.some((entry) => entry.reachable);
+  const ready = database && settledIn && !draining && views.some((entry) => entry.reachable);
   return { ready, database, chains: views, draining };
 }

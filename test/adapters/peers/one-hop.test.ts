@@ -7,6 +7,7 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { FencepostNode } from "../../../src/application/node.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ForwardedCreate } from "../../../src/ports/peers.ts";
+import { noSessionLock } from "../../../src/ports/session-lock.ts";
 import { noWakeUps } from "../../../src/ports/wake-ups.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { MemoryDatabase } from "../../doubles/memory-store.ts";
@@ -73,6 +74,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
       signer: new FakeSigner(SIGNERS),
       peers,
       wakeUps: noWakeUps,
+      sessionLock: noSessionLock,
       codec: createCodec(),
       clock: systemClock,
       entropy: createSeededEntropy(name.charCodeAt(0), systemClock),

@@ -23,7 +23,9 @@ beforeAll(async () => {
   subject = await createPostgresSubject();
   client = subject.client;
   const { rows } = await client.query(openTransaction.sql, ["0", "0", "0", "fencepost.transaction_timeout", "0"]);
-  subjects = subjectsIn([rows[0].system_identifier, rows[0].timeline, rows[0].epoch, "0"]);
+  const { rows: own } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+  const history = [rows[0].system_identifier, rows[0].timeline, rows[0].epoch, "0"] as const;
+  subjects = subjectsIn(history, own[0]?.pid as number);
 });
 afterAll(() => subject.close());
 

@@ -17,6 +17,7 @@ import { releaseLane } from "../../../src/adapters/postgres/statements/release-l
 import { renewInstance } from "../../../src/adapters/postgres/statements/renew-instance.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { takeLanes } from "../../../src/adapters/postgres/statements/take-lanes.ts";
+import { tellLock } from "../../../src/adapters/postgres/statements/tell-lock.ts";
 import { updateLanes } from "../../../src/adapters/postgres/statements/update-lanes.ts";
 
 export interface Case {
@@ -71,7 +72,7 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
 export const SIGHT = `
   SELECT (SELECT string_agg(concat_ws(' ', chain_id, left(signer, 3), right(owner_instance::text, 1), token, next_nonce), ', '
                             ORDER BY chain_id, signer) FROM fencepost.lane) || ' | ' ||
-    (SELECT string_agg(concat_ws(' ', right(instance_id::text, 1), dead, counter), ', ' ORDER BY instance_id)
+    (SELECT string_agg(concat_ws(' ', right(instance_id::text, 1), dead, counter, session_lock), ', ' ORDER BY instance_id)
      FROM fencepost.node_instance) || ' | ' || (SELECT string_agg(marker::text, ', ') FROM fencepost.commit_marker) AS sight`;
 
 /** Of lane (1, A), which both the statements of one lane and those of several ask for. */
@@ -122,10 +123,28 @@ const CLAIMS: readonly Case[] = [
   { name: "lanes of the dead", world: `UPDATE fencepost.lane SET owner_instance = '${GONE}'` },
 ];
 
+/** Held by the session that asks, and given back at its ROLLBACK. */
+const CLASS = "'fencepost.node_instance'::regclass::oid::integer";
+const LOCKED = `SELECT pg_advisory_xact_lock(${CLASS}, 7)`;
+const TOLD = instance(OWNER, "session_lock = 7");
+/** Locks that are not the session lock 7. */
+const OTHER_LOCKS: readonly (readonly [name: string, world: string])[] = [
+  ["another key", `SELECT pg_advisory_xact_lock(${CLASS}, 8)`],
+  ["another class", "SELECT pg_advisory_xact_lock(1, 7)"],
+  ["a shared lock", `SELECT pg_advisory_xact_lock_shared(${CLASS}, 7)`],
+  ["one number that looks like the two", `SELECT pg_advisory_xact_lock((${CLASS}::bigint << 32) | 7)`],
+];
+const OTHER_SESSIONS: Subject["beside"] = [
+  [/^l\.locktype/, "no other kind of lock has a table of ours for its class"],
+  [/^l\.granted$/, "takes a session that waits: session-lock.test.ts"],
+  [/^l\.database/, "takes another database: session-lock.test.ts"],
+];
+
 /** $7 to $10 of open-known.ts. */
 export type KnownHistory = readonly [system: string, timeline: string, epoch: number, walPosition: string];
 
-export const subjectsIn = (history: KnownHistory): readonly Subject[] => [
+/** `session`: the process that serves whoever asks. */
+export const subjectsIn = (history: KnownHistory, session: number): readonly Subject[] => [
   {
     statement: lockLanes,
     values: TERMS,
@@ -223,12 +242,34 @@ export const subjectsIn = (history: KnownHistory): readonly Subject[] => [
     accepts: [
       { name: "a heartbeat that is past", world: instance(OWNER, PAST) },
       { name: "a counter that was watched standing still", values: { 3: "stood-still" } },
+      { name: "a session lock that is gone", world: TOLD, values: { 3: "lock-gone" } },
+      ...OTHER_LOCKS.map(([name, world]) => ({
+        name: `a session lock that is gone, and ${name} is held`,
+        world: `${TOLD}; ${world}`,
+        values: { 3: "lock-gone" },
+      })),
     ],
     refuses: [
       { name: "a heartbeat that is not past" },
       { name: "a renewal since", world: instance(OWNER, `${PAST}, counter = 2`) },
       { name: "an instance that is dead already", world: instance(OWNER, `${PAST}, dead = true`) },
+      { name: "a session lock that was never told of", values: { 3: "lock-gone" } },
+      { name: "a session lock that is held", world: `${TOLD}; ${LOCKED}`, values: { 3: "lock-gone" } },
+      { name: "evidence that nobody knows", world: instance(OWNER, PAST), values: { 3: "hearsay" } },
     ],
+    beside: OTHER_SESSIONS,
+  },
+  {
+    statement: tellLock,
+    values: [OWNER, 7, session],
+    answers: 1,
+    accepts: [
+      { name: "a lock that it holds", world: LOCKED },
+      { name: "a lock that another session holds", world: LOCKED, values: { 3: session + 1 } },
+      ...OTHER_LOCKS.map(([name, world]) => ({ name: `no lock, while it holds ${name}`, world })),
+    ],
+    refuses: LIFE,
+    beside: OTHER_SESSIONS,
   },
   {
     statement: markCommit,

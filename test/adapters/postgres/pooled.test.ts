@@ -1,11 +1,16 @@
 /** The store's contracts once more, behind PgBouncer in transaction mode. */
-import { describe } from "vitest";
+import { describe, expect, it } from "vitest";
+import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { createEntropy } from "../../../src/adapters/system/entropy.ts";
 import { laneStoreContract } from "../../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../../contracts/lease-store.contract.ts";
 import type { StoreSubject } from "../../contracts/store-subject.ts";
+import { anInstance } from "../../support/lane-samples.ts";
 import { NO_PGBOUNCER, pgbouncerPath, startPgBouncer } from "../../support/pgbouncer.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import { createPostgresSubject, LEASE_MS } from "./postgres-subject.ts";
 
 async function createPooledSubject(): Promise<StoreSubject> {
@@ -26,4 +31,23 @@ if (pgbouncerPath === undefined) process.stderr.write(`${NO_PGBOUNCER}\n`);
 describe.skipIf(pgbouncerPath === undefined)("behind PgBouncer", () => {
   leaseStoreContract("PgBouncer", createPooledSubject);
   laneStoreContract("PgBouncer", createPooledSubject);
+
+  it("holds no session lock, says so, and tells of none", async () => {
+    const { url, close } = await createPostgresSubject();
+    const pooler = await startPgBouncer(url);
+    const telemetry = recordTelemetry();
+    const entropy = createEntropy(systemClock);
+    const lock = new PostgresSessionLock({ directUrl: pooler.url, clock: systemClock, entropy, telemetry });
+    const store = await openPostgresStore({ databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS });
+    const instance = anInstance();
+    await store.registerInstance(instance);
+    await waitUntil(() => telemetry.of("instance.lock").length > 0, "it says so");
+    expect(telemetry.of("instance.lock")).toMatchObject([{ state: "pooled" }]);
+    expect(lock.held).toBeNull();
+    await lock.close();
+    expect((await store.instances())[0]?.lock).toBe("none");
+    await store.close();
+    await pooler.stop();
+    await close();
+  });
 });

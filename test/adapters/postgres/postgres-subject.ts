@@ -1,10 +1,13 @@
 import pg from "pg";
 import { insertIntake } from "../../../src/adapters/postgres/intake.ts";
+import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
 import { openPostgresStore, type PreparedStatements } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { createEntropy } from "../../../src/adapters/system/entropy.ts";
 import type { StoreSubject } from "../../contracts/store-subject.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { expectKeptCounts } from "../../support/kept-counts.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 export interface PostgresSubject extends StoreSubject {
@@ -32,6 +35,7 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
     client,
     connect: () =>
       openPostgresStore({ databaseUrl: database.url, clock: systemClock, leaseDurationMs, preparedStatements }),
+    lock: () => openSessionLock(database.url),
     expire: async (instanceId) => {
       await client.query(
         "UPDATE fencepost.node_instance SET expires_at = clock_timestamp() - interval '1 ms' WHERE instance_id = $1",
@@ -57,6 +61,14 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       await database.drop();
     },
   };
+}
+
+/** Held. */
+export async function openSessionLock(directUrl: string): Promise<PostgresSessionLock> {
+  const entropy = createEntropy(systemClock);
+  const lock = new PostgresSessionLock({ directUrl, clock: systemClock, entropy, telemetry: recordTelemetry() });
+  await waitUntil(() => lock.held !== null, "the session lock is held");
+  return lock;
 }
 
 async function countWaiting(client: pg.Client): Promise<number> {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createMetrics, type Metrics } from "../../../src/adapters/system/metrics.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
+import type { DeathEvidence } from "../../../src/ports/lease-store.ts";
 import type {
   CreateResultLabel,
   GrayZoneResult,
@@ -34,6 +35,7 @@ const ACQUIRE_RESULTS: Record<ResultOf<"lease.acquire">, true> = {
   takenOver: true,
   notLeader: true,
 };
+const EVIDENCE: Record<DeathEvidence, true> = { expired: true, "stood-still": true, "lock-gone": true };
 const FORWARD_RESULTS: Record<ResultOf<"forward">, true> = { hit: true, miss: true, failed: true };
 const RECEIPT_RESULTS: Record<ResultOf<"receipt.checked">, true> = { found: true, notFound: true, error: true };
 const RPC_RESULTS: Record<ResultOf<"rpc.request">, true> = { ok: true, error: true, unreachable: true };
@@ -84,6 +86,7 @@ function everyLabel(): TelemetryEvent[] {
     })),
     ...keys(CREATE_RESULTS).map((result) => ({ type: "create.answered" as const, result, durationMs: 1 })),
     ...keys(ACQUIRE_RESULTS).map((result) => ({ type: "lease.acquire" as const, lane, result, token: 1 })),
+    ...keys(EVIDENCE).map((evidence) => ({ type: "instance.declaredDead" as const, instanceId: "i", evidence })),
     ...keys(FORWARD_RESULTS).map((result) => ({ type: "forward" as const, lane, result, stops: 2 })),
     ...keys(RECEIPT_RESULTS).map((result) => ({ type: "receipt.checked" as const, chainId: 1, result, count: 1 })),
     ...keys(RPC_RESULTS).map((result) => ({
@@ -133,6 +136,9 @@ describe("metrics", () => {
     for (const event of [...everyLabel(), ...everyLabel()]) metrics.sink(event);
     for (const result of keys(CREATE_RESULTS)) expect(await value(metrics, "tx_create_total", { result })).toBe(2);
     for (const result of keys(ACQUIRE_RESULTS)) expect(await value(metrics, "lease_acquire_total", { result })).toBe(2);
+    for (const evidence of keys(EVIDENCE)) {
+      expect(await value(metrics, "instance_declared_dead_total", { evidence })).toBe(2);
+    }
     for (const result of keys(FORWARD_RESULTS)) expect(await value(metrics, "forward_total", { result })).toBe(2);
     for (const result of keys(STUCK_RESULTS)) {
       expect(await value(metrics, "stuck_resolution_total", { action: "CANCEL", result })).toBe(2);

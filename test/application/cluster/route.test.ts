@@ -17,6 +17,7 @@ async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
     holds: () => false,
     hasKey: () => hasKey,
     canServe: () => false,
+    onUnreachable: () => undefined,
     lookAgain: async () => undefined,
   });
   const nowhere = () => Promise.reject(new Error("asked somebody"));

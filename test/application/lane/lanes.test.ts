@@ -19,6 +19,7 @@ const REGISTRATION = {
   version: "0",
   mode: "basic",
   leaseDurationMs: 1_000_000,
+  standsBack: false,
 } as const;
 
 let bench: ReturnType<typeof createChainBench>;

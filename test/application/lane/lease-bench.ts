@@ -2,6 +2,7 @@ import { Lease } from "../../../src/application/lane/lease.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import type { InstanceRecord } from "../../../src/ports/lease-store.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
+import { MemorySessionLock } from "../../doubles/memory-session-lock.ts";
 import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { type RecordedTelemetry, recordTelemetry } from "../../support/recorded-telemetry.ts";
@@ -15,9 +16,12 @@ export const LANE = { chainId: 1, signer: SIGNER };
 export interface Holder {
   readonly lease: Lease;
   readonly store: MemoryStore;
+  readonly lock: MemorySessionLock;
   readonly telemetry: RecordedTelemetry;
   /** What the node was told, and whether it might act at that moment. */
   readonly heard: string[];
+  /** That it was silent for too long, and that it has found out who else lives. */
+  readonly noted: string[];
   readonly passed: Failpoint[];
 }
 
@@ -26,25 +30,36 @@ export class LeaseBench {
   readonly clock: ManualClock = createManualClock();
   readonly database = new MemoryDatabase(this.clock);
   private readonly holders: Holder[] = [];
+  private readonly locks: boolean;
+
+  /** Without locks, as behind a pooler: the lease alone decides. */
+  constructor({ locks = false }: { readonly locks?: boolean } = {}) {
+    this.locks = locks;
+  }
 
   holder(name: string): Holder {
     const store = this.database.connect();
+    const lock = new MemorySessionLock(this.database);
+    if (!this.locks) lock.cut();
     const telemetry = recordTelemetry();
     const heard: string[] = [];
+    const noted: string[] = [];
     const passed: Failpoint[] = [];
     const entropy = createSeededEntropy(this.holders.length + 1, this.clock);
     const failpoint = (point: Failpoint) => void passed.push(point);
-    const serving = () => ({ signers: [SIGNER], chains: [LANE.chainId] });
+    const serving = () => ({ signers: [SIGNER], chains: [LANE.chainId], standsBack: false });
     const lease = new Lease(
-      { store, clock: this.clock, entropy, telemetry, failpoint, serving },
+      { store, clock: this.clock, entropy, telemetry, failpoint, sessionLock: lock, serving },
       { ...NODE_SETTINGS, nodeId: name, url: `http://${name}` },
       {
         onInstances: async () => undefined,
         onLost: () => heard.push(`lost, may act: ${lease.mayAct()}`),
         onFreed: () => heard.push("freed"),
+        onSilence: () => noted.push("silent"),
+        onAcquainted: () => noted.push("acquainted"),
       },
     );
-    const made = { lease, store, telemetry, heard, passed };
+    const made = { lease, store, lock, telemetry, heard, noted, passed };
     this.holders.push(made);
     return made;
   }
@@ -55,7 +70,7 @@ export class LeaseBench {
     return made;
   }
 
-  row(instanceId: string): Omit<InstanceRecord, "expired" | "lanes"> | undefined {
+  row(instanceId: string): Omit<InstanceRecord, "expired" | "lanes" | "lock"> | undefined {
     return this.database.state.instances.get(instanceId);
   }
 

@@ -11,7 +11,7 @@ async function parts(up: readonly number[], overrides: Partial<ReadinessParts> =
   }
   const contexts = benches.map(({ context }) => context);
   const store = { ping: () => Promise.resolve() };
-  return { store, lease: { mayAct: () => true }, chains: contexts, draining: false, ...overrides };
+  return { store, lease: { mayAct: () => true }, chains: contexts, draining: false, settledIn: true, ...overrides };
 }
 
 describe("readiness of a node with several chains", () => {

@@ -96,11 +96,13 @@ interface InstanceRow {
   readonly chains: readonly string[];
   readonly signers: readonly Address[];
   readonly draining: boolean;
+  readonly standsBack: boolean;
 }
 
 async function members(database: Database): Promise<readonly Member[]> {
   const rows = await database.query<InstanceRow>(
-    `SELECT instance_id AS "instanceId", node_id AS "nodeId", url, mode, chains, signers, draining
+    `SELECT instance_id AS "instanceId", node_id AS "nodeId", url, mode, chains, signers, draining,
+       stands_back AS "standsBack"
      FROM fencepost.node_instance WHERE NOT dead`,
   );
   return rows.map((row) => ({ ...row, chains: new Set(row.chains.map(Number)), signers: new Set(row.signers) }));

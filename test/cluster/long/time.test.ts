@@ -1,11 +1,9 @@
 /** Time that passes without a heartbeat, and clocks that are wrong. */
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
-import { migrate } from "../../../src/adapters/postgres/migrate.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { auditCluster } from "../../support/cluster/auditor.ts";
 import {
-  it as base,
   type Cluster,
   type ClusterNode,
   countByNode,
@@ -15,27 +13,13 @@ import {
   SIGNERS,
 } from "../../support/cluster/cluster.ts";
 import { createAnywhere, createOn } from "../../support/cluster/creates.ts";
+import { it } from "../../support/cluster/own-postgres.ts";
 import { terms } from "../../support/cluster/tripwires.ts";
-import { connect, type Database } from "../../support/integration.ts";
+import type { Database } from "../../support/integration.ts";
 import { startLoad } from "../../support/load.ts";
-import { type OwnPostgres, startOwnPostgres } from "../../support/own-postgres.ts";
 import { PersistentCaller } from "../../support/persistent-caller.ts";
 import { range } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-
-const it = base.extend<{ readonly postgres: OwnPostgres; readonly database: Database }>({
-  postgres: async ({ task: _ }, use) => {
-    const postgres = await startOwnPostgres();
-    await migrate({ databaseUrl: postgres.url });
-    await use(postgres);
-    await postgres.remove();
-  },
-  database: async ({ postgres }, use) => {
-    const database = connect(postgres.url);
-    await use(database);
-    await database.end();
-  },
-});
 
 function inTurn(nodes: readonly ClusterNode[]): PersistentCaller {
   let turn = 0;

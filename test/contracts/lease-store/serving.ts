@@ -20,7 +20,7 @@ export function servingContract(context: LeaseStoreContext): void {
     const { instanceId, ...rest } = anInstance({ signers, chains });
     await context.store.registerInstance({ instanceId, ...rest });
     expect(await context.store.signersOf(instanceId)).toEqual(signers);
-    expect(await find(instanceId)).toMatchObject({ chains, draining: false });
+    expect(await find(instanceId)).toMatchObject({ chains, draining: false, standsBack: false });
   });
 
   it("keeps that somebody serves nothing", async () => {
@@ -46,27 +46,27 @@ export function servingContract(context: LeaseStoreContext): void {
     await context.store.registerInstance({ instanceId, ...rest });
     const before = await find(instanceId);
     await context.subject.tick();
-    await context.store.announce(instanceId, { chains: [2, 5], draining: true });
+    await context.store.announce(instanceId, { chains: [2, 5], draining: true, standsBack: true });
     const other = await context.subject.connect();
-    expect(await find(instanceId, other)).toEqual({ ...before, chains: [2, 5], draining: true });
+    expect(await find(instanceId, other)).toEqual({ ...before, chains: [2, 5], draining: true, standsBack: true });
     expect(await other.signersOf(instanceId)).toEqual(signers);
     await other.close();
-    await context.store.announce(instanceId, { chains: [], draining: false });
-    expect(await find(instanceId)).toEqual({ ...before, chains: [], draining: false });
+    await context.store.announce(instanceId, { chains: [], draining: false, standsBack: false });
+    expect(await find(instanceId)).toEqual({ ...before, chains: [], draining: false, standsBack: false });
   });
 
   it("announces for one instance alone", async () => {
     const [one, two] = [anInstance({ chains: [1] }), anInstance({ chains: [1] })];
     await context.store.registerInstance(one);
     await context.store.registerInstance(two);
-    await context.store.announce(one.instanceId, { chains: [9], draining: true });
-    expect(await find(two.instanceId)).toMatchObject({ chains: [1], draining: false });
+    await context.store.announce(one.instanceId, { chains: [9], draining: true, standsBack: false });
+    expect(await find(two.instanceId)).toMatchObject({ chains: [1], draining: false, standsBack: false });
   });
 
   it("keeps an announcement over renewals", async () => {
     const instance = anInstance({ chains: [1, 2] });
     await context.store.registerInstance(instance);
-    await context.store.announce(instance.instanceId, { chains: [2], draining: true });
+    await context.store.announce(instance.instanceId, { chains: [2], draining: true, standsBack: false });
     expect(await context.store.renewInstance(instance.instanceId, 60_000)).toBe(true);
     expect(await find(instance.instanceId)).toMatchObject({ chains: [2], draining: true, counter: 2 });
   });
@@ -75,14 +75,14 @@ export function servingContract(context: LeaseStoreContext): void {
     const instance = anInstance();
     await context.store.registerInstance(instance);
     await context.store.retireInstance(instance.instanceId);
-    await context.store.announce(instance.instanceId, { chains: [1], draining: false });
+    await context.store.announce(instance.instanceId, { chains: [1], draining: false, standsBack: false });
     expect((await find(instance.instanceId))?.dead).toBe(true);
     expect(await context.store.renewInstance(instance.instanceId, 60_000)).toBe(false);
   });
 
   it("takes the announcement of an instance that is gone without a word", async () => {
     const stranger = randomUUID();
-    await context.store.announce(stranger, { chains: [1], draining: false });
+    await context.store.announce(stranger, { chains: [1], draining: false, standsBack: false });
     expect(await find(stranger)).toBeUndefined();
   });
 

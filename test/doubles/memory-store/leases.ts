@@ -3,12 +3,15 @@ import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   type Acquisition,
   type Announcement,
+  type DeathEvidence,
   InstanceOver,
   type InstanceRecord,
   type InstanceRegistration,
   type LaneOwner,
   type LeaseRecord,
+  type LockTold,
 } from "../../../src/ports/lease-store.ts";
+import type { HeldLock } from "../../../src/ports/session-lock.ts";
 import { type DatabaseState, isAlive, type LaneRow } from "./state.ts";
 
 export function registerInstance(state: DatabaseState, registration: InstanceRegistration, now: Date): void {
@@ -23,6 +26,7 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
     counter: 1,
     dead: false,
     draining: false,
+    sessionLock: null,
   });
 }
 
@@ -54,14 +58,32 @@ export function renewInstance(state: DatabaseState, id: string, renewal: { durat
   return true;
 }
 
+/** A sign of life, and of a lock that is there to be seen. */
+export function tellLock(
+  state: DatabaseState,
+  { instanceId, lock, now }: { instanceId: string; lock: HeldLock | null; now: Date },
+): LockTold {
+  const row = state.instances.get(instanceId);
+  if (row === undefined || !isAlive(row, now)) return "over";
+  row.counter++;
+  row.sessionLock = lock !== null && state.locks.has(lock.key) && lock.session === lock.key ? lock.key : null;
+  return lock === null || row.sessionLock !== null ? "told" : "unseen";
+}
+
+function lockOf({ locks }: DatabaseState, sessionLock: number | null): InstanceRecord["lock"] {
+  if (sessionLock === null) return "none";
+  return locks.has(sessionLock) ? "held" : "gone";
+}
+
 export function declareDead(
   state: DatabaseState,
-  claim: { instanceId: string; counter: number; evidence: "expired" | "stood-still" },
+  claim: { instanceId: string; counter: number; evidence: DeathEvidence },
   now: Date,
 ): boolean {
   const row = state.instances.get(claim.instanceId);
   if (row === undefined || row.dead || row.counter !== claim.counter) return false;
   if (claim.evidence === "expired" && row.expiresAt > now) return false;
+  if (claim.evidence === "lock-gone" && lockOf(state, row.sessionLock) !== "gone") return false;
   row.dead = true;
   return true;
 }
@@ -75,8 +97,9 @@ export function retireInstance(state: DatabaseState, instanceId: string): number
 }
 
 export function listInstances(state: DatabaseState, now: Date): readonly InstanceRecord[] {
-  const rows = [...state.instances.values()].map((row) => ({
+  const rows = [...state.instances.values()].map(({ sessionLock, ...row }) => ({
     ...row,
+    lock: lockOf(state, sessionLock),
     expired: row.expiresAt <= now,
     lanes: [...state.lanes.values()].filter((lane) => lane.owner === row.instanceId).length,
   }));

@@ -7,7 +7,7 @@ import type { QueuedChange, SuspendedBy } from "../../../src/ports/lane-store.ts
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 
-export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains"> {
+export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains" | "standsBack"> {
   startedAt: Date;
   heartbeatAt: Date;
   expiresAt: Date;
@@ -15,6 +15,9 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
   dead: boolean;
   chains: readonly number[];
   draining: boolean;
+  standsBack: boolean;
+  /** The key it told of. */
+  sessionLock: number | null;
 }
 
 export interface LaneRow {
@@ -75,6 +78,8 @@ export interface IntakeEntry {
 /** Everything a database holds. One object, shared by all the stores that are connected to it. */
 export interface DatabaseState {
   readonly instances: Map<string, InstanceRow>;
+  /** Session locks that are held, by key. */
+  readonly locks: Set<number>;
   readonly lanes: Map<LaneKey, LaneRow>;
   readonly transactions: Map<string, TransactionRow>;
   /** Live transactions by lane, so that a long simulation does not walk what is over. */
@@ -105,6 +110,7 @@ export interface DatabaseState {
 export function emptyState(): DatabaseState {
   return {
     instances: new Map(),
+    locks: new Set(),
     lanes: new Map(),
     transactions: new Map(),
     live: new Map(),

@@ -80,6 +80,7 @@ const registration = {
   leaseDurationMs,
   signers: [signer],
   chains: [lane.chainId],
+  standsBack: false,
 };
 await patiently(() => store.registerInstance(registration));
 setInterval(() => void beat(), leaseDurationMs / 5);

@@ -41,7 +41,15 @@ const RECEIPT_LIES: readonly ReceiptLie[] = [
 ];
 
 /** Calls beside the commits of lanes, each of which may fail by itself: those that change something, and those that read. */
-const LEASE_CALLS = ["acquireLane", "claimLanes", "releaseLane", "renewInstance", "declareDead", "announce"] as const;
+const LEASE_CALLS = [
+  "acquireLane",
+  "claimLanes",
+  "releaseLane",
+  "renewInstance",
+  "declareDead",
+  "announce",
+  "tellLock",
+] as const;
 const READS = [
   "loadLane",
   "loadAllocated",
@@ -217,9 +225,13 @@ export class Crew {
 
   cutStore(mostMs: number): void {
     this.withMember((member) => {
-      member.entry.store.cut();
+      const { store, lock } = member.entry;
+      store.cut();
+      lock?.cut();
       this.world.clock.after(this.dice.int(50, mostMs), () => {
-        if (member.phase !== "gone") member.entry.store.heal();
+        if (member.phase === "gone") return;
+        store.heal();
+        lock?.heal();
       });
       this.count("cut");
     });
@@ -320,6 +332,27 @@ export class Crew {
     });
   }
 
+  /** The session of its lock ends while it lives, and it may not even hear of that. */
+  loseSession(): void {
+    this.withMember(({ entry: { lock } }) => {
+      if (this.dice.chance(0.5)) lock?.vanish();
+      else lock?.interrupt();
+      this.count("session lost");
+    });
+  }
+
+  /** As a restart of the server does, and some processes take long to come back. */
+  endSessions(): void {
+    this.world.database.restarted();
+    for (const member of this.members) {
+      const { lock } = member.entry;
+      if (member.phase === "gone" || lock === null) continue;
+      lock.cut();
+      this.world.clock.after(this.dice.int(0, 3_000), () => member.phase !== "gone" && lock.heal());
+    }
+    this.count("sessions ended");
+  }
+
   /** Everything works again, and at least one node runs. */
   heal(): void {
     for (const member of this.members) {
@@ -328,6 +361,7 @@ export class Crew {
       Object.assign(member, { crashAt: null, frozenUntilMs: 0 });
       entry.store.resume();
       entry.store.heal();
+      entry.lock?.heal();
       entry.store.forgetFaults();
       entry.faults.heal();
       elsewhere?.heal();

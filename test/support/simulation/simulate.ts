@@ -71,6 +71,7 @@ function makeWorld(seed: number, dice: Dice): World {
   const world = new World({
     seed,
     hints: dice.chance(0.5),
+    sessionLocks: dice.chance(0.7),
     settings: {
       confirmations: dice.int(0, 5),
       resubmitIntervalMs: dice.int(1_000, 5_000),
@@ -141,6 +142,8 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [9, () => crew.crashSoon()],
     [1, () => crew.close()],
     [1, () => crew.loseHints()],
+    [1, () => crew.loseSession()],
+    [0.5, () => crew.endSessions()],
     [0.3, () => changeHistory(world, crew, dice.chance(0.3))],
     [3, () => crew.alive < MOST_NODES && crew.start()],
   ]);

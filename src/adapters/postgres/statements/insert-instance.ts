@@ -5,8 +5,9 @@ export const insertInstance = statement<unknown>(
   "insert-instance",
   `INSERT INTO fencepost.node_instance (
      instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, chains, signers,
-     knows_migration
+     knows_migration, stands_back
    )
-   SELECT $1, $2, $3, $4, $5, c.now, c.now, c.now + $6::bigint * interval '1 millisecond', $7::bigint[], $8::text[], $9
+   SELECT $1, $2, $3, $4, $5, c.now, c.now, c.now + $6::bigint * interval '1 millisecond', $7::bigint[], $8::text[], $9,
+     $10::boolean
    FROM (SELECT clock_timestamp() AS now) AS c`,
 );

@@ -24,7 +24,7 @@ const AT_ONCE = 100;
 
 /** Sends what is due. Returns when nothing is, or nothing may be sent now. */
 export async function broadcast(ports: BroadcastPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  while (!lane.stopped && !lane.held && ports.lease.mayAct()) {
+  while (!lane.stopped && !lane.held && ports.lease.maySend()) {
     const due = lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
     if (due.length === 0) return;
     for (const tx of due) tx.sending = true;
@@ -45,7 +45,7 @@ async function sendAll(
   work: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
 ): Promise<boolean> {
   const { lane, due } = work;
-  if (!(await claimAgain(ports, lane, due)) || lane.stopped || !ports.lease.mayAct()) return false;
+  if (!(await claimAgain(ports, lane, due)) || lane.stopped || !ports.lease.maySend()) return false;
   // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.rawTransaction !== null);
   const raws = sendable.map((tx) => tx.rawTransaction as Hex);

@@ -23,7 +23,7 @@ import { note } from "./note-answer.ts";
 
 export interface NodeSignedPorts extends GreyZonePorts, ResubmitPorts, LearnPorts {
   readonly store: GreyZonePorts["store"] & ResubmitPorts["store"];
-  readonly lease: { mayAct(): boolean };
+  readonly lease: { maySend(): boolean };
 }
 
 /** What waits behind a payload that is out of sight looks again after this. */
@@ -40,7 +40,7 @@ export async function sendThroughNode(
   { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
 ): Promise<boolean> {
   for (const tx of due) {
-    if (lane.stopped || !ports.lease.mayAct()) return false;
+    if (lane.stopped || !ports.lease.maySend()) return false;
     if (tx.receipt === null && !(await sendOne(ports, context, { lane, tx }))) return false;
   }
   return true;
@@ -63,7 +63,7 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx
     tx.nextSendAtMs = ports.clock.monotonicMs() + BEHIND_MS;
     return true;
   }
-  if (!(await claimAgain(ports, lane, [tx])) || lane.stopped || !ports.lease.mayAct()) return false;
+  if (!(await claimAgain(ports, lane, [tx])) || lane.stopped || !ports.lease.maySend()) return false;
   const [stored] = await ports.store.loadPayloads([tx.txId]);
   if (stored === undefined || tx.receipt !== null) return !lane.stopped;
   const result = await context.chain.sendUnsigned(lane.lane.signer, unsignedOf(lane, tx, stored));

@@ -1,0 +1,77 @@
+/** SessionLock as an advisory lock of PostgreSQL, on a session of its own. */
+import type pg from "pg";
+import type { BackoffRule } from "../../domain/backoff.ts";
+import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";
+import { type SessionLockRow, takeSessionLock } from "./statements/take-session-lock.ts";
+
+export interface SessionLockOptions extends DirectSessionOptions {
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Neither end may keep a session that the other has left. The server looks after a client that says nothing for three
+ * seconds, and takes a machine that vanished for gone three seconds later: within a lease of ordinary length.
+ */
+const KEEP = `
+  SET idle_session_timeout TO 0;
+  SET tcp_keepalives_idle TO 3; SET tcp_keepalives_interval TO 1; SET tcp_keepalives_count TO 3`;
+
+/** Soon: while nothing is held, nothing is sent before the heartbeat has said so. */
+const RECONNECT: BackoffRule = { firstMs: 50, mostMs: 1_000 };
+
+const KEYS = 2 ** 32;
+
+export class PostgresSessionLock implements SessionLock {
+  private readonly options: SessionLockOptions;
+  private readonly session: DirectSession;
+  private listener: (held: LockSession | null) => void = () => undefined;
+  private current: LockSession | null = null;
+
+  constructor(options: SessionLockOptions) {
+    this.options = options;
+    this.session = new DirectSession(options, {
+      name: "fencepost session lock",
+      reconnect: RECONNECT,
+      begun: (client) => this.take(client),
+      lost: () => this.change(null),
+      pooled: () => options.telemetry.emit({ type: "instance.lock", state: "pooled" }),
+    });
+  }
+
+  get held(): LockSession | null {
+    return this.current;
+  }
+
+  hear(listener: (held: LockSession | null) => void): void {
+    this.listener = listener;
+    if (this.current !== null) listener(this.current);
+  }
+
+  startOver(): void {
+    this.change(null);
+    this.session.drop();
+  }
+
+  close(): Promise<void> {
+    this.listener = () => undefined;
+    return this.session.close();
+  }
+
+  /** A key that somebody holds is not waited for: the next session draws another one. */
+  private async take(client: pg.Client): Promise<void> {
+    const key = Math.floor(this.options.entropy.random() * KEYS) - KEYS / 2;
+    await client.query(KEEP);
+    const { rows } = await client.query<SessionLockRow>(takeSessionLock.sql, [key]);
+    const [row] = rows as [SessionLockRow];
+    if (!row.taken) throw new Error(`the session lock ${key} is taken`);
+    this.change({ key, session: row.session, serverUpMs: row.server_up_ms });
+  }
+
+  private change(held: LockSession | null): void {
+    if (held === null && this.current === null) return;
+    this.current = held;
+    this.listener(held);
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * The other instances: who is there, who has ended, and who must be declared dead. Three kinds of evidence, each seen
+ * with our own eyes: the heartbeat is past by the database's clock; the counter stood still for longer than a lease on
+ * ours; the session lock was missed twice. A declaration is a compare-and-set on the counter, so that a sign of life in
+ * between wins; and a wrong one costs the other its lanes for a moment, never a wrong write: the fence decides.
+ *
+ * Reads: instances. Writes: their deaths.
+ */
+import { isGone, mayJudge, type OwnSession, type Sighting, sight, UNSEEN } from "../../domain/witness.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { DeathEvidence, InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+
+export interface OtherInstancesPorts {
+  readonly store: Pick<LeaseStore, "instances" | "declareDead">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Lease duration and skew: how long a counter must stand still. */
+  readonly patienceMs: number;
+}
+
+export interface OtherInstancesEvents {
+  onInstances(instances: readonly InstanceRecord[]): Promise<void>;
+  onFreed(): void;
+}
+
+/** Who looks. */
+export interface Observer {
+  readonly instanceId: string | null;
+  /** Of its session lock; null: it has none, and cannot judge by those of others. */
+  readonly session: OwnSession | null;
+}
+
+interface Look {
+  readonly askedMs: number;
+  readonly heardMs: number;
+}
+
+export class OtherInstances {
+  private readonly ports: OtherInstancesPorts;
+  private readonly events: OtherInstancesEvents;
+  /** Counters as last seen change, and when, on our own clock. */
+  private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
+  private readonly sightings = new Map<string, Sighting>();
+  private sightedBy: OwnSession | null = null;
+  /** Instances that showed a sign of life since we began to look. */
+  private readonly vouched = new Set<string>();
+  /** Instances whose end has been noticed. */
+  private ended: ReadonlySet<string> = new Set();
+  private met = false;
+
+  constructor(ports: OtherInstancesPorts, events: OtherInstancesEvents) {
+    this.ports = ports;
+    this.events = events;
+  }
+
+  /** Everybody who was there when we came has shown a sign of life, or is over. */
+  get acquainted(): boolean {
+    return this.met;
+  }
+
+  /** True: something is in doubt that one more look, soon, will decide. Also returns our own row as the others see it. */
+  async look(observer: Observer): Promise<{ readonly again: boolean; readonly self: InstanceRecord | null }> {
+    // A counter has stood still from the end of the read that first showed it to the start of this one. Counted any
+    // wider, a pause of our own between asking and hearing would look like the death of everybody else.
+    const askedMs = this.ports.clock.monotonicMs();
+    const instances = await this.ports.store.instances();
+    const look = { askedMs, heardMs: this.ports.clock.monotonicMs() };
+    await this.events.onInstances(instances);
+    this.noticeEnded(instances);
+    this.startSighting(observer.session);
+    const others = instances.filter(({ dead, instanceId }) => !dead && instanceId !== observer.instanceId);
+    const doubts: boolean[] = [];
+    for (const instance of others) doubts.push(await this.judge(instance, look));
+    this.met ||= others.every(({ instanceId }) => this.vouched.has(instanceId));
+    const self = instances.find(({ instanceId }) => instanceId === observer.instanceId) ?? null;
+    return { again: !this.met || doubts.includes(true), self };
+  }
+
+  /** True where its lock is missing, and may be judged by that, but has not been missed for long enough. */
+  private async judge(instance: InstanceRecord, look: Look): Promise<boolean> {
+    const { instanceId, counter } = instance;
+    const evidence = this.evidence(instance, look);
+    if (evidence === null || evidence === "doubt") return evidence === "doubt";
+    if (!(await this.ports.store.declareDead(instanceId, counter, evidence))) return true;
+    this.vouched.add(instanceId);
+    this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId, evidence });
+    this.events.onFreed();
+    return false;
+  }
+
+  private evidence(instance: InstanceRecord, look: Look): DeathEvidence | "doubt" | null {
+    const { instanceId, counter, lock } = instance;
+    const seen = this.watched.get(instanceId);
+    const stoodStill = seen?.counter === counter && look.askedMs - seen.sinceMs >= this.ports.patienceMs;
+    if (seen?.counter !== counter) this.watched.set(instanceId, { counter, sinceMs: look.heardMs });
+    if (lock === "held" || (seen !== undefined && seen.counter !== counter)) this.vouched.add(instanceId);
+    if (instance.expired) return "expired";
+    if (stoodStill) return "stood-still";
+    const lookedAt = { ...look, lock, counter };
+    const sighting = sight(this.sightings.get(instanceId) ?? UNSEEN, lookedAt);
+    this.sightings.set(instanceId, sighting);
+    if (sighting.gone === null || !mayJudge(this.sightedBy, sighting, look.askedMs)) return null;
+    return isGone(sighting, lookedAt) ? "lock-gone" : "doubt";
+  }
+
+  /** What was seen while our own session lasted says nothing once that has ended: all of them may have ended with it. */
+  private startSighting(session: OwnSession | null): void {
+    if (session === this.sightedBy) return;
+    this.sightings.clear();
+    this.sightedBy = session;
+  }
+
+  /** A graceful end, or one that another node declared: its lanes are free too, and nobody else may be there to take them. */
+  private noticeEnded(instances: readonly InstanceRecord[]): void {
+    const alive = new Set(instances.filter(({ dead }) => !dead).map(({ instanceId }) => instanceId));
+    const dead = instances.filter((instance) => instance.dead).map(({ instanceId }) => instanceId);
+    const gone = [...this.watched.keys()].filter((instanceId) => !alive.has(instanceId));
+    const isNews = gone.length > 0 || dead.some((instanceId) => !this.ended.has(instanceId));
+    for (const instanceId of gone) {
+      this.watched.delete(instanceId);
+      this.sightings.delete(instanceId);
+      this.vouched.delete(instanceId);
+    }
+    this.ended = new Set(dead);
+    if (isNews) this.events.onFreed();
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * When the end of another's session lock may be taken for its death. A lock also ends where its process lives: the server
+ * was restarted, it failed over, one process of it crashed, or somebody ended sessions. Then all locks end together, our
+ * own among them; so whoever has just begun a session of its own has seen nothing yet.
+ */
+
+/** Two looks that both miss a lock are at least so far apart. */
+export const LOOKS_APART_MS = 300;
+
+const OWN_SESSION_MS = 2_000;
+const SERVER_UP_MS = 10_000;
+
+/** The session that the observer's own lock lasts with. */
+export interface OwnSession {
+  readonly sinceMs: number;
+  /** How long sessions had been possible on the server when it began. */
+  readonly serverUpMs: number;
+  /** No other came before it in this process, so no restart of the server can have ended one. */
+  readonly isFirst: boolean;
+}
+
+export interface Sighting {
+  /** The lock was seen since our own session began. */
+  readonly wasHeld: boolean;
+  /** Since when the lock has been missing, at this counter. */
+  readonly gone: { readonly counter: number; readonly sinceMs: number } | null;
+}
+
+export const UNSEEN: Sighting = { wasHeld: false, gone: null };
+
+/** One look at another instance, asked and heard at these moments of our own clock. */
+export interface LockLook {
+  readonly lock: "none" | "held" | "gone";
+  readonly counter: number;
+  readonly askedMs: number;
+  readonly heardMs: number;
+}
+
+export function sight(before: Sighting, { lock, counter, heardMs }: LockLook): Sighting {
+  if (lock !== "gone") return { wasHeld: before.wasHeld || lock === "held", gone: null };
+  // A counter that moved is a sign of life: the looks begin anew.
+  return before.gone?.counter === counter ? before : { ...before, gone: { counter, sinceMs: heardMs } };
+}
+
+/** Whether what we see may be judged at all. A process that has just started has seen nobody, and goes by the server. */
+export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: number): boolean {
+  if (own === null) return false;
+  const ageMs = nowMs - own.sinceMs;
+  return (wasHeld && ageMs >= OWN_SESSION_MS) || (own.isFirst && own.serverUpMs + ageMs > SERVER_UP_MS);
+}
+
+/** Missed from the end of one look to the start of another: a pause of our own in between is no time that was watched. */
+export function isGone({ gone }: Sighting, { askedMs }: LockLook): boolean {
+  return gone !== null && askedMs - gone.sinceMs >= LOOKS_APART_MS;
+}

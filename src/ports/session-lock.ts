@@ -1,0 +1,35 @@
+/** What others look for, and who on the server holds it. */
+export interface HeldLock {
+  /** Another one for each session: what a lost session still holds on the server is in nobody's way. */
+  readonly key: number;
+  /** The server's own number for the session. */
+  readonly session: number;
+}
+
+export interface LockSession extends HeldLock {
+  /** How long sessions had been possible on this server, without a restart, when this one began. */
+  readonly serverUpMs: number;
+}
+
+/**
+ * A lock that lasts exactly as long as one session between this process and the database. When the process ends, its
+ * connection closes, the server drops the lock, and others see that (`InstanceRecord.lock`): its death is noticed when it
+ * is certain, not when its lease is overdue. It is a hint to take over sooner; the fence is what makes that safe. Where no
+ * session can be had (behind a transaction pooler) nothing is ever held, and the lease alone decides.
+ */
+export interface SessionLock {
+  /** Null: none, now. */
+  readonly held: LockSession | null;
+  /** Told of what is held, and of each change: the next lock, or null at the moment one is lost. One listener. */
+  hear(listener: (held: LockSession | null) => void): void;
+  /** The server does not show the lock that we believe to hold: give the session up, and begin another. */
+  startOver(): void;
+  close(): Promise<void>;
+}
+
+export const noSessionLock: SessionLock = {
+  held: null,
+  hear: () => undefined,
+  startOver: () => undefined,
+  close: () => Promise.resolve(),
+};

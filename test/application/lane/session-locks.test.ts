@@ -1,0 +1,279 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DURATION, type Holder, LANE, LeaseBench, RENEW } from "./lease-bench.ts";
+
+let bench: LeaseBench;
+beforeEach(() => {
+  bench = new LeaseBench({ locks: true });
+});
+afterEach(() => bench.close());
+
+/** Kill −9: nothing of it reaches the database any more, and its session ends. */
+function kill({ store, lock }: Holder): void {
+  store.cut();
+  lock.cut();
+}
+
+const lost = (...holders: readonly Holder[]) => holders.flatMap(({ telemetry }) => telemetry.of("instance.lost"));
+const declared = (...holders: readonly Holder[]) =>
+  holders.flatMap(({ telemetry }) => telemetry.of("instance.declaredDead"));
+
+/** Two nodes that have known each other for a while. */
+async function pair(): Promise<readonly [Holder, Holder]> {
+  const both = [await bench.started("a"), await bench.started("b")] as const;
+  await bench.clock.advance(5_000);
+  return both;
+}
+
+describe("a crash", () => {
+  it("is noticed by the end of the session lock, after two looks, long before the lease has run out", async () => {
+    const [dying, heir] = await pair();
+    await dying.store.acquireLane(LANE, dying.lease.instanceId);
+    kill(dying);
+    await bench.clock.advance(299);
+    expect(declared(heir), "one look is not enough").toEqual([]);
+    await bench.clock.advance(550);
+    expect(declared(heir)).toMatchObject([{ instanceId: dying.lease.instanceId, evidence: "lock-gone" }]);
+    expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
+  });
+
+  it("is noticed sooner where somebody found the node unreachable", async () => {
+    const [dying, heir] = await pair();
+    await bench.clock.advance(150);
+    kill(dying);
+    heir.lease.suspect();
+    await bench.clock.advance(310);
+    expect(declared(heir)).toHaveLength(1);
+  });
+
+  it("however many find it unreachable: others are looked at ten times a second, no more", async () => {
+    const [dying, heir] = await pair();
+    await bench.clock.advance(150);
+    let looks = 0;
+    const instances = heir.store.instances.bind(heir.store);
+    heir.store.instances = () => {
+      looks++;
+      return instances();
+    };
+    kill(dying);
+    for (let i = 0; i < 100; i++) {
+      heir.lease.suspect();
+      await bench.clock.advance(1);
+    }
+    expect(looks).toBe(1);
+  });
+
+  it("is noticed at once by a process that has just started, if the server has been up for long enough", async () => {
+    const dying = await bench.started("a");
+    await bench.clock.advance(1_000);
+    kill(dying);
+    const heir = await bench.started("a");
+    await bench.clock.advance(320);
+    expect(declared(heir)).toMatchObject([{ evidence: "lock-gone" }]);
+    expect(heir.noted).toEqual(["acquainted"]);
+  });
+
+  it("is left to the lease by a process that has just started on a server that has, too", async () => {
+    const living = await bench.started("a");
+    await bench.clock.advance(1_000);
+    bench.database.restarted();
+    living.store.pause();
+    living.lock.cut();
+    const observer = await bench.started("b");
+    await bench.clock.advance(5_000);
+    expect(declared(observer), "it may only not have come back yet").toEqual([]);
+    living.store.resume();
+    living.lock.heal();
+    await bench.clock.advance(20_000);
+    expect([...declared(observer), ...lost(living)]).toEqual([]);
+  });
+
+  it("of an instance that told of no lock is seen by its lease alone", async () => {
+    const [dying, heir] = await pair();
+    dying.lock.cut();
+    await bench.clock.advance(100);
+    dying.store.cut();
+    await bench.clock.advance(2_000);
+    expect(declared(heir)).toEqual([]);
+    await bench.clock.advance(DURATION);
+    expect(declared(heir)).toMatchObject([{ evidence: "expired" }]);
+  });
+
+  it("is seen by its lease alone by whoever has no session lock", async () => {
+    const [dying, heir] = await pair();
+    heir.lock.cut();
+    kill(dying);
+    await bench.clock.advance(DURATION - RENEW - 1);
+    expect(declared(heir)).toEqual([]);
+  });
+
+  it("is not seen in two looks between which there was a sign of life", async () => {
+    const [cut, observer] = await pair();
+    cut.lock.vanish();
+    const tell = bench.clock;
+    for (let i = 0; i < 10; i++) {
+      await tell.advance(250);
+      const row = bench.database.state.instances.get(cut.lease.instanceId);
+      if (row !== undefined) row.counter++;
+    }
+    expect(declared(observer)).toEqual([]);
+  });
+});
+
+describe("every session of the server ends", () => {
+  it.each(["and begins anew at once", "and it is minutes before one of them is back"])(
+    "%s: nobody dies",
+    async (how) => {
+      const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
+      await bench.clock.advance(5_000);
+      const [slow, ...others] = nodes as [Holder, Holder, Holder];
+      for (const { lock } of others) lock.interrupt();
+      if (how.includes("minutes")) slow.lock.cut();
+      else slow.lock.interrupt();
+      await bench.clock.advance(120_000);
+      slow.lock.heal();
+      await bench.clock.advance(5_000);
+      expect([...declared(...nodes), ...lost(...nodes)]).toEqual([]);
+    },
+  );
+
+  it("and one process is starved, so that it cannot say a word for longer than all others need: nobody dies", async () => {
+    const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
+    await bench.clock.advance(5_000);
+    const [starved, ...others] = nodes as [Holder, Holder, Holder];
+    bench.database.restarted();
+    starved.store.pause();
+    starved.lock.cut();
+    for (const { lock } of others) lock.interrupt();
+    await bench.clock.advance(5_000);
+    starved.store.resume();
+    starved.lock.heal();
+    await bench.clock.advance(30_000);
+    expect([...declared(...nodes), ...lost(...nodes)]).toEqual([]);
+    expect(bench.database.state.locks.size).toBe(3);
+  });
+
+  it("and afterwards a crash is noticed as before", async () => {
+    const [dying, heir] = await pair();
+    dying.lock.interrupt();
+    heir.lock.interrupt();
+    await bench.clock.advance(3_000);
+    kill(dying);
+    await bench.clock.advance(900);
+    expect(declared(heir)).toMatchObject([{ evidence: "lock-gone" }]);
+  });
+});
+
+describe("a live process that loses its session", () => {
+  it("sends nothing until the database has heard of it again, and is not taken for dead", async () => {
+    const [cut, observer] = await pair();
+    expect(cut.lease.maySend()).toBe(true);
+    cut.lock.cut();
+    expect(cut.lease.maySend(), "at once").toBe(false);
+    expect(cut.lease.mayAct(), "what is fenced goes on").toBe(true);
+    await bench.clock.advance(10);
+    expect(cut.lease.maySend(), "the others know that it holds none").toBe(true);
+    await bench.clock.advance(60_000);
+    expect([...declared(observer), ...lost(cut)]).toEqual([]);
+  });
+
+  it("sends again once a renewal that began afterwards has succeeded, and by no other", async () => {
+    const [cut] = await pair();
+    cut.store.tellLock = () => Promise.reject(new Error("no"));
+    let release: () => void = () => undefined;
+    const renew = cut.store.renewInstance.bind(cut.store);
+    cut.store.renewInstance = async (...call) => {
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      return renew(...call);
+    };
+    await bench.clock.advance(RENEW);
+    cut.lock.cut();
+    release();
+    await bench.clock.advance(100);
+    expect(cut.lease.maySend(), "that one began before").toBe(false);
+    await bench.clock.advance(RENEW);
+    release();
+    await bench.clock.advance(10);
+    expect(cut.lease.maySend()).toBe(true);
+  });
+
+  it("tells of the next lock as soon as it holds one, and a crash after that is noticed", async () => {
+    const [dying, heir] = await pair();
+    dying.lock.interrupt();
+    await bench.clock.advance(3_000);
+    expect(dying.lease.maySend()).toBe(true);
+    kill(dying);
+    await bench.clock.advance(900);
+    expect(declared(heir)).toMatchObject([{ evidence: "lock-gone" }]);
+  });
+
+  it("and does not hear of it finds out by looking, as the others do, and begins another", async () => {
+    const [deaf, observer] = await pair();
+    const first = deaf.lock.held?.key;
+    deaf.lock.vanish();
+    deaf.lease.look();
+    await bench.clock.advance(1_000);
+    expect(deaf.lock.held?.key).not.toBe(first);
+    await bench.clock.advance(30_000);
+    expect([...declared(observer), ...lost(deaf)]).toEqual([]);
+  });
+
+  it("tells of the lock once more under a new instance", async () => {
+    const [one, other] = await pair();
+    const first = one.lease.instanceId;
+    Object.assign(bench.row(first) ?? {}, { dead: true });
+    await bench.clock.advance(RENEW + 1_000);
+    expect(one.lease.instanceId).not.toBe(first);
+    expect(one.noted).toContain("silent");
+    const rows = await other.store.instances();
+    expect(rows.find(({ instanceId }) => instanceId === one.lease.instanceId)?.lock).toBe("held");
+  });
+});
+
+describe("a silence", () => {
+  it("is told once, however often the next instance could not be registered", async () => {
+    const [silent] = await pair();
+    const register = silent.store.registerInstance.bind(silent.store);
+    silent.store.registerInstance = () => Promise.reject(new Error("away"));
+    Object.assign(bench.row(silent.lease.instanceId) ?? {}, { dead: true });
+    await bench.clock.advance(RENEW + 5_000);
+    silent.store.registerInstance = register;
+    await bench.clock.advance(1_000);
+    expect(silent.telemetry.of("instance.registered")).toHaveLength(2);
+    expect(silent.noted.filter((word) => word === "silent")).toHaveLength(1);
+  });
+});
+
+describe("a node that comes", () => {
+  it("knows where it stands at once where everybody shows a lock", async () => {
+    await bench.started("a");
+    await bench.clock.advance(1_000);
+    const comer = await bench.started("b");
+    await bench.clock.advance(1);
+    expect(comer.noted).toEqual(["acquainted"]);
+  });
+
+  it("waits for a sign of life of whoever shows none, and no longer", async () => {
+    const silent = await bench.started("a");
+    silent.lock.cut();
+    await bench.clock.advance(1_000);
+    const comer = await bench.started("b");
+    await bench.clock.advance(RENEW - 1_100);
+    expect(comer.noted).toEqual([]);
+    await bench.clock.advance(1_000);
+    expect(comer.noted).toEqual(["acquainted"]);
+  });
+
+  it("waits the lease out of somebody who is dead and never showed a lock", async () => {
+    const dead = await bench.started("a");
+    dead.lock.cut();
+    await bench.clock.advance(100);
+    dead.store.cut();
+    const comer = await bench.started("b");
+    await bench.clock.advance(DURATION - 200);
+    expect(comer.noted).toEqual([]);
+    await bench.clock.advance(700);
+    expect(comer.noted).toEqual(["acquainted"]);
+  });
+});

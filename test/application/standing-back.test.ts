@@ -1,0 +1,125 @@
+/** Who lost its lanes by its own silence, and when it has some again. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { Address } from "../../src/domain/lane.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+const LEASE_MS = 10_000;
+
+/** Stands still until its lease has run out and somebody else has taken its lanes, then goes on. */
+async function pause(entry: WorldNode, takenBy: string, signer = SIGNER): Promise<void> {
+  entry.store.pause();
+  await world.until(() => world.ownerOf(signer) === takenBy, 60_000);
+  entry.store.resume();
+}
+
+/** Two nodes with everything, and a lane that the first of the two was given. */
+async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (typeof SIGNERS)[number] }> {
+  world = new World();
+  const first = await world.startNode();
+  const second = await world.startNode();
+  await world.clock.advance(10_000);
+  const signer = SIGNERS.find((each) => world.ownerOf(each) === "node-1");
+  if (signer === undefined) throw new Error("the first node was given no lane");
+  return { first, second, signer };
+}
+
+describe("a node that wakes from a pause", () => {
+  it("leaves its lane for a lease to whoever took it, and then has its share again", async () => {
+    const { first, signer } = await pair();
+    await pause(first, "node-2", signer);
+    const wokeMs = world.clock.monotonicMs();
+    const taken = world.tokenOf(signer);
+    await world.clock.advance(LEASE_MS - 500);
+    expect(world.ownerOf(signer)).toBe("node-2");
+    expect(world.tokenOf(signer), "it did not even wander").toBe(taken);
+    await world.until(() => world.ownerOf(signer) === "node-1", 10_000);
+    expect(world.clock.monotonicMs() - wokeMs).toBeLessThan(LEASE_MS + 5_000);
+  });
+
+  it("and pauses again stands back for twice as long", async () => {
+    const { first, signer } = await pair();
+    await pause(first, "node-2", signer);
+    await world.until(() => world.ownerOf(signer) === "node-1", 30_000);
+    await pause(first, "node-2", signer);
+    await world.clock.advance(2 * LEASE_MS - 500);
+    expect(world.ownerOf(signer)).toBe("node-2");
+    await world.until(() => world.ownerOf(signer) === "node-1", 10_000);
+  });
+
+  it("takes creates all the while, and takes them to whoever acts", async () => {
+    const { first, signer } = await pair();
+    await pause(first, "node-2", signer);
+    await world.clock.advance(1_000);
+    await world.settle(first.node.api.create(transfer({ signer })));
+    expect(world.ownerOf(signer)).toBe("node-2");
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
+  it("does not take its lane where it is free for a moment and asked for at this node", async () => {
+    const { first, second, signer } = await pair();
+    await pause(first, "node-2", signer);
+    await world.clock.advance(2_000);
+    const fence = [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer);
+    const claim = second.store.claimLanes.bind(second.store);
+    second.store.claimLanes = async () => [];
+    if (fence !== undefined) fence.owner = null;
+    const created = first.node.createForwarded(
+      [{ txId: "019b76da-a800-749a-9400-258a4494ceee", request: { ...transfer({ signer }) } }],
+      false,
+    );
+    const [answer] = await world.settle(created);
+    expect(answer).toMatchObject({ code: "NOT_LEADER" });
+    expect(world.ownerOf(signer)).toBeUndefined();
+    second.store.claimLanes = claim;
+  });
+
+  it("claims at once what nobody else can serve", async () => {
+    world = new World();
+    const [mine, ...others] = SIGNERS as [Address, ...Address[]];
+    const first = await world.startNode();
+    await world.startNode({ signers: others });
+    await world.clock.advance(10_000);
+    first.store.pause();
+    await world.clock.advance(LEASE_MS + 2_000);
+    const before = world.tokenOf(mine);
+    first.store.resume();
+    await world.until(() => world.tokenOf(mine) > before, 1_500);
+    expect(world.ownerOf(mine)).toBe("node-1");
+    await world.clock.advance(LEASE_MS - 3_000);
+    expect(
+      others.map((signer) => world.ownerOf(signer)),
+      "and leaves the rest",
+    ).toEqual(others.map(() => "node-2"));
+  });
+
+  it("claims everything at once where it is alone", async () => {
+    world = new World();
+    const only = await world.startNode();
+    only.store.pause();
+    await world.clock.advance(LEASE_MS + 2_000);
+    only.store.resume();
+    await world.until(() => SIGNERS.every((signer) => world.tokenOf(signer) === 2), 1_500);
+  });
+
+  it("claims them at once, too, when those who had them are gone", async () => {
+    const { first, second, signer } = await pair();
+    await pause(first, "node-2", signer);
+    await world.clock.advance(500);
+    await world.settle(second.node.close());
+    await world.until(() => world.ownerOf(signer) === "node-1", 1_500);
+  });
+
+  it("together with all the others shares with them as ever", async () => {
+    const { first, second } = await pair();
+    for (const { store } of [first, second]) store.pause();
+    await world.clock.advance(LEASE_MS + 2_000);
+    for (const { store } of [first, second]) store.resume();
+    await world.clock.advance(4_000);
+    expect(new Set(SIGNERS.map((signer) => world.ownerOf(signer)))).toEqual(new Set(["node-1", "node-2"]));
+  });
+});

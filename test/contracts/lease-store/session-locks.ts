@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, expect, it } from "vitest";
+import type { InstanceRecord } from "../../../src/ports/lease-store.ts";
+import type { LockSession, SessionLock } from "../../../src/ports/session-lock.ts";
+import { anInstance } from "../../support/lane-samples.ts";
+import type { LeaseStoreContext } from "./serving.ts";
+
+/** An instance is seen to be dead by the end of its lock, and by nothing that merely looks like it. */
+export function sessionLocksContract(context: LeaseStoreContext): void {
+  const open: SessionLock[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((lock) => lock.close()));
+  });
+
+  const session = async (): Promise<SessionLock> => {
+    const lock = await context.subject.lock();
+    open.push(lock);
+    return lock;
+  };
+  const held = (lock: SessionLock) => lock.held as LockSession;
+  const register = async (): Promise<string> => {
+    const instance = anInstance();
+    await context.store.registerInstance(instance);
+    return instance.instanceId;
+  };
+  const find = async (instanceId: string): Promise<InstanceRecord> => {
+    const found = (await context.store.instances()).find((row) => row.instanceId === instanceId);
+    return found as InstanceRecord;
+  };
+  const gone = async (instanceId: string): Promise<InstanceRecord> => {
+    for (;;) {
+      const found = await find(instanceId);
+      if (found.lock === "gone") return found;
+    }
+  };
+
+  it("is none before it was told of, also where one is held", async () => {
+    await session();
+    expect((await find(await register())).lock).toBe("none");
+  });
+
+  it("is held once it was told of, for everybody who looks, and telling is a sign of life", async () => {
+    const [id, lock] = [await register(), await session()];
+    const before = await find(id);
+    expect(await context.store.tellLock(id, held(lock))).toBe("told");
+    const other = await context.subject.connect();
+    const seen = (await other.instances()).find(({ instanceId }) => instanceId === id);
+    expect(seen).toEqual({ ...before, lock: "held", counter: before.counter + 1 });
+    await other.close();
+  });
+
+  it("is gone when the session ends, and only that one's", async () => {
+    const [one, two] = [await register(), await register()];
+    const [ending, lasting] = [await session(), await session()];
+    await context.store.tellLock(one, held(ending));
+    await context.store.tellLock(two, held(lasting));
+    await ending.close();
+    expect((await gone(one)).dead).toBe(false);
+    expect((await find(two)).lock).toBe("held");
+  });
+
+  it("that is not where others look is not told of, and neither is one of another session", async () => {
+    const [id, lock] = [await register(), await session()];
+    await context.store.tellLock(id, held(lock));
+    const stranger = { key: held(lock).key, session: held(lock).session + 1 };
+    expect(await context.store.tellLock(id, stranger)).toBe("unseen");
+    expect((await find(id)).lock).toBe("none");
+    expect(await context.store.tellLock(id, { ...held(lock), key: held(lock).key ^ 1 })).toBe("unseen");
+  });
+
+  it("is none again once that was told", async () => {
+    const [id, lock] = [await register(), await session()];
+    await context.store.tellLock(id, held(lock));
+    expect(await context.store.tellLock(id, null)).toBe("told");
+    await lock.close();
+    expect((await find(id)).lock).toBe("none");
+  });
+
+  it("is told of by nobody who is over", async () => {
+    const [expired, dead, lock] = [await register(), await register(), await session()];
+    await context.subject.expire(expired);
+    await context.store.retireInstance(dead);
+    for (const id of [expired, dead, randomUUID()]) {
+      expect(await context.store.tellLock(id, held(lock))).toBe("over");
+    }
+    expect((await find(dead)).counter).toBe(1);
+  });
+
+  it("keeps over renewals", async () => {
+    const [id, lock] = [await register(), await session()];
+    await context.store.tellLock(id, held(lock));
+    await context.store.renewInstance(id, 60_000);
+    expect((await find(id)).lock).toBe("held");
+  });
+
+  it("declares nobody dead whose lock is held, or who never told of one", async () => {
+    const [silent, living, lock] = [await register(), await register(), await session()];
+    await context.store.tellLock(living, held(lock));
+    expect(await context.store.declareDead(silent, 1, "lock-gone")).toBe(false);
+    expect(await context.store.declareDead(living, 2, "lock-gone")).toBe(false);
+    expect((await find(silent)).dead || (await find(living)).dead).toBe(false);
+  });
+
+  it("declares dead whose lock is gone, at the counter that was seen and at no other", async () => {
+    const [id, lock] = [await register(), await session()];
+    await context.store.tellLock(id, held(lock));
+    await lock.close();
+    const { counter } = await gone(id);
+    await context.store.renewInstance(id, 60_000);
+    expect(await context.store.declareDead(id, counter, "lock-gone")).toBe(false);
+    expect(await context.store.declareDead(id, counter + 1, "lock-gone")).toBe(true);
+    expect(await context.store.renewInstance(id, 60_000)).toBe(false);
+  });
+
+  it("told of in the meantime saves whoever lost one and holds another", async () => {
+    const [id, first] = [await register(), await session()];
+    await context.store.tellLock(id, held(first));
+    await first.close();
+    const { counter } = await gone(id);
+    expect(await context.store.tellLock(id, held(await session()))).toBe("told");
+    expect(await context.store.declareDead(id, counter, "lock-gone")).toBe(false);
+    expect(await find(id)).toMatchObject({ dead: false, lock: "held" });
+  });
+}

@@ -1,0 +1,75 @@
+import type { LockSession, SessionLock } from "../../src/ports/session-lock.ts";
+import type { MemoryDatabase } from "./memory-store.ts";
+
+const RECONNECT_MS = 50;
+
+/** One process's session with a database in memory, and the lock that lasts as long. */
+export class MemorySessionLock implements SessionLock {
+  private readonly database: MemoryDatabase;
+  private current: LockSession | null = null;
+  private listener: (held: LockSession | null) => void = () => undefined;
+  private away = false;
+
+  constructor(database: MemoryDatabase) {
+    this.database = database;
+    this.begin();
+  }
+
+  get held(): LockSession | null {
+    return this.current;
+  }
+
+  hear(listener: (held: LockSession | null) => void): void {
+    this.listener = listener;
+    if (this.current !== null) listener(this.current);
+  }
+
+  startOver(): void {
+    this.interrupt();
+  }
+
+  async close(): Promise<void> {
+    this.listener = () => undefined;
+    this.cut();
+  }
+
+  /** The session ends, by the server's will: the process hears of it, and begins another. */
+  interrupt(): void {
+    this.end();
+    this.database.clock.after(RECONNECT_MS, () => this.begin());
+  }
+
+  /** The network is gone, or the process is: no other session until `heal`. */
+  cut(): void {
+    this.away = true;
+    this.end();
+  }
+
+  heal(): void {
+    if (!this.away) return;
+    this.away = false;
+    this.begin();
+  }
+
+  /** The server has ended the session, and nobody hears of it. */
+  vanish(): void {
+    if (this.current !== null) this.database.state.locks.delete(this.current.key);
+  }
+
+  private begin(): void {
+    if (this.away || this.current !== null) return;
+    const { key, serverUpMs } = this.database.beginSession();
+    this.change({ key, session: key, serverUpMs });
+  }
+
+  private end(): void {
+    this.vanish();
+    this.change(null);
+  }
+
+  private change(held: LockSession | null): void {
+    if (held === null && this.current === null) return;
+    this.current = held;
+    this.listener(held);
+  }
+}
