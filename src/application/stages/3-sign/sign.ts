@@ -103,6 +103,7 @@ async function refuseBeyond(
   const { gas, payload, txId, nonce } = record;
   const content = { gas, value: payload.value };
   const why = overCeiling(ceilings, content, { cap: 0n, limit: feeLimit(ceilings, content) }).message;
+  if (lane.stopped || !ports.lease.mayAct()) return false;
   if ((record.attempts ?? []).length === 0) return (await giveUp(ports, lane, { record, why })) && !lane.stopped;
   if (lane.overCeiling === txId) return false;
   lane.overCeiling = txId;
