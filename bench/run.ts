@@ -4,6 +4,7 @@ import { measureBatchCreate } from "./measures/batch-create.ts";
 import { measureBroadcastLatency } from "./measures/broadcast-latency.ts";
 import { measureConfirm } from "./measures/confirm.ts";
 import { measureIdle } from "./measures/idle.ts";
+import { measureLanes } from "./measures/lanes.ts";
 import { measureScale } from "./measures/scale.ts";
 import { measureSingleCreate } from "./measures/single-create.ts";
 import { type BenchOptions, type Pace, parseOptions } from "./options.ts";
@@ -18,6 +19,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   confirm: measureConfirm,
   broadcast: measureBroadcastLatency,
   scale: measureScale,
+  lanes: measureLanes,
 };
 
 async function run(options: BenchOptions): Promise<readonly Figure[]> {
