@@ -69,7 +69,7 @@ function between(before: Reading, after: Reading): Reading {
 }
 
 /** Every lane has mined and confirmed its last transaction when the next one comes. */
-async function measureBusy(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
+export async function measureBusy(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
   const setup = await bench.open({ signers: LANES });
   const connections = await Connection.openAll(setup.node.url, CONNECTIONS);
   try {
@@ -117,7 +117,7 @@ interface Resting {
 }
 
 /** Lanes that are held and have nothing to do. */
-async function measureResting(bench: Workbench, pace: Pace, resting: Resting): Promise<readonly Figure[]> {
+export async function measureResting(bench: Workbench, pace: Pace, resting: Resting): Promise<readonly Figure[]> {
   const setup = await bench.open({ signers: resting.lanes, environment: USUAL_PACE });
   try {
     await untilHeld(setup, resting.lanes);

@@ -1,9 +1,10 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
-import { compareLanes, type Fence, type Hash, type Hex, type Lane } from "../../domain/lane.ts";
+import { compareLanes, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../domain/lane.ts";
 import type { Attempt, AttemptKind, Receipt } from "../../domain/transaction.ts";
 import type { State, SubState } from "../../domain/transitions.ts";
 import type {
   AllocatedRecord,
+  AskedRequests,
   ExistingTransaction,
   IntakeRow,
   LaneSnapshot,
@@ -133,19 +134,19 @@ export class Loads {
   }
 
   /** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
-  async byRequestIds(lane: Lane, requestIds: readonly string[]): Promise<readonly ExistingTransaction[]> {
-    if (requestIds.length === 0) return [];
+  async byRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]> {
+    const wanted = new Set(asked.flatMap(({ lane, requestIds }) => requestIds.map((id) => requestKey(lane, id))));
+    if (wanted.size === 0) return [];
+    const keys = [asked.flatMap(({ requestIds }) => requestIds), signers(asked.map(({ lane }) => lane))];
     const [stored, waiting] = await this.connections.read((run) =>
-      Promise.all([
-        run(findRequests, [requestIds, [lane.signer]]),
-        run(findWaitingRequests, [requestIds, lane.chainId, lane.signer]),
-      ]),
+      Promise.all([run(findRequests, keys), run(findWaitingRequests, keys)]),
     );
-    const found = new Map<string | null, ExistingTransaction>();
-    for (const row of [...stored.filter((row) => row.chain_id === lane.chainId), ...waiting]) {
-      if (!found.has(row.request_id)) found.set(row.request_id, existingOf(row));
+    const found: ExistingTransaction[] = [];
+    // Each key is deleted as it is found: the first row of it wins.
+    for (const row of [...stored, ...waiting]) {
+      if (wanted.delete(requestKey(laneOf(row), row.request_id ?? ""))) found.push(existingOf(row));
     }
-    return [...found.values()];
+    return found;
   }
 
   async intake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]> {
@@ -156,6 +157,10 @@ export class Loads {
     );
     return rows.map(intakeRow);
   }
+}
+
+function requestKey(lane: Lane, requestId: string): string {
+  return `${laneKey(lane)}/${requestId}`;
 }
 
 export function attemptOf(row: AttemptRow): Attempt {
