@@ -69,12 +69,15 @@ function between(before: Reading, after: Reading): Reading {
 }
 
 /** Every lane has mined and confirmed its last transaction when the next one comes. */
-export async function measureBusy(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
+export async function measureBusy(
+  bench: Workbench,
+  pace: Pace,
+  perSecond = LANES * PER_LANE_AND_SECOND,
+): Promise<readonly Figure[]> {
   const setup = await bench.open({ signers: LANES });
   const connections = await Connection.openAll(setup.node.url, CONNECTIONS);
   try {
     await untilHeld(setup, LANES);
-    const perSecond = LANES * PER_LANE_AND_SECOND;
     const load = { connections, send: createInTurn(setup) };
     await latenciesAt(load, perSecond, { warmUpMs: 0, turnMs: WARM_UPS * pace.warmUpMs });
     const before = await readingOf(bench, setup);

@@ -15,7 +15,13 @@ import { Activity } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
 import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
 import { type ConfirmationsPorts, recordConfirmations } from "../stages/6-finality/confirmations.ts";
-import { decideFinal, type FinalityPass, type FinalityPorts, openPass, withdrawOrphaned } from "../stages/6-finality/finality.ts";
+import {
+  decideFinal,
+  type FinalityPass,
+  type FinalityPorts,
+  openPass,
+  withdrawOrphaned,
+} from "../stages/6-finality/finality.ts";
 import type { ChainContext } from "./chain-context.ts";
 import type { HeadChange, Subscription } from "./head-follower.ts";
 import { trustedLanes } from "./trust.ts";

@@ -34,7 +34,9 @@ export async function reconcile(
   const trusted = await trustedOnSight(ports, context, lanes);
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
-  await Promise.all(lanes.map((lane) => reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) })));
+  await Promise.all(
+    lanes.map((lane) => reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) })),
+  );
 }
 
 interface Turn {
@@ -82,11 +84,7 @@ async function compare(
   return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
 }
 
-async function countAll(
-  { chain }: ChainContext,
-  { lane }: OwnedLane,
-  finalized: Turn["finalized"],
-): Promise<Counts> {
+async function countAll({ chain }: ChainContext, { lane }: OwnedLane, finalized: Turn["finalized"]): Promise<Counts> {
   const [latest, pending, tagged] = await Promise.all([
     chain.transactionCount(lane.signer, "latest"),
     chain.transactionCount(lane.signer, "pending"),

@@ -20,8 +20,22 @@ if (port === null) throw new Error("sign-worker.js runs as a worker thread only"
 const { keys, curve: wanted } = workerData;
 const curve = await loadCurve(wanted === "javascript" ? null : undefined);
 
-port.on("message", async (/** @type {SignRequest} */ request) => {
-  port.postMessage(await reply(request));
+/** So many signatures are not kept back for the sake of those behind them. */
+const ENOUGH = 64;
+
+port.on("message", async (/** @type {readonly SignRequest[]} */ requests) => {
+  /** @type {SignReply[]} */
+  let replies = [];
+  let signatures = 0;
+  for (const request of requests) {
+    replies.push(await reply(request));
+    signatures += request.transactions.length;
+    if (signatures < ENOUGH) continue;
+    port.postMessage(replies);
+    replies = [];
+    signatures = 0;
+  }
+  if (replies.length > 0) port.postMessage(replies);
 });
 port.postMessage({ ready: curve.kind });
 
