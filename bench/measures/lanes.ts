@@ -69,16 +69,13 @@ function between(before: Reading, after: Reading): Reading {
 }
 
 /** Every lane has mined and confirmed its last transaction when the next one comes. */
-export async function measureBusy(
-  bench: Workbench,
-  pace: Pace,
-  perSecond = LANES * PER_LANE_AND_SECOND,
-): Promise<readonly Figure[]> {
+async function measureBusy(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
   const setup = await bench.open({ signers: LANES });
   const connections = await Connection.openAll(setup.node.url, CONNECTIONS);
   try {
     await untilHeld(setup, LANES);
     const load = { connections, send: createInTurn(setup) };
+    const perSecond = LANES * PER_LANE_AND_SECOND;
     await latenciesAt(load, perSecond, { warmUpMs: 0, turnMs: WARM_UPS * pace.warmUpMs });
     const before = await readingOf(bench, setup);
     const latencies = await latenciesAt(load, perSecond, { warmUpMs: 0, turnMs: pace.sustainMs });
@@ -120,7 +117,7 @@ interface Resting {
 }
 
 /** Lanes that are held and have nothing to do. */
-export async function measureResting(bench: Workbench, pace: Pace, resting: Resting): Promise<readonly Figure[]> {
+async function measureResting(bench: Workbench, pace: Pace, resting: Resting): Promise<readonly Figure[]> {
   const setup = await bench.open({ signers: resting.lanes, environment: USUAL_PACE });
   try {
     await untilHeld(setup, resting.lanes);
