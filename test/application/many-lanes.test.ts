@@ -32,11 +32,16 @@ function count(port: object): Calls {
   return calls;
 }
 
-/** Every call takes a millisecond there and one back, so that what waits for an answer is in an instant of its own. */
+/**
+ * Every call takes a millisecond there and one back, so that what waits for an answer is in an instant of its own. Before
+ * that it takes longer, so that lanes are taken over seconds and not all at once.
+ */
 async function start(lanes: number): Promise<WorldNode> {
   const settings = { pollIntervalMs: 1_000 };
   world = new World({ signers: signersOf(lanes), settings });
-  const entry = await world.startNode({ latency: () => world.clock.sleep(1) });
+  let wayMs = 25;
+  const entry = await world.startNode({ latency: () => world.clock.sleep(wayMs) });
+  wayMs = 1;
   await world.clock.advance(5_000);
   return entry;
 }
@@ -63,13 +68,13 @@ describe("a thousand lanes with nothing to do", () => {
     const { rpc, events } = await start(LANES);
     const calls = count(rpc);
     const before = events.length;
-    const minutes = 5;
-    await world.clock.advance(minutes * 60_000);
+    await world.clock.advance(60_000);
     const reconciled = events.slice(before).filter(({ type }) => type === "lane.reconciled");
-    expect(reconciled.length).toBeGreaterThanOrEqual(LANES * 0.95);
-    expect(calls.instants.size / (minutes * 60)).toBeLessThanOrEqual(3);
+    // Each once in five minutes.
+    expect(reconciled.length).toBeGreaterThan(LANES / 6);
+    expect(calls.instants.size / 60).toBeLessThanOrEqual(3);
     // What is the same for all of them is asked once for all of them.
-    expect(calls.byName.get("identity")).toBeLessThan(LANES / 5);
+    expect(calls.byName.get("identity")).toBeLessThan(LANES / 20);
   });
 
   it("cost no more work than ten, as far as nothing is due", async () => {

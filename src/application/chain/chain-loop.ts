@@ -156,12 +156,12 @@ export class ChainLoop {
     const nowMs = ports.clock.monotonicMs();
     const due: OwnedLane[] = [];
     for (const lane of ports.lanesOf(context.chain.chainId)) {
-      lane.reconcileAtMs ??= nowMs + Math.ceil((intervalMs * (1 + shardOf(lane.key, SPREAD))) / SPREAD);
+      lane.reconcileAtMs ??= turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
       if (!lane.stopped && nowMs >= lane.reconcileAtMs) due.push(lane);
     }
     for (let from = 0; from < due.length && !this.stopping.signal.aborted; from += RECONCILED_AT_ONCE) {
       const lanes = due.slice(from, from + RECONCILED_AT_ONCE);
-      for (const lane of lanes) lane.reconcileAtMs = nowMs + intervalMs;
+      for (const lane of lanes) lane.reconcileAtMs = turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
       await reconcile(ports, context, lanes);
     }
   }
@@ -197,6 +197,13 @@ export class ChainLoop {
     const message = `a pass over chain ${this.context.chain.chainId} failed: ${String(error)}`;
     this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message });
   }
+}
+
+/** When the part of the interval comes next, by the clock: the same moment for all its lanes, whenever each was taken. */
+function turnAfter(nowMs: number, intervalMs: number, part: number): number {
+  const begunMs = nowMs - (nowMs % intervalMs);
+  const turnMs = begunMs + Math.ceil((intervalMs * part) / SPREAD);
+  return turnMs > nowMs ? turnMs : turnMs + intervalMs;
 }
 
 /** Whether every block that holds something of the lane, mined or under watch, is in the window. */
