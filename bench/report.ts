@@ -13,7 +13,7 @@ export interface Figure {
   readonly goal?: { readonly atLeast: number } | { readonly atMost: number };
 }
 
-export type Unit = "/s" | "ms" | "MiB" | "per tx";
+export type Unit = "/s" | "ms" | "MiB" | "per tx" | "µs per tx" | "% of a core";
 
 type Limit = NonNullable<Figure["bar"]>;
 
@@ -66,7 +66,7 @@ function share(ratio: number): string {
 }
 
 function amount(value: number, unit: Unit): string {
-  const digits = unit === "per tx" ? 3 : value < 100 && unit !== "/s" ? 1 : 0;
+  const digits = unit === "per tx" ? 3 : value < (unit === "/s" ? 10 : 100) ? 1 : 0;
   const number = value.toLocaleString("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits });
   return unit === "/s" ? `${number}/s` : `${number} ${unit}`;
 }

@@ -4,6 +4,7 @@ import { measureBatchCreate } from "./measures/batch-create.ts";
 import { measureBroadcastLatency } from "./measures/broadcast-latency.ts";
 import { measureConfirm } from "./measures/confirm.ts";
 import { measureIdle } from "./measures/idle.ts";
+import { measureLanes } from "./measures/lanes.ts";
 import { measureReads } from "./measures/reads.ts";
 import { measureScale } from "./measures/scale.ts";
 import { measureSingleCreate } from "./measures/single-create.ts";
@@ -20,6 +21,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   broadcast: measureBroadcastLatency,
   scale: measureScale,
   reads: measureReads,
+  lanes: measureLanes,
 };
 
 async function run(options: BenchOptions): Promise<readonly Figure[]> {

@@ -6,6 +6,8 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 
 export interface Databases {
   readonly version: string;
+  /** Of the postmaster; every session is a child of it. */
+  readonly pid: number;
   /** A new, empty database. */
   create(): Promise<string>;
   drop(url: string): Promise<void>;
@@ -22,6 +24,7 @@ export async function startDatabases(directory: string): Promise<Databases> {
   let created = 0;
   return {
     version: server.version,
+    pid: server.pid,
     create: async () => {
       const name = `bench_${created++}`;
       await query(server.url, `CREATE DATABASE ${name}`);

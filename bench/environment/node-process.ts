@@ -16,6 +16,8 @@ export interface NodeProcess {
 
 export interface NodeOptions {
   readonly environment: Readonly<Record<string, string>>;
+  /** Ten thousand keys are more than an environment variable can hold. */
+  readonly configFile: string;
   /** Logs go there as they would in production: at the default level, to a file. */
   readonly logFile: string;
   readonly profileTo: string | null;
@@ -24,10 +26,10 @@ export interface NodeOptions {
 export const LAUNCHER = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
 
 /** `fencepost start`, what ships, in a process of its own. */
-export async function startNode({ environment, logFile, profileTo }: NodeOptions): Promise<NodeProcess> {
+export async function startNode({ environment, configFile, logFile, profileTo }: NodeOptions): Promise<NodeProcess> {
   const log = openSync(logFile, "a");
   const profiling = profileTo === null ? [] : ["--cpu-prof", "--cpu-prof-dir", profileTo];
-  const child = spawn(process.execPath, [...profiling, LAUNCHER, "start"], {
+  const child = spawn(process.execPath, [...profiling, LAUNCHER, "start", "--config", configFile], {
     env: { PATH: process.env.PATH, FENCEPOST_AUTH: "none", FENCEPOST_PORT: "0", ...environment },
     stdio: ["ignore", "pipe", log],
   });

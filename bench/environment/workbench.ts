@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -25,6 +25,8 @@ export interface SetupOptions {
   /** Creates are accepted and wait; nothing is signed or sent. */
   readonly suspended?: boolean;
   readonly nodes?: number;
+  /** Settings of the node, over those of every measure. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** What every measure stands on: one PostgreSQL, and set-ups that are made and thrown away. */
@@ -48,10 +50,9 @@ export async function openWorkbench(profileTo: string | null): Promise<Workbench
   // Under root the server runs as somebody else, who must be able to pass through.
   await chmod(directory, 0o755);
   const databases = await startDatabases(directory);
-  const logFile = join(directory, "node.log");
   return {
     databases,
-    open: (options = {}) => openSetup({ databases, logFile, profileTo }, options),
+    open: (options = {}) => openSetup({ databases, directory, profileTo }, options),
     close: async () => {
       await databases.stop();
       await rm(directory, { recursive: true, force: true });
@@ -60,8 +61,8 @@ export async function openWorkbench(profileTo: string | null): Promise<Workbench
 }
 
 async function openSetup(
-  { databases, logFile, profileTo }: { databases: Databases; logFile: string; profileTo: string | null },
-  { signers: count = 1, suspended = false, nodes: nodeCount = 1 }: SetupOptions,
+  { databases, directory, profileTo }: { databases: Databases; directory: string; profileTo: string | null },
+  { signers: count = 1, suspended = false, nodes: nodeCount = 1, environment: settings = {} }: SetupOptions,
 ): Promise<Setup> {
   const signers = makeSigners(count);
   const [databaseUrl, chain] = await Promise.all([databases.create(), startChain()]);
@@ -69,11 +70,14 @@ async function openSetup(
     ...NODE_ENVIRONMENT,
     FENCEPOST_DATABASE_URL: databaseUrl,
     FENCEPOST_RPC_URL: chain.url,
-    FENCEPOST_PRIVATE_KEYS: signers.map(({ privateKey }) => privateKey).join(","),
+    ...settings,
   };
+  const configFile = join(directory, "fencepost.config.json");
+  await writeFile(configFile, JSON.stringify({ privateKeys: signers.map(({ privateKey }) => privateKey) }));
+  const logFile = join(directory, "node.log");
   if (suspended) await suspendAll(databaseUrl, signers);
   const nodes: NodeProcess[] = [];
-  while (nodes.length < nodeCount) nodes.push(await startNode({ environment, logFile, profileTo }));
+  while (nodes.length < nodeCount) nodes.push(await startNode({ environment, configFile, logFile, profileTo }));
   if (nodeCount > 1) await untilSpread(databaseUrl, Math.ceil(count / nodeCount));
   return {
     node: nodes[0] as NodeProcess,

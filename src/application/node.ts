@@ -120,7 +120,7 @@ export class FencepostNode {
         chainIds: [...this.chains.keys()],
         isServedElsewhere: (chainId) => this.cluster.membership.servesChain(chainId),
       },
-      requestIds: new RequestIds(store),
+      requestIds: new RequestIds(store, clock),
       lanes: this.lanes,
       chains: this.chains,
       router: this.cluster.forwards ? this.cluster.router : null,

@@ -51,6 +51,9 @@ export interface ComposedNode {
 /** A node has given everything back by then; what is left are connections to those who may not answer. */
 const CLOSE_AT_MOST_MS = 1_000;
 
+/** Of reads, and of sends: a thousand lanes with a transaction a second each need less than a request for ten of them. */
+const REQUEST_EVERY_MS = 25;
+
 /** Opens the adapters and builds a node on them. Whatever was opened is closed again where a later one fails. */
 export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
   const opened: { close(): Promise<void> }[] = [];
@@ -72,6 +75,7 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
           telemetry,
           clock: systemClock,
           entropy,
+          requestEveryMs: REQUEST_EVERY_MS,
           feeMarketMaxAgeMs: settings.pollIntervalMs,
         };
         return { chain: keep(await createEvmChain({ ...options, ...id })), settings };

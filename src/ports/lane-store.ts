@@ -301,6 +301,12 @@ export interface StoredPayload {
   readonly gas: bigint;
 }
 
+/** Request ids of one lane; the same id of another lane is another request. */
+export interface AskedRequests {
+  readonly lane: Lane;
+  readonly requestIds: readonly string[];
+}
+
 export interface LaneStore {
   /**
    * One database transaction: open with SET LOCAL timeouts, check the database's history, lock the lanes ascending and
@@ -321,8 +327,8 @@ export interface LaneStore {
   loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
   /** One above the highest nonce of the lane that is settled and past its watch; 0 where none is. */
   settledBelow(lane: Lane): Promise<number>;
-  /** The idempotency pre-check: existing transactions (or intake rows) by request id. */
-  findByRequestIds(lane: Lane, requestIds: readonly string[]): Promise<readonly ExistingTransaction[]>;
+  /** The idempotency pre-check: existing transactions (or intake rows) by request id, of any number of lanes in one look. */
+  findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]>;
   /** Visible intake rows of these lanes that are not consumed, in call order. */
   loadIntake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]>;
 }

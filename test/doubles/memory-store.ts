@@ -3,6 +3,7 @@ import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import {
+  type AskedRequests,
   HistoryChanged,
   type LaneStore,
   type LaneWrite,
@@ -268,9 +269,9 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return queries.loadWatched(this.state, lane, blockHashes);
   }
 
-  async findByRequestIds(lane: Lane, requestIds: readonly string[]) {
+  async findByRequestIds(asked: readonly AskedRequests[]) {
     await this.reach();
-    return queries.findByRequestIds(this.state, lane, requestIds);
+    return asked.flatMap(({ lane, requestIds }) => queries.findByRequestIds(this.state, lane, requestIds));
   }
 
   async loadIntake(lanes: readonly Lane[], limit: number) {

@@ -57,6 +57,8 @@ export interface EvmChainOptions {
   readonly entropy: Entropy;
   /** Of one request, all in all. */
   readonly timeoutMs?: number;
+  /** Where calls keep coming, a request leaves this often (TransportOptions); 0 where absent. */
+  readonly requestEveryMs?: number;
   /** How long one look at the fee market serves everybody: about a poll interval. */
   readonly feeMarketMaxAgeMs?: number;
 }
@@ -305,6 +307,9 @@ class EvmChain implements Chain {
   }
 }
 
-function transportOptions(options: EvmChainOptions): Pick<TransportOptions, "timeoutMs"> {
-  return options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
+function transportOptions({ timeoutMs, requestEveryMs }: EvmChainOptions): Partial<TransportOptions> {
+  return {
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(requestEveryMs === undefined ? {} : { requestEveryMs }),
+  };
 }

@@ -1,9 +1,10 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
-import { compareLanes, type Fence, type Hash, type Hex, type Lane } from "../../domain/lane.ts";
+import { compareLanes, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../domain/lane.ts";
 import type { Attempt, AttemptKind, Receipt } from "../../domain/transaction.ts";
 import type { State, SubState } from "../../domain/transitions.ts";
 import type {
   AllocatedRecord,
+  AskedRequests,
   ExistingTransaction,
   IntakeRow,
   LaneSnapshot,
@@ -17,6 +18,7 @@ import { holeOf } from "./commit/holes.ts";
 import { chainIds, signers } from "./commit/lookup.ts";
 import { existingOf } from "./commit/plan.ts";
 import type { Connections } from "./connections.ts";
+import { findAnyIntake } from "./statements/find-any-intake.ts";
 import { findOpenReservations, type OpenReservationRow } from "./statements/find-open-reservations.ts";
 import { findRequests } from "./statements/find-requests.ts";
 import { findWaitingRequests } from "./statements/find-waiting-requests.ts";
@@ -133,29 +135,38 @@ export class Loads {
   }
 
   /** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
-  async byRequestIds(lane: Lane, requestIds: readonly string[]): Promise<readonly ExistingTransaction[]> {
-    if (requestIds.length === 0) return [];
+  async byRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]> {
+    const wanted = new Set(asked.flatMap(({ lane, requestIds }) => requestIds.map((id) => requestKey(lane, id))));
+    if (wanted.size === 0) return [];
+    const keys = [asked.flatMap(({ requestIds }) => requestIds), signers(asked.map(({ lane }) => lane))];
     const [stored, waiting] = await this.connections.read((run) =>
-      Promise.all([
-        run(findRequests, [requestIds, [lane.signer]]),
-        run(findWaitingRequests, [requestIds, lane.chainId, lane.signer]),
-      ]),
+      Promise.all([run(findRequests, keys), run(findWaitingRequests, keys)]),
     );
-    const found = new Map<string | null, ExistingTransaction>();
-    for (const row of [...stored.filter((row) => row.chain_id === lane.chainId), ...waiting]) {
-      if (!found.has(row.request_id)) found.set(row.request_id, existingOf(row));
+    const found: ExistingTransaction[] = [];
+    // Each key is deleted as it is found: the first row of it wins.
+    for (const row of [...stored, ...waiting]) {
+      if (wanted.delete(requestKey(laneOf(row), row.request_id ?? ""))) found.push(existingOf(row));
     }
-    return [...found.values()];
+    return found;
+  }
+
+  /** The names of ten thousand lanes are not sent ten times a second to learn that nothing waits for any of them. */
+  private async hasIntake(): Promise<boolean> {
+    return (await this.connections.read((run) => run(findAnyIntake, []))).length > 0;
   }
 
   async intake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]> {
-    if (lanes.length === 0) return [];
+    if (lanes.length === 0 || !(await this.hasIntake())) return [];
     const keys = [...lanes].sort(compareLanes).map(({ chainId, signer }) => ({ chain_id: chainId, signer }));
     const rows = await this.connections.read((run) =>
       run(loadIntake, [JSON.stringify(keys), chainIds(lanes), signers(lanes), limit]),
     );
     return rows.map(intakeRow);
   }
+}
+
+function requestKey(lane: Lane, requestId: string): string {
+  return `${laneKey(lane)}/${requestId}`;
 }
 
 export function attemptOf(row: AttemptRow): Attempt {

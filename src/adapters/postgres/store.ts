@@ -1,7 +1,7 @@
 /** The PostgreSQL adapter: opens the store that the application writes to and reads from. */
 import type { Address, Fence, Hash, Hex, Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { AskedRequests, LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type {
   Acquisition,
   Announcement,
@@ -163,8 +163,8 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return this.loads.watched(lane, blockHashes);
   }
 
-  findByRequestIds(lane: Lane, requestIds: readonly string[]) {
-    return this.loads.byRequestIds(lane, requestIds);
+  findByRequestIds(asked: readonly AskedRequests[]) {
+    return this.loads.byRequestIds(asked);
   }
 
   loadIntake(lanes: readonly Lane[], limit: number) {
@@ -231,7 +231,7 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   }
 
   async transactionByRequest(lane: Lane, requestId: string) {
-    const [existing] = await this.loads.byRequestIds(lane, [requestId]);
+    const [existing] = await this.loads.byRequestIds([{ lane, requestIds: [requestId] }]);
     return existing === undefined ? null : this.queries.transaction(existing.txId);
   }
 

@@ -6,6 +6,8 @@
  * Where a node takes no future nonces, a lane stands still from one transaction until the next look. So a few looks come
  * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
  */
+import type { BlockWindow } from "../../domain/block-window.ts";
+import { isFinal, watchedThrough } from "../../domain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -16,7 +18,13 @@ import { Activity } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
 import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
 import { type ConfirmationsPorts, recordConfirmations } from "../stages/6-finality/confirmations.ts";
-import { decideFinal, type FinalityPorts, openPass, withdrawOrphaned } from "../stages/6-finality/finality.ts";
+import {
+  decideFinal,
+  type FinalityPass,
+  type FinalityPorts,
+  openPass,
+  withdrawOrphaned,
+} from "../stages/6-finality/finality.ts";
 import type { ChainContext } from "./chain-context.ts";
 import type { HeadChange, Subscription } from "./head-follower.ts";
 import { trustedLanes } from "./trust.ts";
@@ -29,9 +37,11 @@ export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, Confirmatio
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
 }
 
+/** Parts of the reconciliation interval in which lanes have their turn. */
 const SPREAD = 64;
 /** The first early look comes after this share of the poll interval. */
 const SOONEST_LOOK = 1 / 16;
+const RECONCILED_AT_ONCE = 100;
 
 export class ChainLoop {
   readonly context: ChainContext;
@@ -144,11 +154,7 @@ export class ChainLoop {
       await this.passOver(all, lanes);
     } finally {
       // Also where it came to nothing half-way: what was mined has made room, and nobody has to wait for what is final.
-      for (const lane of lanes) {
-        lane.signing?.kick();
-        lane.broadcasting?.kick();
-        lane.tending?.kick();
-      }
+      for (const lane of lanes) lane.kick();
     }
   }
 
@@ -157,32 +163,43 @@ export class ChainLoop {
     const { items: changes, gapPotential } = this.subscription.drain();
     if (gapPotential) oweEveryReceipt(all);
     if (changes.length > 0) context.forget();
-    const unsure = await this.forEachLane(lanes.filter(hasOutcomes), (lane) => withdrawOrphaned(ports, context, lane));
+    const { window } = context.follower;
+    const shaken = lanes.filter((lane) => !standsOn(window, lane));
+    const unsure = await this.forEachLane(shaken, (lane) => withdrawOrphaned(ports, context, lane));
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
-    await this.forEachLane(lanes, async (lane) => {
+    const sending = lanes.filter(({ unmined }) => unmined.size > 0);
+    await this.forEachLane(sending, async (lane) => {
       await noticeExternalUse(ports, context, lane);
       await searchGreyZone(ports, context, lane);
     });
     // For people to look at: no decision reads them.
     await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));
     // Where nobody could say what left the chain, nothing is final, and no watch ends.
-    const sure = lanes.filter((lane) => hasOutcomes(lane) && !unsure.has(lane));
+    const sure = lanes.filter((lane) => !unsure.has(lane));
     const pass = await openPass(context, sure);
-    await this.forEachLane(sure, (lane) => decideFinal(ports, pass, lane));
+    const deciding = sure.filter((lane) => mayDecide(pass, lane));
+    await this.forEachLane(deciding, (lane) => decideFinal(ports, pass, lane));
   }
 
-  /** Each lane in its own time, spread over the interval: a node that took many at once does not ask for all at once. */
+  /**
+   * Spread over the interval: a node that took many lanes at once does not ask for all at once. Those whose turn comes in
+   * the same part of it are compared together, so that the requests follow the parts and not the lanes.
+   */
   private async reconcileDue(): Promise<void> {
     const { context, ports } = this;
     const intervalMs = context.settings.reconciliationIntervalMs;
     if (intervalMs === null || !context.reachable) return;
     const nowMs = ports.clock.monotonicMs();
+    const due: OwnedLane[] = [];
     for (const lane of ports.lanesOf(context.chain.chainId)) {
-      lane.reconcileAtMs ??= nowMs + Math.ceil((intervalMs * (1 + shardOf(lane.key, SPREAD))) / SPREAD);
-      if (lane.stopped || this.stopping.signal.aborted || nowMs < lane.reconcileAtMs) continue;
-      lane.reconcileAtMs = nowMs + intervalMs;
-      await reconcile(ports, context, lane);
+      lane.reconcileAtMs ??= turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
+      if (!lane.stopped && nowMs >= lane.reconcileAtMs) due.push(lane);
+    }
+    for (let from = 0; from < due.length && !this.stopping.signal.aborted; from += RECONCILED_AT_ONCE) {
+      const lanes = due.slice(from, from + RECONCILED_AT_ONCE);
+      for (const lane of lanes) lane.reconcileAtMs = turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
+      await reconcile(ports, context, lanes);
     }
   }
 
@@ -219,9 +236,28 @@ export class ChainLoop {
   }
 }
 
-/** Something of it is mined, and not final or still under watch. */
-function hasOutcomes({ mined, watched }: OwnedLane): boolean {
-  return mined.size > 0 || watched.size > 0;
+/** When the part of the interval comes next, by the clock: the same moment for all its lanes, whenever each was taken. */
+function turnAfter(nowMs: number, intervalMs: number, part: number): number {
+  const begunMs = nowMs - (nowMs % intervalMs);
+  const turnMs = begunMs + Math.ceil((intervalMs * part) / SPREAD);
+  return turnMs > nowMs ? turnMs : turnMs + intervalMs;
+}
+
+/** Whether every block that holds something of the lane, mined or under watch, is in the window. */
+function standsOn(window: BlockWindow, { mined, watched }: OwnedLane): boolean {
+  for (const { receipt } of mined.values()) {
+    if (receipt === null || window.hashAt(receipt.blockNumber) !== receipt.blockHash) return false;
+  }
+  for (const [hash, number] of watched) if (window.hashAt(number) !== hash) return false;
+  return true;
+}
+
+/** Whether on this view something of the lane may be final, or the watch over it may end. */
+function mayDecide({ context: { settings }, view }: FinalityPass, { mined, watched }: OwnedLane): boolean {
+  for (const { receipt } of mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
+  const through = watchedThrough(settings.confirmations, view);
+  for (const number of watched.values()) if (number <= through) return true;
+  return false;
 }
 
 /** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */

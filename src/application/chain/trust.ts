@@ -35,7 +35,8 @@ export async function trustedLanes(
 ): Promise<readonly OwnedLane[]> {
   if (context.follower.takeDiscontinuity()) for (const lane of lanes) lane.lookOwed = true;
   // Of a lane that is somebody else's now, its owner knows.
-  for (const key of context.doubts.keys()) if (!lanes.some((lane) => lane.key === key)) context.doubts.delete(key);
+  const held = context.doubts.size === 0 ? null : new Set(lanes.map(({ key }) => key));
+  for (const key of context.doubts.keys()) if (held?.has(key) === false) context.doubts.delete(key);
   const nowMs = ports.clock.monotonicMs();
   const due = lanes.filter((lane) => !lane.stopped && owesLook(lane) && nowMs >= lane.nextLookAtMs);
   if (due.length > 0) await lookAll(ports, context, due);
@@ -45,10 +46,14 @@ export async function trustedLanes(
   return trusted;
 }
 
-/** The same look, on the reconciler's own beat. True: nothing speaks against the chain. */
-export async function looksTrusted(ports: TrustPorts, context: ChainContext, lane: OwnedLane): Promise<boolean> {
-  await lookAll(ports, context, [lane]);
-  return !owesLook(lane);
+/** The same look, on the reconciler's own beat. Returns those whose chain nothing speaks against. */
+export async function trustedOnSight(
+  ports: TrustPorts,
+  context: ChainContext,
+  lanes: readonly OwnedLane[],
+): Promise<ReadonlySet<OwnedLane>> {
+  await lookAll(ports, context, lanes);
+  return new Set(lanes.filter((lane) => !owesLook(lane)));
 }
 
 function owesLook(lane: OwnedLane): boolean {

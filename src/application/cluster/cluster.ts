@@ -135,6 +135,9 @@ export class Cluster {
 
   /** Gives away some of what belongs elsewhere by now. */
   async rebalance(): Promise<void> {
+    // Alone there is nobody to give anything to, and no lane is looked at.
+    const selfId = this.ports.lease.instanceId();
+    if (!this.draining && this.membership.members.every((member) => member.instanceId === selfId)) return;
     const strays = this.ports
       .lanes()
       .all()

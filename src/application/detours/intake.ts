@@ -144,7 +144,7 @@ async function prepareRow(ports: IntakePorts, work: RowWork): Promise<NewTransac
 /** Before any refusal the request id is looked up once more: an existing transaction wins. */
 async function existingFate(ports: IntakePorts, { intakeId, intent }: IntakeRow): Promise<IntakeFate | null> {
   if (intent.requestId === null) return null;
-  const found = await ports.store.findByRequestIds(intent.lane, [intent.requestId]);
+  const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
   const other = found.find((existing) => existing.txId !== intent.txId && existing.state !== "CREATED");
   return other === undefined ? null : fateBeside(intakeId, other.txId, other.fingerprint === intent.fingerprint);
 }

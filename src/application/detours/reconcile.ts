@@ -8,11 +8,11 @@
  */
 import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError } from "../../domain/errors.ts";
-import { ChainUnavailable } from "../../ports/chain.ts";
+import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { ReconcileResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { looksTrusted, type TrustPorts } from "../chain/trust.ts";
+import { type TrustPorts, trustedOnSight } from "../chain/trust.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 
@@ -25,10 +25,34 @@ interface Counts {
   readonly pending: number;
 }
 
-export async function reconcile(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+/** Lanes whose turn has come, side by side: their questions leave together, and what is the same for all is asked once. */
+export async function reconcile(
+  ports: ReconcilePorts,
+  context: ChainContext,
+  lanes: readonly OwnedLane[],
+): Promise<void> {
+  const trusted = await trustedOnSight(ports, context, lanes);
+  const finalized = context.chain.head("finalized");
+  finalized.catch(() => undefined);
+  await Promise.all(
+    lanes.map((lane) => reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) })),
+  );
+}
+
+interface Turn {
+  readonly lane: OwnedLane;
+  readonly finalized: Promise<Block | null>;
+  readonly trusted: boolean;
+}
+
+async function reconcileLane(
+  ports: ReconcilePorts,
+  context: ChainContext,
+  { lane, finalized, trusted }: Turn,
+): Promise<void> {
   let result: ReconcileResult;
   try {
-    result = (await looksTrusted(ports, context, lane)) ? await compare(ports, context, lane) : "distrusted";
+    result = trusted ? await compare(ports, context, { lane, finalized }) : "distrusted";
     await watchBalance(ports, context, lane);
   } catch (error) {
     if (!isUnanswered(error)) throw error;
@@ -45,8 +69,12 @@ function isUnanswered(error: unknown): error is Error {
   return error instanceof ChainUnavailable || (error instanceof FencepostError && error.code === "UNAVAILABLE");
 }
 
-async function compare(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
-  const counts = await countAll(context, lane);
+async function compare(
+  ports: ReconcilePorts,
+  context: ChainContext,
+  { lane, finalized }: Pick<Turn, "lane" | "finalized">,
+): Promise<ReconcileResult> {
+  const counts = await countAll(context, lane, finalized);
   lane.consumedBelow = counts.latest;
   await watchPool(ports, context, lane);
   if (lane.cursor === null) return "agreed";
@@ -56,15 +84,15 @@ async function compare(ports: ReconcilePorts, context: ChainContext, lane: Owned
   return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
 }
 
-async function countAll({ chain }: ChainContext, { lane }: OwnedLane): Promise<Counts> {
+async function countAll({ chain }: ChainContext, { lane }: OwnedLane, finalized: Turn["finalized"]): Promise<Counts> {
   const [latest, pending, tagged] = await Promise.all([
     chain.transactionCount(lane.signer, "latest"),
     chain.transactionCount(lane.signer, "pending"),
-    chain.head("finalized"),
+    finalized,
   ]);
-  const finalized = tagged === null ? null : await chain.transactionCountAt(lane.signer, tagged.number);
+  const final = tagged === null ? null : await chain.transactionCountAt(lane.signer, tagged.number);
   // Behind one URL may be endpoints of different heights: what is final for one is mined, whatever another has seen.
-  return { latest: Math.max(latest, finalized ?? 0), pending };
+  return { latest: Math.max(latest, final ?? 0), pending };
 }
 
 /** Proved as for a create, so that creates find it done. Never down. */

@@ -280,6 +280,14 @@ export class OwnedLane {
     if (due.some(awaitsVerdict)) this.tending?.kick();
   }
 
+  /** A pass is over: wakes what may have something to do now. A lane at rest costs nothing. */
+  kick(): void {
+    if (!this.backlog.isEmpty) this.signing?.kick();
+    if (this.unmined.size > 0) this.broadcasting?.kick();
+    const isTended = this.unmined.size > 0 || this.head !== null || !this.nonces.isWhole || this.nonces.reserved > 0;
+    if (isTended) this.tending?.kick();
+  }
+
   /** Resolves when nothing of this lane is under way any more. */
   async settled(): Promise<void> {
     await Promise.all([this.signing, this.broadcasting, this.tending].map((activity) => activity?.settled()));

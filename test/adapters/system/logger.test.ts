@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,6 +57,30 @@ describe("logger", () => {
       nested: { key: "***" },
       msg: "bad ***",
     });
+  });
+
+  it("masks private keys wherever they stand, also beside and within other secrets", () => {
+    const [one, two] = ["1a".repeat(32), "2b".repeat(32)];
+    const mask = createSecretMask([one, two, "a1a1a1a1", `https://rpc/${one}/token`]);
+    expect(mask(`0x${one.toUpperCase()} and ${two}`)).toBe("0x*** and ***");
+    expect(mask(`0xa9059cbb00${one}${two}77`)).toBe("0xa9059cbb00******77");
+    expect(mask(`https://rpc/${one}/token`)).toBe("***");
+    expect(mask(one.slice(1))).not.toContain("a1a1a1a1");
+    const hash = "3c".repeat(32);
+    expect(mask(`0x${hash}`)).toBe(`0x${hash}`);
+  });
+
+  it("takes no longer for ten thousand keys than for one", () => {
+    const keys = Array.from({ length: 10_000 }, (_, n) => createHash("sha256").update(`key ${n}`).digest("hex"));
+    const line = JSON.stringify({ txHash: `0x${"4d".repeat(32)}`, msg: "a line as there are many" });
+    const cost = (secrets: readonly string[]): number => {
+      const before = process.cpuUsage();
+      const mask = createSecretMask(secrets);
+      for (let n = 0; n < 2_000; n++) mask(`${line}${n}`);
+      return process.cpuUsage(before).user;
+    };
+    cost(keys.slice(0, 1));
+    expect(cost(keys)).toBeLessThan(10 * cost(keys.slice(0, 1)) + 100_000);
   });
 
   it("never lets a secret through, and stays JSON", () => {

@@ -76,6 +76,35 @@ describe("flushing", () => {
     expect(committer.depth).toBe(0);
   });
 
+  it("keeps a pace where small writes keep coming: what has gathered leaves together", async () => {
+    const { committer, store, clock } = bench({ batchSize: 1_000, shards: 1_024 });
+    for (let n = 0; n < 600; n++) {
+      void committer.write(moves(n, `t${n}`));
+      await clock.advance(1);
+      for (const call of store.calls) call.answer();
+    }
+    await clock.advance(20);
+    expect(store.calls.flatMap(({ writes }) => writes.map(idsOf)).length).toBe(600);
+    expect(store.calls.length).toBeLessThanOrEqual(600 / 12 + 5);
+  });
+
+  it("keeps nobody waiting after a rest, nor what fills a transaction", async () => {
+    const { committer, store, clock } = bench({ batchSize: 30 });
+    for (let n = 0; n < 4; n++) {
+      void committer.write(moves(n, `t${n}`));
+      await clock.advance(0);
+      store.call(n).answer();
+      await clock.advance(0);
+    }
+    expect(store.calls.length).toBe(4);
+    void committer.write(moves(5, "waits"));
+    await clock.advance(0);
+    expect(store.calls.length).toBe(4);
+    void committer.write(moves(6, ...names(29)));
+    await clock.advance(0);
+    expect(store.calls.length).toBe(5);
+  });
+
   it("does not wait for the end of the turn where creates are worth a transaction of their own", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(allocation(1, ...names(WORTH_A_COMMIT)));

@@ -125,7 +125,7 @@ export function allocationContract(context: LaneStoreContext): void {
       0,
     );
     expect(nonces(fates)).toEqual(ids.map((_, index) => index));
-    const found = await context.store.findByRequestIds(fence.lane, ids);
+    const found = await context.store.findByRequestIds([{ lane: fence.lane, requestIds: ids }]);
     expect(new Set(found.map(({ requestId }) => requestId))).toEqual(new Set(ids));
   });
 

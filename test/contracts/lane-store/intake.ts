@@ -43,7 +43,7 @@ export function intakeContract(context: LaneStoreContext): void {
     });
     expect(await context.store.transactionByRequest(lane, "c")).toEqual(record);
     expect(await context.store.history(intent.txId)).toMatchObject([{ ordinal: 1, event: "accept", state: "CREATED" }]);
-    expect(await context.store.findByRequestIds(lane, ["c"])).toEqual([
+    expect(await context.store.findByRequestIds([{ lane: lane, requestIds: ["c"] }])).toEqual([
       { txId: intent.txId, lane, requestId: "c", nonce: null, state: "CREATED", fingerprint: intent.fingerprint },
     ]);
   });
@@ -106,7 +106,9 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await commitOne(context.store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
       items: [{ fate: "duplicate", samePayload: true, existing: { txId: first.txId } }],
     });
-    expect((await context.store.findByRequestIds(fence.lane, ["dup"])).map(({ txId }) => txId)).toEqual([first.txId]);
+    expect(
+      (await context.store.findByRequestIds([{ lane: fence.lane, requestIds: ["dup"] }])).map(({ txId }) => txId),
+    ).toEqual([first.txId]);
     expect(await waiting(fence.lane)).toHaveLength(1);
   });
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
+import { laneKey } from "../../../src/domain/lane.ts";
 import {
   AT,
   aLane,
@@ -177,7 +178,7 @@ export function loadingContract(context: LaneStoreContext): void {
     const [one, two] = [await holdLane(context.store), await holdLane(context.store)];
     const intent = anIntent(one.lane, { requestId: "mine" });
     await allocate(context.store, one, [intent]);
-    expect(await context.store.findByRequestIds(one.lane, ["mine", "mine", "other"])).toEqual([
+    expect(await context.store.findByRequestIds([{ lane: one.lane, requestIds: ["mine", "mine", "other"] }])).toEqual([
       {
         txId: intent.txId,
         lane: one.lane,
@@ -187,8 +188,29 @@ export function loadingContract(context: LaneStoreContext): void {
         fingerprint: intent.fingerprint,
       },
     ]);
-    expect(await context.store.findByRequestIds(two.lane, ["mine"])).toEqual([]);
-    expect(await context.store.findByRequestIds({ ...one.lane, chainId: 99 }, ["mine"])).toEqual([]);
-    expect(await context.store.findByRequestIds(one.lane, [])).toEqual([]);
+    expect(await context.store.findByRequestIds([{ lane: two.lane, requestIds: ["mine"] }])).toEqual([]);
+    expect(
+      await context.store.findByRequestIds([{ lane: { ...one.lane, chainId: 99 }, requestIds: ["mine"] }]),
+    ).toEqual([]);
+    expect(await context.store.findByRequestIds([{ lane: one.lane, requestIds: [] }])).toEqual([]);
+  });
+
+  it("finds request ids of many lanes in one look, each under its own lane", async () => {
+    const [one, two, three] = [
+      await holdLane(context.store),
+      await holdLane(context.store),
+      await holdLane(context.store),
+    ];
+    await allocate(context.store, one, [anIntent(one.lane, { requestId: "same" })]);
+    await allocate(context.store, two, [anIntent(two.lane, { requestId: "same" })]);
+    await allocate(context.store, three, [anIntent(three.lane, { requestId: "not asked for here" })]);
+    const found = await context.store.findByRequestIds([
+      { lane: one.lane, requestIds: ["same", "not asked for here"] },
+      { lane: two.lane, requestIds: ["same"] },
+      { lane: three.lane, requestIds: ["same"] },
+    ]);
+    const places = found.map(({ lane, requestId }) => `${laneKey(lane)} ${requestId}`);
+    expect(places.sort()).toEqual([`${laneKey(one.lane)} same`, `${laneKey(two.lane)} same`].sort());
+    expect(await context.store.findByRequestIds([])).toEqual([]);
   });
 }

@@ -1,11 +1,13 @@
+import { Pace } from "../../../domain/pace.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./errors.ts";
 import { DEFAULT_RETRY_AFTER_MS, type HttpPoster, openHttp } from "./http.ts";
 import { type BatchRefusal, encodeBatch, encodeCall, parseBody, readBatch, readSingle, type WireCall } from "./wire.ts";
 
 /**
- * JSON-RPC to one endpoint. Calls made in the same tick, or while every request slot is taken, leave together as one
- * batch: under load the number of round trips follows the endpoint's pace, not the number of calls.
+ * JSON-RPC to one endpoint. Calls made in the same tick, while every request slot is taken, or sooner after the last ones
+ * than the pace of requests allows, leave together as one batch: under load the number of round trips follows time and the
+ * endpoint, not the number of calls.
  */
 export interface RpcTransport {
   readonly label: string;
@@ -43,6 +45,11 @@ export interface TransportOptions {
   readonly maxBatchBytes?: number;
   readonly maxResponseBytes?: number;
   readonly maxRequestsInFlight?: number;
+  /**
+   * Where calls keep coming, a request leaves this often, with all that has gathered. A request costs both sides as much as
+   * many calls, and providers count them. 0: every tick has its own.
+   */
+  readonly requestEveryMs?: number;
 }
 
 const DEFAULTS = {
@@ -51,7 +58,10 @@ const DEFAULTS = {
   maxBatchBytes: 1_000_000,
   maxResponseBytes: 32 * 1024 * 1024,
   maxRequestsInFlight: 8,
+  requestEveryMs: 0,
 } as const;
+/** So many leave at once after a rest, whatever the pace. */
+const REQUESTS_IN_RESERVE = 8;
 const REMEMBER_REFUSAL_MS = 10 * 60_000;
 const PACE_GROWTH = 9 / 8;
 
@@ -74,6 +84,8 @@ class HttpTransport implements RpcTransport {
   readonly #http: HttpPoster;
   readonly #waiting: Record<Kind, Group[]> = { read: [], send: [] };
   readonly #inFlight: Record<Kind, number> = { read: 0, send: 0 };
+  readonly #requests: Readonly<Record<Kind, Pace>>;
+  readonly #cancelTimer: Record<Kind, (() => void) | null> = { read: null, send: null };
   #nextId = 1;
   /** Learned: shrinks when the endpoint calls a batch too large, 1 where it takes none. Tried anew after a while. */
   #batchLimit: number;
@@ -86,6 +98,8 @@ class HttpTransport implements RpcTransport {
   constructor(options: Required<TransportOptions>) {
     this.#options = options;
     this.#http = openHttp(options);
+    const pace = () => new Pace(options.requestEveryMs, REQUESTS_IN_RESERVE);
+    this.#requests = { read: pace(), send: pace() };
     this.#batchLimit = options.maxBatchCalls;
     this.#pace = options.maxBatchCalls;
   }
@@ -118,6 +132,7 @@ class HttpTransport implements RpcTransport {
     for (const group of abandoned) {
       group.settle(allFailed(group.calls, new RpcUnreachable("closed", `${this.label} was closed`)));
     }
+    for (const kind of ["read", "send"] as const) this.#cancelTimer[kind]?.();
     await this.#http.close();
   }
 
@@ -151,7 +166,8 @@ class HttpTransport implements RpcTransport {
     return new Promise((settle) => {
       const queue = this.#waiting[kind];
       queue.push({ calls, bytes, settle });
-      if (queue.length === 1) queueMicrotask(() => this.#flush(kind));
+      // The first of a tick looks after the others; those that come while requests are paced may fill one up.
+      if (queue.length === 1 || this.#cancelTimer[kind] !== null) queueMicrotask(() => this.#flush(kind));
     });
   }
 
@@ -161,13 +177,37 @@ class HttpTransport implements RpcTransport {
       this.#limitExpiresMs = Number.POSITIVE_INFINITY;
     }
     while (this.#waiting[kind].length > 0 && this.#inFlight[kind] < this.#options.maxRequestsInFlight) {
+      if (this.#gathers(kind)) return;
       const groups = this.#takeGroups(kind);
+      this.#requests[kind].left(this.#options.clock.monotonicMs());
       this.#inFlight[kind]++;
       void this.#deliver(groups, kind).finally(() => {
         this.#inFlight[kind]--;
         this.#flush(kind);
       });
     }
+  }
+
+  /** True: what waits is less than a full request, and leaves with what comes until the pace allows the next one. */
+  #gathers(kind: Kind): boolean {
+    const { clock } = this.#options;
+    const waitMs = this.#requests[kind].waitMs(clock.monotonicMs());
+    if (waitMs === 0 || this.#isFull(kind)) return false;
+    this.#cancelTimer[kind] ??= clock.after(waitMs, () => {
+      this.#cancelTimer[kind] = null;
+      this.#flush(kind);
+    });
+    return true;
+  }
+
+  #isFull(kind: Kind): boolean {
+    let [calls, bytes] = [0, 0];
+    for (const group of this.#waiting[kind]) {
+      calls += group.calls.length;
+      bytes += group.bytes;
+      if (calls >= this.#callLimit || bytes >= this.#options.maxBatchBytes) return true;
+    }
+    return false;
   }
 
   #takeGroups(kind: Kind): readonly Group[] {

@@ -1,19 +1,33 @@
 // @ts-check
 import { parentPort } from "node:worker_threads";
 
+/** Work of this weight is not kept back for the sake of what was asked behind it. */
+const ENOUGH = 64;
+
 /**
  * The worker's side of worker-thread.ts: every question gets an answer, or the words of the error it met. Says `hello`
- * first, where there is something to say.
+ * first, where there is something to say. Answers travel together where `weigh` calls them light; without it, each alone.
  *
  * @template Q, A
  * @param {(question: Q) => A | Promise<A>} answer
- * @param {object} [hello]
+ * @param {{ readonly hello?: object, readonly weigh?: (question: Q) => number }} [options]
  */
-export function serve(answer, hello) {
+export function serve(answer, { hello, weigh = () => ENOUGH } = {}) {
   const port = parentPort;
   if (port === null) throw new Error("this runs as a worker thread only");
-  port.on("message", async (/** @type {import("./worker-thread.ts").WorkerQuestion<Q>} */ { id, question }) => {
-    port.postMessage(await reply(id, question));
+  port.on("message", async (/** @type {readonly import("./worker-thread.ts").WorkerQuestion<Q>[]} */ questions) => {
+    /** @type {import("./worker-thread.ts").WorkerReply<A>[]} */
+    let replies = [];
+    let weight = 0;
+    for (const { id, question } of questions) {
+      replies.push(await reply(id, question));
+      weight += weigh(question);
+      if (weight < ENOUGH) continue;
+      port.postMessage(replies);
+      replies = [];
+      weight = 0;
+    }
+    if (replies.length > 0) port.postMessage(replies);
   });
   if (hello !== undefined) port.postMessage(hello);
 

@@ -1,66 +1,108 @@
 /**
- * Stage 1: the idempotency pre-check, shared by creates that come at the same time.
+ * Stage 1: the idempotency pre-check, shared by creates of any lanes that come at the same time.
  * Reads: transactions and intake rows by request id. Writes: nothing; the check that binds is stage 2's, under the lane's
  * lock. A crash here leaves nothing behind.
  */
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
-import type { ExistingTransaction, LaneStore } from "../../../ports/lane-store.ts";
+import { Pace } from "../../../domain/pace.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { AskedRequests, ExistingTransaction, LaneStore } from "../../../ports/lane-store.ts";
+
+type Found = ReadonlyMap<string, ExistingTransaction>;
 
 interface Round {
-  readonly ids: Set<string>;
-  readonly found: Promise<ReadonlyMap<string, ExistingTransaction>>;
+  readonly asked: Map<LaneKey, { readonly lane: Lane; readonly ids: Set<string> }>;
+  readonly found: Promise<ReadonlyMap<LaneKey, Found>>;
 }
 
-interface Turn {
-  running: Promise<unknown> | null;
-  next: Round | null;
-}
+/** A query costs the database a transaction, whether it is about one create or a hundred. */
+const ROUND_EVERY_MS = 10;
+const ROUNDS_IN_RESERVE = 4;
+/** One that hangs keeps nobody else waiting. */
+const ROUNDS_AT_ONCE = 2;
+const NOTHING: Found = new Map();
 
 /**
- * Looks request ids up, one query per lane at a time: whoever asks while a query runs shares the next one. A hundred
- * single creates then cost two reads, not a hundred.
+ * Looks request ids up in rounds: whoever asks while the next round waits for its turn shares it, whatever the lane. A
+ * thousand lanes with a create each then cost a few reads, not a thousand.
  */
 export class RequestIds {
   private readonly store: Pick<LaneStore, "findByRequestIds">;
-  private readonly turns = new Map<LaneKey, Turn>();
+  private readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  private readonly pace = new Pace(ROUND_EVERY_MS, ROUNDS_IN_RESERVE);
+  private readonly running = new Set<Promise<unknown>>();
+  /** The last question about each lane that is not answered yet. */
+  private readonly asking = new Map<LaneKey, Promise<Found>>();
+  private next: Round | null = null;
 
-  constructor(store: Pick<LaneStore, "findByRequestIds">) {
+  constructor(store: Pick<LaneStore, "findByRequestIds">, clock: Pick<Clock, "monotonicMs" | "sleep">) {
     this.store = store;
+    this.clock = clock;
   }
 
   /** Whether a query about this lane is under way or about to be. */
   isAsking(lane: Lane): boolean {
-    return this.turns.has(laneKey(lane));
+    return this.asking.has(laneKey(lane));
   }
 
-  async find(lane: Lane, ids: readonly string[]): Promise<ReadonlyMap<string, ExistingTransaction>> {
-    if (ids.length === 0) return new Map();
+  async find(lane: Lane, ids: readonly string[]): Promise<Found> {
+    if (ids.length === 0) return NOTHING;
     const key = laneKey(lane);
-    const turn = this.turns.get(key) ?? { running: null, next: null };
-    this.turns.set(key, turn);
-    turn.next ??= this.open(lane, turn);
-    for (const id of ids) turn.next.ids.add(id);
-    return turn.next.found;
-  }
-
-  private open(lane: Lane, turn: Turn): Round {
-    const ids = new Set<string>();
-    const found = this.take(lane, turn, ids);
-    found.catch(() => undefined);
-    return { ids, found };
-  }
-
-  private async take(lane: Lane, turn: Turn, ids: Set<string>): Promise<ReadonlyMap<string, ExistingTransaction>> {
-    await Promise.resolve(turn.running).catch(() => undefined);
-    turn.next = null;
-    const query = this.store.findByRequestIds(lane, [...ids]);
-    turn.running = query;
+    this.next ??= this.open();
+    join(this.next, lane, ids);
+    const answer = this.inTurn(key, this.next, this.asking.get(key));
+    this.asking.set(key, answer);
     try {
-      const rows = await query;
-      return new Map(rows.map((row) => [row.requestId as string, row]));
+      return await answer;
     } finally {
-      if (turn.running === query) turn.running = null;
-      if (turn.next === null && turn.running === null) this.turns.delete(laneKey(lane));
+      if (this.asking.get(key) === answer) this.asking.delete(key);
     }
   }
+
+  /** Of two rounds under way the later may be answered first; creates of one lane go on in the order they came. */
+  private async inTurn(key: LaneKey, { found }: Round, before: Promise<Found> | undefined): Promise<Found> {
+    await before?.catch(() => undefined);
+    return (await found).get(key) ?? NOTHING;
+  }
+
+  private open(): Round {
+    const asked: Round["asked"] = new Map();
+    const found = this.take(asked);
+    found.catch(() => undefined);
+    return { asked, found };
+  }
+
+  private async take(asked: Round["asked"]): Promise<ReadonlyMap<LaneKey, Found>> {
+    await Promise.resolve();
+    while (this.running.size >= ROUNDS_AT_ONCE) await Promise.race(this.running).catch(() => undefined);
+    const waitMs = this.pace.waitMs(this.clock.monotonicMs());
+    if (waitMs > 0) await this.clock.sleep(waitMs);
+    this.next = null;
+    this.pace.left(this.clock.monotonicMs());
+    const query = this.store.findByRequestIds(
+      [...asked.values()].map(({ lane, ids }): AskedRequests => ({ lane, requestIds: [...ids] })),
+    );
+    this.running.add(query);
+    try {
+      return byLane(await query);
+    } finally {
+      this.running.delete(query);
+    }
+  }
+}
+
+function join({ asked }: Round, lane: Lane, ids: readonly string[]): void {
+  const own = asked.get(laneKey(lane)) ?? { lane, ids: new Set() };
+  asked.set(laneKey(lane), own);
+  for (const id of ids) own.ids.add(id);
+}
+
+function byLane(rows: readonly ExistingTransaction[]): ReadonlyMap<LaneKey, Found> {
+  const found = new Map<LaneKey, Map<string, ExistingTransaction>>();
+  for (const row of rows) {
+    const key = laneKey(row.lane);
+    const own = found.get(key) ?? new Map();
+    found.set(key, own.set(row.requestId as string, row));
+  }
+  return found;
 }

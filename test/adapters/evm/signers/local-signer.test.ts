@@ -72,11 +72,34 @@ describe("threads", () => {
     expect(workers).toHaveLength(2);
   });
 
+  it("asks for what a thousand lanes want at once in one message, and answers in a few", async () => {
+    const { startWorker, workers } = recordingWorkers();
+    const signer = await start({ startWorker });
+    const [worker] = workers as [Worker];
+    let [asked, answered] = [0, 0];
+    const postMessage = worker.postMessage.bind(worker);
+    worker.postMessage = (message: unknown) => {
+      asked++;
+      postMessage(message);
+    };
+    worker.on("message", () => answered++);
+    const alone = await signer.sign(address, [{ ...transfer, nonce: 999 }]);
+    expect([asked, answered]).toEqual([1, 1]);
+    const signed = await Promise.all(
+      Array.from({ length: 1_000 }, (_, nonce) => signer.sign(address, [{ ...transfer, nonce }])),
+    );
+    expect(signed[999]).toEqual(alone);
+    expect(new Set(signed.flat().map(({ txHash }) => txHash)).size).toBe(1_000);
+    expect([asked, answered]).toEqual([2, 17]);
+  });
+
   it("spreads concurrent batches over its threads", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker, workers: 2 });
     const answers: number[] = [];
-    for (const [index, worker] of workers.entries()) worker.on("message", () => answers.push(index));
+    for (const [index, worker] of workers.entries()) {
+      worker.on("message", (replies: readonly unknown[]) => answers.push(...replies.map(() => index)));
+    }
     await Promise.all([1, 2, 3, 4].map(() => signer.sign(address, [transfer])));
     expect(answers.sort()).toEqual([0, 0, 1, 1]);
   });

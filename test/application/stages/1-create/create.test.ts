@@ -11,7 +11,12 @@ import {
 import { Gathering } from "../../../../src/application/stages/1-create/gather.ts";
 import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
-import { type ExistingTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
+import {
+  type AskedRequests,
+  type ExistingTransaction,
+  OutcomeUnknown,
+  StoreUnavailable,
+} from "../../../../src/ports/lane-store.ts";
 import { createOwnedLane } from "../../../support/chain-bench.ts";
 import { deferred } from "../../../support/deferred.ts";
 import { applied, createStageBench, type StageBench } from "../../../support/stage-bench.ts";
@@ -36,7 +41,7 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     ...stage.ports,
     store: { ...stage.ports.store, transaction: async () => null },
     intents: { codec: createCodec(), entropy: stage.ports.entropy, chainIds: [CHAIN_ID] },
-    requestIds: new RequestIds(stage.ports.store),
+    requestIds: new RequestIds(stage.ports.store, stage.clock),
     lanes: { own },
     router: null,
     outbox: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
@@ -54,6 +59,10 @@ async function ask(made: Bench, ...requests: readonly CreateRequest[]) {
 
 function labels(made: Bench): readonly string[] {
   return made.telemetry.of("create.answered").map(({ result }) => result);
+}
+
+function idsOf(asked: readonly AskedRequests[]): readonly string[] {
+  return asked.flatMap(({ requestIds }) => requestIds);
 }
 
 function existing(requestId: string, fingerprint: `0x${string}`): ExistingTransaction {
@@ -163,8 +172,8 @@ describe("a request id that exists", () => {
     made.simulated.revertCallsTo(TO, "0x");
     let looks = 0;
     Object.assign(made.ports.store, {
-      findByRequestIds: async (_: unknown, ids: readonly string[]) =>
-        ++looks === 1 ? [] : ids.map((id) => existing(id, "0x")),
+      findByRequestIds: async (asked: readonly AskedRequests[]) =>
+        ++looks === 1 ? [] : idsOf(asked).map((id) => existing(id, "0x")),
     });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ code: "REQUEST_ID_REUSED" }]);
     expect(looks).toBe(2);
@@ -175,8 +184,8 @@ describe("a request id that exists", () => {
     const looks: (readonly string[])[] = [];
     const gate = deferred<readonly ExistingTransaction[]>();
     Object.assign(made.ports.store, {
-      findByRequestIds: (_: unknown, ids: readonly string[]) => {
-        looks.push(ids);
+      findByRequestIds: (asked: readonly AskedRequests[]) => {
+        looks.push(idsOf(asked));
         return gate.promise;
       },
     });

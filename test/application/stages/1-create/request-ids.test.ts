@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
 import type { Lane } from "../../../../src/domain/lane.ts";
-import type { ExistingTransaction } from "../../../../src/ports/lane-store.ts";
+import type { AskedRequests, ExistingTransaction } from "../../../../src/ports/lane-store.ts";
+import { createManualClock } from "../../../doubles/manual-clock.ts";
 import { deferred } from "../../../support/deferred.ts";
 import { SIGNER, SIGNERS } from "../../../support/world.ts";
 
@@ -13,26 +14,27 @@ function row(lane: Lane, requestId: string): ExistingTransaction {
 }
 
 interface Query {
-  readonly lane: Lane;
+  readonly asked: readonly AskedRequests[];
   readonly ids: readonly string[];
-  /** Ends the query: with rows for these ids, or with an error. */
+  /** Ends the query: with rows for these ids of the first lane, or with an error. */
   end(found: readonly string[] | Error): Promise<void>;
 }
 
-function scripted(): { readonly requestIds: RequestIds; readonly queries: Query[] } {
+function scripted() {
+  const clock = createManualClock();
   const queries: Query[] = [];
-  const findByRequestIds = async (lane: Lane, ids: readonly string[]): Promise<readonly ExistingTransaction[]> => {
+  const findByRequestIds = async (asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]> => {
     const gate = deferred<readonly string[] | Error>();
     const end = async (found: readonly string[] | Error): Promise<void> => {
       gate.resolve(found);
       await settled();
     };
-    queries.push({ lane, ids, end });
+    queries.push({ asked, ids: asked.flatMap(({ requestIds }) => requestIds), end });
     const found = await gate.promise;
     if (found instanceof Error) throw found;
-    return found.map((id) => row(lane, id));
+    return found.map((id) => row(asked[0]?.lane ?? LANE, id));
   };
-  return { requestIds: new RequestIds({ findByRequestIds }), queries };
+  return { requestIds: new RequestIds({ findByRequestIds }, clock), queries, clock };
 }
 
 /** Every promise chain has come to rest. */
@@ -46,21 +48,39 @@ it("asks nothing where there is nothing to ask", async () => {
   expect(queries).toEqual([]);
 });
 
-it("a hundred at once cost two queries, and each hears of its own", async () => {
+it("a thousand lanes at once cost one query, and each hears of its own", async () => {
   const { requestIds, queries } = scripted();
-  const first = requestIds.find(LANE, ["0"]);
+  const lanes = Array.from({ length: 1_000 }, (_, n): Lane => ({ chainId: n, signer: SIGNER }));
+  const asked = lanes.map((lane) => requestIds.find(lane, ["same"]));
   await settled();
-  const rest = Array.from({ length: 99 }, (_, n) => requestIds.find(LANE, [String(n + 1)]));
-  await settled();
-  expect(queries.map(({ ids }) => ids)).toEqual([["0"]]);
-  await queries[0]?.end([]);
-  expect(queries.length).toBe(2);
-  expect(queries[1]?.ids.length).toBe(99);
-  await queries[1]?.end(["7", "42"]);
-  expect((await first).size).toBe(0);
-  const found = await Promise.all(rest);
-  expect(found.filter((map, n) => map.has(String(n + 1))).length).toBe(2);
-  expect(found[41]?.get("42")?.txId).toBe("tx 42");
+  expect(queries.length).toBe(1);
+  expect(queries[0]?.asked.length).toBe(1_000);
+  await queries[0]?.end(["same"]);
+  const found = await Promise.all(asked);
+  expect(found.map((map) => map.size)).toEqual([1, ...Array.from({ length: 999 }, () => 0)]);
+});
+
+it("creates that keep coming, one a millisecond, cost a query every ten", async () => {
+  const { requestIds, queries, clock } = scripted();
+  for (let n = 0; n < 1_000; n++) {
+    void requestIds.find({ chainId: n, signer: SIGNER }, ["a"]);
+    await clock.advance(1);
+    for (const query of queries) await query.end([]);
+  }
+  expect(queries.flatMap(({ ids }) => ids).length).toBeGreaterThan(980);
+  expect(queries.length).toBeLessThanOrEqual(105);
+});
+
+it("one that comes after a rest waits for nobody", async () => {
+  const { requestIds, queries, clock } = scripted();
+  for (let n = 0; n < 20; n++) {
+    const found = requestIds.find(LANE, ["a"]);
+    await settled();
+    expect(queries.length).toBe(n + 1);
+    await queries[n]?.end([]);
+    await found;
+    await clock.advance(10);
+  }
 });
 
 it("never joins a query that has left already: its answer may be older than the question", async () => {
@@ -74,18 +94,37 @@ it("never joins a query that has left already: its answer may be older than the 
   expect((await late).has("a")).toBe(true);
 });
 
-it("lanes do not wait for each other", async () => {
+it("a query that hangs keeps no other lane waiting", async () => {
   const { requestIds, queries } = scripted();
   void requestIds.find(LANE, ["a"]);
-  void requestIds.find(OTHER, ["a"]);
   await settled();
-  expect(queries.map(({ lane }) => lane)).toEqual([LANE, OTHER]);
+  const other = requestIds.find(OTHER, ["b"]);
+  await settled();
+  await queries[1]?.end(["b"]);
+  expect((await other).has("b")).toBe(true);
+});
+
+it("creates of one lane go on in the order they came, whichever query is answered first", async () => {
+  const { requestIds, queries } = scripted();
+  const order: string[] = [];
+  const ask = (id: string) => requestIds.find(LANE, [id]).then(() => order.push(id));
+  const first = ask("a");
+  await settled();
+  const second = ask("b");
+  await settled();
+  await queries[1]?.end([]);
+  expect(requestIds.isAsking(LANE)).toBe(true);
+  expect(order).toEqual([]);
+  await queries[0]?.end([]);
+  await Promise.all([first, second]);
+  expect(order).toEqual(["a", "b"]);
+  expect(requestIds.isAsking(LANE)).toBe(false);
 });
 
 it("a failed query fails those who shared it, and nobody after them", async () => {
   const { requestIds, queries } = scripted();
   const one = requestIds.find(LANE, ["a"]).catch((error: Error) => error.message);
-  const two = requestIds.find(LANE, ["b"]).catch((error: Error) => error.message);
+  const two = requestIds.find(OTHER, ["b"]).catch((error: Error) => error.message);
   await settled();
   const after = requestIds.find(LANE, ["c"]);
   await queries[0]?.end(new Error("away"));

@@ -16,7 +16,7 @@ import { signTransaction } from "./sign.js";
 /** @type {WorkerData} */
 const { keys, curve: wanted } = workerData;
 const curve = await loadCurve(wanted === "javascript" ? null : undefined);
-serve(sign, { ready: curve.kind });
+serve(sign, { hello: { ready: curve.kind }, weigh: ({ transactions }) => transactions.length });
 
 /**
  * @param {SignRequest} request

@@ -1,0 +1,150 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { query } from "../environment/databases.ts";
+import { processorMs } from "../environment/processor-time.ts";
+import type { Setup, Workbench } from "../environment/workbench.ts";
+import { Connection } from "../load/connection.ts";
+import { latenciesAt } from "../load/drive.ts";
+import { transactionBody } from "../load/requests.ts";
+import type { Pace } from "../options.ts";
+import type { Figure } from "../report.ts";
+import { percentile } from "../statistics.ts";
+
+const LANES = 1_000;
+const MANY_LANES = 10_000;
+const PER_LANE_AND_SECOND = 1;
+const CONNECTIONS = 128;
+/** A lane's first create compares its count with the chain, and a node that has just started is not compiled yet. */
+const WARM_UPS = 4;
+/** Of what is still on its way when the last create is answered. */
+const SETTLE_MS = 2_000;
+const LOOK_AGAIN_MS = 200;
+/** As in production: what a node with nothing to do costs is that of its usual pace. */
+const USUAL_PACE = { FENCEPOST_POLL_INTERVAL: "1s", FENCEPOST_CONFIRMATIONS: "20" };
+
+/** Many lanes with little to do each: what they cost together must follow the work, not the lanes. */
+export async function measureLanes(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
+  return [
+    ...(await measureBusy(bench, pace)),
+    ...(await measureResting(bench, pace, {
+      lanes: LANES,
+      core: { atMost: 2 },
+      roundTrips: { bar: { atMost: 3 } },
+    })),
+    ...(await measureResting(bench, pace, { lanes: MANY_LANES, core: { atMost: 5 }, roundTrips: {} })),
+  ];
+}
+
+interface Reading {
+  readonly atMs: number;
+  readonly roundTrips: number;
+  /** Commits are counted by the transaction numbers they take: reads take none. */
+  readonly commits: number;
+  readonly transactions: number;
+  readonly nodeMs: number;
+  readonly databaseMs: number;
+}
+
+async function readingOf(bench: Workbench, { chain, databaseUrl, node }: Setup): Promise<Reading> {
+  const counters = `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::float8 AS commits, xact_commit::float8 AS transactions
+    FROM pg_stat_database WHERE datname = current_database()`;
+  const [{ requests }, rows, nodeMs, databaseMs] = await Promise.all([
+    chain.report(),
+    query<{ commits: number; transactions: number }>(databaseUrl, counters),
+    processorMs(node.pid),
+    processorMs(bench.databases.pid, { withChildren: true }),
+  ]);
+  const { commits = Number.NaN, transactions = Number.NaN } = rows[0] ?? {};
+  return { atMs: performance.now(), roundTrips: requests, commits, transactions, nodeMs, databaseMs };
+}
+
+function between(before: Reading, after: Reading): Reading {
+  return {
+    atMs: after.atMs - before.atMs,
+    roundTrips: after.roundTrips - before.roundTrips,
+    commits: after.commits - before.commits,
+    transactions: after.transactions - before.transactions,
+    nodeMs: after.nodeMs - before.nodeMs,
+    databaseMs: after.databaseMs - before.databaseMs,
+  };
+}
+
+/** Every lane has mined and confirmed its last transaction when the next one comes. */
+async function measureBusy(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
+  const setup = await bench.open({ signers: LANES });
+  const connections = await Connection.openAll(setup.node.url, CONNECTIONS);
+  try {
+    await untilHeld(setup, LANES);
+    const load = { connections, send: createInTurn(setup) };
+    const perSecond = LANES * PER_LANE_AND_SECOND;
+    await latenciesAt(load, perSecond, { warmUpMs: 0, turnMs: WARM_UPS * pace.warmUpMs });
+    const before = await readingOf(bench, setup);
+    const latencies = await latenciesAt(load, perSecond, { warmUpMs: 0, turnMs: pace.sustainMs });
+    await pause(SETTLE_MS);
+    return busyFigures(latencies, between(before, await readingOf(bench, setup)));
+  } finally {
+    for (const connection of connections) connection.close();
+    await setup.close();
+  }
+}
+
+function createInTurn({ signers }: Setup): (connection: Connection) => Promise<number> {
+  let turn = 0;
+  return async (connection) => {
+    const signer = signers[turn++ % signers.length]?.address ?? "";
+    const { status, body } = await connection.post("/api/v1/tx", transactionBody(signer, { priced: false }));
+    if (status !== 202) throw new Error(`a create was answered ${status}: ${body.slice(0, 300)}`);
+    return 1;
+  };
+}
+
+function busyFigures(latencies: readonly number[], spent: Reading): readonly Figure[] {
+  const count = latencies.length;
+  return [
+    { measure: `create, ${LANES} lanes at 1/s each, p50`, value: percentile(latencies, 50), unit: "ms" },
+    { measure: "  p99", value: percentile(latencies, 99), unit: "ms", bar: { atMost: 250 } },
+    { measure: "  RPC round trips", value: spent.roundTrips / count, unit: "per tx", bar: { atMost: 0.1 } },
+    { measure: "  database commits", value: spent.commits / count, unit: "per tx", bar: { atMost: 0.1 } },
+    { measure: "  reading transactions", value: (spent.transactions - spent.commits) / count, unit: "per tx" },
+    { measure: "  processor time of the node", value: (1_000 * spent.nodeMs) / count, unit: "µs per tx" },
+    { measure: "  processor time of the database", value: (1_000 * spent.databaseMs) / count, unit: "µs per tx" },
+  ];
+}
+
+interface Resting {
+  readonly lanes: number;
+  readonly core: NonNullable<Figure["bar"]>;
+  readonly roundTrips: Pick<Figure, "bar">;
+}
+
+/** Lanes that are held and have nothing to do. */
+async function measureResting(bench: Workbench, pace: Pace, resting: Resting): Promise<readonly Figure[]> {
+  const setup = await bench.open({ signers: resting.lanes, environment: USUAL_PACE });
+  try {
+    await untilHeld(setup, resting.lanes);
+    await pause(WARM_UPS * pace.warmUpMs);
+    const before = await readingOf(bench, setup);
+    await pause(pace.sustainMs);
+    const spent = between(before, await readingOf(bench, setup));
+    const perSecond = (value: number) => (1_000 * value) / spent.atMs;
+    const share = (ms: number) => (100 * ms) / spent.atMs;
+    return [
+      {
+        measure: `${resting.lanes} lanes with nothing to do, node`,
+        value: share(spent.nodeMs),
+        unit: "% of a core",
+        bar: resting.core,
+      },
+      { measure: "  database", value: share(spent.databaseMs), unit: "% of a core" },
+      { measure: "  RPC round trips", value: perSecond(spent.roundTrips), unit: "/s", ...resting.roundTrips },
+      { measure: "  database transactions", value: perSecond(spent.transactions), unit: "/s" },
+      { measure: "  memory of the node", value: await setup.node.residentMiB(), unit: "MiB" },
+    ];
+  } finally {
+    await setup.close();
+  }
+}
+
+async function untilHeld({ databaseUrl }: Setup, lanes: number): Promise<void> {
+  const held = "SELECT count(*)::int AS held FROM fencepost.lane WHERE owner_instance IS NOT NULL";
+  while (((await query<{ held: number }>(databaseUrl, held))[0]?.held ?? 0) < lanes) await pause(LOOK_AGAIN_MS);
+}

@@ -1,0 +1,25 @@
+/**
+ * How often something leaves that costs the same however much it carries: a database transaction, a request to a node.
+ * After a rest it leaves at once, `reserve` times in a row; where work keeps coming, once every `everyMs`, with all that has
+ * gathered meanwhile. So what comes rarely never waits, and what comes all the time shares.
+ */
+export class Pace {
+  private readonly everyMs: number;
+  private readonly aheadMs: number;
+  /** Monotonic: when all that has left so far would have left, one every `everyMs`. */
+  private earnedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(everyMs: number, reserve: number) {
+    this.everyMs = everyMs;
+    this.aheadMs = everyMs * (reserve - 1);
+  }
+
+  /** How long the next one has to wait; 0: it may leave now. */
+  waitMs(nowMs: number): number {
+    return Math.max(0, this.earnedMs - this.aheadMs - nowMs);
+  }
+
+  left(nowMs: number): void {
+    this.earnedMs = Math.max(this.earnedMs, nowMs) + this.everyMs;
+  }
+}

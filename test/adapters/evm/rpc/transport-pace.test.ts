@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { echo, echoes, useTransportBench, values } from "../../../support/transport-bench.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
+
+const bench = useTransportBench();
+const IN_RESERVE = 8;
+
+/** Uses up what may leave at once, one request after the other. */
+async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise<void> {
+  for (let n = 0; n < IN_RESERVE; n++) await rpc.request("echo", [n]);
+}
+
+describe("requests at a pace", () => {
+  it("leave at once after a rest; calls that keep coming share one", async () => {
+    const made = await bench({ requestEveryMs: 25 });
+    const { server, rpc, clock } = made;
+    await spendReserve(made);
+    expect(server.requests.length).toBe(IN_RESERVE);
+    const calls = [];
+    for (let ms = 0; ms < 24; ms++) {
+      calls.push(rpc.request("echo", [ms]));
+      await clock.advance(1);
+    }
+    expect(server.requests.length).toBe(IN_RESERVE);
+    await clock.advance(1);
+    expect(await Promise.all(calls)).toEqual(Array.from({ length: 24 }, (_, ms) => ms));
+    expect(server.requests.length).toBe(IN_RESERVE + 1);
+    await clock.advance(1_000);
+    await spendReserve(made);
+    expect(server.requests.length).toBe(2 * IN_RESERVE + 1);
+  });
+
+  it("do not hold back what fills one", async () => {
+    const made = await bench({ requestEveryMs: 25, maxBatchCalls: 10 });
+    const { server, rpc } = made;
+    await spendReserve(made);
+    const waits = rpc.batch(echoes(4));
+    const fills = rpc.batch(echoes(6));
+    expect(values([...(await waits), ...(await fills)])).toEqual([0, 1, 2, 3, 0, 1, 2, 3, 4, 5]);
+    expect(server.requests.length).toBe(IN_RESERVE + 1);
+  });
+
+  it("of reads do not hold back a send", async () => {
+    const made = await bench({ requestEveryMs: 25 });
+    const { rpc, clock } = made;
+    await spendReserve(made);
+    const read = rpc.batch(echoes(1));
+    expect(values(await rpc.sendInOrder([echo("sent")]))).toEqual(["sent"]);
+    await clock.advance(25);
+    expect(values(await read)).toEqual([0]);
+  });
+
+  it("that wait when the transport is closed are told so", async () => {
+    const made = await bench({ requestEveryMs: 25 });
+    await spendReserve(made);
+    const read = made.rpc.batch(echoes(1));
+    await waitUntil(async () => made.clock.armedTimers > 0, "the request waits");
+    await made.rpc.close();
+    expect(values(await read)).toEqual(["closed"]);
+    expect(made.clock.armedTimers).toBe(0);
+  });
+});

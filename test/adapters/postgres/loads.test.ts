@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import type { Connections, Run } from "../../../src/adapters/postgres/connections.ts";
+import { Loads } from "../../../src/adapters/postgres/loads.ts";
+import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
+import { aLane } from "../../support/lane-samples.ts";
+
+/** Connections to a database in which nothing waits; keeps what was sent there. */
+function emptyDatabase() {
+  const sent: { readonly name: string; readonly bytes: number }[] = [];
+  let transactions = 0;
+  const run: Run = async <Row>({ name }: Statement<Row>, values: readonly unknown[]) => {
+    sent.push({ name: name.replace("fencepost:", ""), bytes: JSON.stringify(values).length });
+    return [];
+  };
+  const connections = {
+    read: <T>(find: (run: Run) => Promise<T>): Promise<T> => {
+      transactions++;
+      return find(run);
+    },
+  } as Connections;
+  return { loads: new Loads(connections), sent, transactions: () => transactions };
+}
+
+describe("with ten thousand lanes", () => {
+  const lanes = Array.from({ length: 10_000 }, () => aLane());
+
+  it("a look at an empty intake table names none of them", async () => {
+    const { loads, sent } = emptyDatabase();
+    expect(await loads.intake(lanes, 200)).toEqual([]);
+    expect(sent).toEqual([{ name: "find-any-intake", bytes: 2 }]);
+  });
+
+  it("request ids of all of them are looked up in one transaction", async () => {
+    const { loads, sent, transactions } = emptyDatabase();
+    expect(await loads.byRequestIds(lanes.map((lane) => ({ lane, requestIds: ["a"] })))).toEqual([]);
+    expect(transactions()).toBe(1);
+    expect(sent.map(({ name }) => name)).toEqual(["find-requests", "find-waiting-requests"]);
+  });
+});
