@@ -303,10 +303,10 @@ export class Crew {
   lieForGood(): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
-    const { entry, elsewhere } = this.dice.pick(candidates);
+    const { entry, elsewhere } = this.feeDice.pick(candidates);
     entry.faults.lieAboutNonce((honest) => honest + LIE);
     elsewhere?.trail(1);
-    this.world.clock.after(this.dice.int(500, 8_000), () => {
+    this.world.clock.after(this.feeDice.int(500, 8_000), () => {
       entry.faults.lieAboutNonce(null);
       elsewhere?.trail(0);
     });

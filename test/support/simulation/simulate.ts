@@ -129,7 +129,6 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [2, () => crew.freeze(2 * LEASE.durationMs)],
     [1, () => crew.lieAboutNonce()],
     [1, () => crew.lieAboutGas()],
-    [1, () => crew.lieForGood()],
     [2, () => crew.lieAboutReceipts()],
     [3, () => crew.troubleChain()],
     [1, () => crew.lagChain()],
@@ -155,6 +154,7 @@ function tellLies({ crew, payers }: Simulation, dice: Dice): void {
   if (dice.chance(0.04)) crew.lieAboutFees();
   if (dice.chance(0.1)) payers.trust();
   if (dice.chance(0.08)) payers.overpay();
+  if (dice.chance(0.02)) crew.lieForGood();
 }
 
 function reorganise(world: World, crew: Crew, dice: Dice): void {
