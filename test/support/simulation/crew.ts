@@ -314,13 +314,14 @@ export class Crew {
   }
 
   /** One of its endpoints gives false receipts of real blocks, for long enough to decide by. */
-  lieAboutReceipts(): void {
-    this.withMember(({ entry, elsewhere }) => {
-      const faults = this.dice.pick([entry.faults, elsewhere ?? entry.faults]);
-      faults.lieAboutReceipts(this.dice.pick(RECEIPT_LIES));
-      this.world.clock.after(this.dice.int(500, 8_000), () => faults.lieAboutReceipts(null));
-      this.count("lied about receipts");
-    });
+  lieAboutReceipts(dice: Dice): void {
+    const candidates = this.members.filter(({ phase }) => phase !== "gone");
+    if (candidates.length === 0) return;
+    const { entry, elsewhere } = dice.pick(candidates);
+    const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
+    faults.lieAboutReceipts(dice.pick(RECEIPT_LIES));
+    this.world.clock.after(dice.int(500, 8_000), () => faults.lieAboutReceipts(null));
+    this.count("lied about receipts");
   }
 
   /** The connection that it listens on breaks, and is made again. */

@@ -17,6 +17,7 @@ const MOST_NODES = 3;
 const GWEI = 1_000_000_000n;
 const QUIET_LIMIT_MS = 600_000;
 const FEE_SEEDS = 0x5eed_0000;
+const RECEIPT_SEEDS = 0x0eed_0000;
 
 export interface Simulation {
   readonly world: World;
@@ -32,8 +33,9 @@ export interface Simulation {
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  // Dice of its own: what happens to prices shifts nothing else in the story of a seed.
+  // Dice of their own: lies about prices and about receipts shift nothing else in the story of a seed.
   const feeDice = new Dice(seed + FEE_SEEDS);
+  const receiptDice = new Dice(seed + RECEIPT_SEEDS);
   const crew = new Crew(world, dice, { slowness: dice.pick([0, 5, 60]), feeDice });
   const callers = new Callers(world, dice, crew.up);
   const consumer = new Consumer(world, dice, crew.up);
@@ -48,6 +50,7 @@ export async function simulate(seed: number): Promise<Simulation> {
   for (let step = 0; step < steps; step++) {
     act(simulation, dice);
     tellLies(simulation, feeDice);
+    if (receiptDice.chance(0.04)) crew.lieAboutReceipts(receiptDice);
     await world.clock.advance(dice.int(0, 700));
   }
   crew.heal();
@@ -129,7 +132,6 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [2, () => crew.freeze(2 * LEASE.durationMs)],
     [1, () => crew.lieAboutNonce()],
     [1, () => crew.lieAboutGas()],
-    [2, () => crew.lieAboutReceipts()],
     [3, () => crew.troubleChain()],
     [1, () => crew.lagChain()],
     [3, () => reorganise(world, crew, dice)],
