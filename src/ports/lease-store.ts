@@ -12,6 +12,8 @@ export interface InstanceRegistration {
   readonly signers: readonly Address[];
   /** Chains it reaches. */
   readonly chains: readonly number[];
+  /** The instance that the same process was before: dead with this registration, so that nobody waits for its lanes. */
+  readonly replaces?: string;
 }
 
 /** The feed's epoch that an instance belongs to. */

@@ -118,7 +118,7 @@ export class Lease {
   }
 
   /** Returns when it began: what the deadline counts from. */
-  private async register(): Promise<number> {
+  private async register(replaces: { readonly replaces?: string } = {}): Promise<number> {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
     const startedMs = this.ports.clock.monotonicMs();
@@ -130,6 +130,7 @@ export class Lease {
       version,
       mode,
       leaseDurationMs: lease.durationMs,
+      ...replaces,
     });
     this.current = instanceId;
     this.ports.telemetry.emit({ type: "instance.registered", instanceId, nodeId });
@@ -205,7 +206,7 @@ export class Lease {
   private async replaceInstance(): Promise<void> {
     this.deadlineMs = Number.NEGATIVE_INFINITY;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
-    const startedMs = await this.register();
+    const startedMs = await this.register({ replaces: this.instanceId });
     this.startingOver = false;
     // What was held under the instance before is dropped before anything may act again.
     this.events.onLost();

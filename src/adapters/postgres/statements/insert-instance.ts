@@ -1,6 +1,9 @@
 import { statement } from "./statement.ts";
 
-/** Begins an instance. All times are the clock of the database at that moment, not of the transaction's start. */
+/**
+ * Begins an instance. All times are the clock of the database at that moment, not of the transaction's start. $10: the
+ * marker of the transaction where it leaves in one write, else null.
+ */
 export const insertInstance = statement<unknown>(
   "insert-instance",
   `INSERT INTO fencepost.node_instance (
@@ -8,5 +11,6 @@ export const insertInstance = statement<unknown>(
      knows_migration
    )
    SELECT $1, $2, $3, $4, $5, c.now, c.now, c.now + $6::bigint * interval '1 millisecond', $7::bigint[], $8::text[], $9
-   FROM (SELECT clock_timestamp() AS now) AS c`,
+   FROM (SELECT clock_timestamp() AS now) AS c
+   WHERE fencepost.require_open($10)`,
 );
