@@ -4,7 +4,7 @@
  * start: register an instance → follow the chains → claim lanes and resume them. close: stop taking work, flush what is
  * in hand, release the lanes. abandon: just stop, which is what a crash looks like to everybody else.
  */
-import { FencepostError, unavailable } from "../domain/errors.ts";
+import { FencepostError } from "../domain/errors.ts";
 import type { Block } from "../ports/chain.ts";
 import { HistoryChanged } from "../ports/lane-store.ts";
 import type { ForwardedCreate } from "../ports/peers.ts";
@@ -31,6 +31,7 @@ import { HookRunner } from "./operations/stuck-hook.ts";
 import { Feed } from "./queries/feed.ts";
 import { readiness } from "./queries/readiness.ts";
 import { createReads } from "./queries/reads.ts";
+import { DRAINING, Reception } from "./reception.ts";
 import type { NodeSettings } from "./settings.ts";
 import { SettlingIn } from "./settling-in.ts";
 import { type CreatePorts, create, createForwarded, createOne, createTogether } from "./stages/1-create/create.ts";
@@ -38,6 +39,7 @@ import { Gathering } from "./stages/1-create/gather.ts";
 import { RequestIds } from "./stages/1-create/request-ids.ts";
 import { sign } from "./stages/3-sign/sign.ts";
 import { broadcast } from "./stages/4-broadcast/broadcast.ts";
+import { tellingPauses, Wakefulness } from "./wakefulness.ts";
 import { WORTH_A_COMMIT } from "./writer/batch.ts";
 import { Committer } from "./writer/committer.ts";
 
@@ -45,7 +47,6 @@ const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
 const INTAKE_HINT_MS = 10;
-const DRAINING = "this node is shutting down";
 
 export class FencepostNode {
   readonly api: FencepostApi;
@@ -69,9 +70,9 @@ export class FencepostNode {
   private readonly claiming: Activity;
   private readonly balancing: Activity;
   private readonly reconciling: Activity;
+  private readonly wakefulness: Wakefulness;
+  readonly reception: Reception;
   private beating: Promise<void> | null = null;
-  private draining = false;
-  private underWay = 0;
   private claimAgainAtMs = 0;
 
   constructor(ports: NodePorts, settings: NodeSettings) {
@@ -83,6 +84,7 @@ export class FencepostNode {
     );
     this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
+    this.wakefulness = new Wakefulness(clock, BEAT_MS);
     this.writer = new Committer({ store, clock, entropy, telemetry }, settings.writer, {
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.lease.historyChanged(error),
@@ -139,7 +141,9 @@ export class FencepostNode {
     const reconcilePorts = { ...this.stagePorts(), chains: this.chains };
     this.reconciling = new Activity(() => recoverLanes(reconcilePorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
-    this.api = this.makeApi();
+    const { lease, cluster, wakefulness } = this;
+    this.reception = new Reception({ lease, cluster, wakefulness, admission: this.createPorts.admission });
+    this.api = tellingPauses(this.makeApi(), this.wakefulness);
   }
 
   async start(): Promise<void> {
@@ -155,7 +159,7 @@ export class FencepostNode {
 
   /** From here on `/readyz` says no and no create is let in; what is under way goes on. */
   drain(): void {
-    this.draining = true;
+    this.reception.draining = true;
   }
 
   /**
@@ -167,7 +171,7 @@ export class FencepostNode {
     const deadlineMs = this.ports.clock.monotonicMs() + this.settings.drainTimeoutMs;
     await bounded(this.ports.clock, this.cluster.drain(), deadlineMs);
     if (this.cluster.peers > 0) await this.leaveToOthers(deadlineMs);
-    else while (this.underWay > 0 && !this.isPast(deadlineMs)) await this.ports.clock.sleep(10);
+    else while (this.reception.underWay > 0 && !this.isPast(deadlineMs)) await this.ports.clock.sleep(10);
     this.lanes.close(DRAINING);
     // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
     await bounded(this.ports.clock, this.stopWork(), deadlineMs + GRACE_MS);
@@ -179,7 +183,7 @@ export class FencepostNode {
 
   /** Stops without releasing anything: to the rest of the world this node has crashed. */
   async abandon(): Promise<void> {
-    this.draining = true;
+    this.reception.draining = true;
     this.lanes.close("abandoned");
     this.lanes.loseAll("abandoned");
     await this.lease.abandon();
@@ -240,6 +244,7 @@ export class FencepostNode {
   /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
   private async beat(): Promise<void> {
     for (let count = 1; !this.stopping.signal.aborted; count++) {
+      this.wakefulness.beat();
       await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
       if (count % BEATS_PER_BALANCE === 0) {
         this.balancing.kick();
@@ -254,13 +259,13 @@ export class FencepostNode {
   }
 
   private async takeIntake(): Promise<void> {
-    if (this.draining || !this.lease.mayAct()) return;
+    if (this.reception.draining || !this.lease.mayAct()) return;
     await this.intakes.look(this.lanes.all().filter((lane) => !lane.heldByHistory));
   }
 
   private async balance(): Promise<void> {
     this.reconciling.kick();
-    if (this.draining || !this.lease.mayAct()) return;
+    if (this.reception.draining || !this.lease.mayAct()) return;
     await this.cluster.announce();
     const held = this.lanes.size;
     await this.cluster.rebalance();
@@ -330,6 +335,7 @@ export class FencepostNode {
   private async stopWork(): Promise<void> {
     this.stopping.abort();
     await this.beating;
+    this.wakefulness.rest();
     await Promise.all(this.loops.map((loop) => loop.stop()));
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
@@ -347,35 +353,23 @@ export class FencepostNode {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
       ...routeOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }, this.cluster.actions),
       create: async (request) => {
-        if (this.turnsAway()) throw unavailable(DRAINING);
-        return this.counted(createOne(this.createPorts, request));
+        const turnedAway = this.reception.turnedAway();
+        if (turnedAway !== null) throw turnedAway;
+        return this.reception.counted(createOne(this.createPorts, request));
       },
       createBatch: async (requests) => {
-        if (this.turnsAway()) return requests.map(() => unavailable(DRAINING));
-        return this.counted(create(this.createPorts, requests));
+        const turnedAway = this.reception.turnedAway();
+        if (turnedAway !== null) return requests.map(() => turnedAway);
+        return this.reception.counted(create(this.createPorts, requests));
       },
       readiness: (chainId) => {
-        const { lease, draining, ports } = this;
+        const { lease, ports } = this;
+        const { draining } = this.reception;
         const chains = [...this.chains.values()];
         const settledIn = this.settlingIn.isOver;
         return readiness({ store: ports.store, lease, chains, draining, settledIn }, chainId);
       },
     };
-  }
-
-  /** It is leaving, and there is nobody to take creates to. */
-  private turnsAway(): boolean {
-    return this.draining && !(this.cluster.forwards && this.cluster.peers > 0);
-  }
-
-  /** Whoever leaves waits for these. */
-  private async counted<T>(creates: Promise<T>): Promise<T> {
-    this.underWay++;
-    try {
-      return await creates;
-    } finally {
-      this.underWay--;
-    }
   }
 
   /** What operators ask of a lane, wherever it is owned. */
@@ -388,6 +382,6 @@ export class FencepostNode {
     creates: readonly ForwardedCreate[],
     repeat: boolean,
   ): Promise<readonly (Created | FencepostError)[]> {
-    return this.counted(createForwarded(this.createPorts, creates, repeat));
+    return this.reception.counted(createForwarded(this.createPorts, creates, repeat));
   }
 }

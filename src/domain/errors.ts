@@ -75,3 +75,20 @@ export function invalid(path: string, detail: string): FencepostError {
 export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }
+
+/** The database did not answer in time. Told apart, because it may be this process that did not run and heard nothing. */
+export class DatabaseSilent extends FencepostError {
+  private readonly consequence: string;
+
+  /** `consequence`: what that means for what was asked. */
+  constructor(consequence: string | null, cause?: unknown) {
+    const then = consequence === null ? "" : `; ${consequence}`;
+    super("UNAVAILABLE", `the database does not answer${then}`, { retryAfterSeconds: 1, cause });
+    this.consequence = then;
+  }
+
+  afterPause(pausedMs: number): FencepostError {
+    const detail = `this node was not scheduled for ${pausedMs} ms and did not hear the database in time`;
+    return unavailable(`${detail}${this.consequence}`, this.cause);
+  }
+}

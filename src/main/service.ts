@@ -7,6 +7,7 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
+import { type Admittance, OPEN } from "../application/admittance.ts";
 import type { FencepostApi } from "../application/api.ts";
 import type { FencepostNode } from "../application/node.ts";
 import { unavailable } from "../domain/errors.ts";
@@ -41,6 +42,8 @@ export interface ServiceOptions {
 }
 
 const LAST_ANSWERS_MS = 500;
+/** Requests have a turn of the event loop for a quarter of what a transaction may stand idle in the database. */
+const TURNS_PER_LEASE = 120;
 
 /** One node behind HTTP. The port is taken first: a mistake there should show before anything else has been touched. */
 export async function startService({
@@ -55,6 +58,7 @@ export async function startService({
   const metrics = createMetrics({ checksum });
   const api = deferredApi();
   const peer = deferredPeer();
+  let admittance = (): Admittance => OPEN;
   const http = createHttpServer({
     api: api.face,
     apiKeys: config.apiKeys,
@@ -66,6 +70,12 @@ export async function startService({
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onResponse: metrics.httpRequest,
     peer: peer.face,
+    door: {
+      admittance: () => admittance(),
+      turnMs: config.lease.durationMs / TURNS_PER_LEASE,
+      limit: config.queueLimit,
+      onRefused: (report) => logger.log("warn", { ...report }, "overloaded: requests were refused unread"),
+    },
   });
   const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
   try {
@@ -78,6 +88,7 @@ export async function startService({
       ...(failpoint === undefined ? {} : { failpoint }),
     });
     api.resolve(composed.node.api);
+    admittance = () => composed.node.reception.admittance();
     connectGauges(metrics, composed);
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { Admittance } from "../../src/application/admittance.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { CHAIN_ID, SIGNERS, TO, transfer, World, type WorldNode } from "../support/world.ts";
 
@@ -202,6 +203,59 @@ describe("readiness", () => {
     expect(await world.settle(entry.node.api.readiness())).toMatchObject({ ready: false, database: false });
   });
 });
+
+describe("the door", () => {
+  it("is open for creates while the node holds its lease", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
+  });
+
+  it("keeps creates at the door while it wakes from a pause past its lease", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    const { monotonicMs } = world.clock;
+    Object.assign(world.clock, { monotonicMs: () => monotonicMs() + 12_000 });
+    const admittance = entry.node.reception.admittance();
+    expect(admittance).toMatchObject({ kind: "soon" });
+    expect(refusalOf(admittance)).toMatch(/^this node was not scheduled for 1\d{4} ms, and its lease ran out; nothing/);
+    await world.clock.advance(3_500);
+    expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
+  });
+
+  it("is closed where the lease ran out for want of an answer, and where the node is leaving", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    entry.store.renewInstance = () => Promise.reject(new Error("no"));
+    await world.clock.advance(9_000);
+    expect(entry.node.reception.admittance()).toMatchObject({ kind: "closed" });
+    expect(refusalOf(entry.node.reception.admittance())).toBe("this node's lease is not renewed; nothing was accepted");
+    entry.node.drain();
+    expect(refusalOf(entry.node.reception.admittance())).toBe("this node is shutting down");
+  });
+
+  it("is closed while as many creates are under way as the node takes", async () => {
+    world = new World({ node: { queueLimit: 0 } });
+    const entry = await world.startNode();
+    expect(entry.node.reception.admittance()).toMatchObject({ kind: "closed" });
+    expect(refusalOf(entry.node.reception.admittance())).toBe("too many creates are waiting; nothing was accepted");
+  });
+
+  it("stays open where other nodes are live: creates are taken to them", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await world.startNode();
+    await world.clock.advance(2_000);
+    entry.store.renewInstance = () => Promise.reject(new Error("no"));
+    await world.clock.advance(9_000);
+    expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
+  });
+});
+
+function refusalOf(admittance: Admittance): string {
+  if (admittance.kind === "open") throw new Error("nobody is refused");
+  return admittance.refusal().message;
+}
 
 describe("a database whose history changed", () => {
   it("is noticed also where nobody writes: the next renewal tells, once, and the node goes on", async () => {

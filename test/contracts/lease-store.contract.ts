@@ -53,6 +53,20 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         await expect(store.registerInstance(instance)).rejects.toThrow();
       });
 
+      it("puts an end to the instance that the process was before, and its lanes are free at once", async () => {
+        const before = await register();
+        const lane = aLane();
+        await store.acquireLane(lane, before);
+        const instance = anInstance({ replaces: before });
+        await store.registerInstance(instance);
+        expect(await find(before)).toMatchObject({ dead: true });
+        expect(await store.renewInstance(before, 60_000)).toBe(false);
+        expect(await store.acquireLane(lane, instance.instanceId)).toMatchObject({
+          result: "takenOver",
+          fence: { token: 2 },
+        });
+      });
+
       it("renews: the counter grows by one, the expiry moves", async () => {
         const id = await register();
         const before = await find(id);

@@ -33,6 +33,7 @@ export class TcpProxy {
   refused = 0;
   private refusing = false;
   private frozen = false;
+  private trips = 0;
 
   private constructor(server: Server, port: number, upstreamPort: number) {
     this.server = server;
@@ -56,6 +57,11 @@ export class TcpProxy {
     url.hostname = "127.0.0.1";
     url.port = String(this.port);
     return url.href;
+  }
+
+  /** How often a client has spoken after it was answered, or for the first time. */
+  get roundTrips(): number {
+    return this.trips;
   }
 
   /** For one COMMIT, the next; resolves when it came by. */
@@ -149,9 +155,17 @@ export class TcpProxy {
     upstream.on("error", () => undefined);
     const pair = { client, upstream };
     this.pairs.add(pair);
-    client.on("data", (bytes) => this.forward(pair, bytes));
+    let isAnswered = true;
+    client.on("data", (bytes) => {
+      if (isAnswered) this.trips++;
+      isAnswered = false;
+      this.forward(pair, bytes);
+    });
     if (this.frozen) client.pause();
-    upstream.on("data", (bytes) => client.write(bytes));
+    upstream.on("data", (bytes) => {
+      isAnswered = true;
+      client.write(bytes);
+    });
     client.on("close", () => this.end(pair));
     upstream.on("close", () => this.end(pair));
   }

@@ -18,6 +18,8 @@ declare module "fastify" {
     open?: true;
     /** For other nodes: API keys mean nothing here, the route asks for the cluster's secret itself. */
     peer?: true;
+    /** Creates: not let in while this node could not act on it, not even read. */
+    takesIn?: true;
     /** Exists only to say 405. */
     refusal?: true;
   }

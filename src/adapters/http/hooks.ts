@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from "fastify";
+import { OPEN } from "../../application/admittance.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";
+import { Door, type DoorOptions } from "./door.ts";
 import type { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions } from "./options.ts";
 
@@ -13,12 +15,13 @@ declare module "fastify" {
   }
 }
 
-type OnRequest = (request: FastifyRequest, reply: unknown, done: () => void) => void;
+type OnRequest = (request: FastifyRequest, reply: unknown, done: (error?: Error) => void) => void;
 
 /** Around every request: who asks, and how it was answered. */
 export function addHooks(app: FastifyInstance, options: HttpServerOptions, longPolls: LongPolls): void {
   const { clock, onResponse } = options;
   const authenticate = authenticator(options.apiKeys);
+  const doors = options.door === undefined ? null : openDoors({ ...options.door, clock });
   app.decorateRequest("keyName", ANONYMOUS);
   app.decorateRequest("pattern", null);
   app.decorateRequest("arrivedMs", 0);
@@ -28,11 +31,17 @@ export function addHooks(app: FastifyInstance, options: HttpServerOptions, longP
   });
   app.addHook("onRoute", (route) => {
     const { url } = route;
+    const takesIn = route.config?.takesIn === true;
     const asksForKey = route.config?.open !== true && route.config?.peer !== true;
     first(route, (request, _, done) => {
       request.pattern = url;
       if (asksForKey) request.keyName = authenticate(request.headers.authorization);
-      done();
+      if (doors === null || !asksForKey) return done();
+      (takesIn ? doors.creating : doors.others).ask({
+        arrivedMs: request.arrivedMs,
+        isGone: () => request.raw.destroyed,
+        enter: done,
+      });
     });
   });
   // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
@@ -47,6 +56,11 @@ export function addHooks(app: FastifyInstance, options: HttpServerOptions, longP
     });
     done(null, payload);
   });
+}
+
+/** Only creates wait for the lease; everything that is asked for waits its turn. */
+function openDoors(options: DoorOptions) {
+  return { creating: new Door(options), others: new Door({ ...options, admittance: () => OPEN }) };
 }
 
 /** Before what the route itself does. Known here once; Fastify puts a request's `routeOptions` together at every look. */

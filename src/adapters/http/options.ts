@@ -3,6 +3,7 @@ import type { FencepostError } from "../../domain/errors.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
+import type { DoorOptions } from "./door.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
@@ -20,6 +21,8 @@ export interface HttpServerOptions {
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */
   readonly peer?: PeerReceiver;
+  /** Who is let in while there is more to do than can be done. Without it everybody is. */
+  readonly door?: Omit<DoorOptions, "clock">;
 }
 
 export interface PeerReceiver {

@@ -74,14 +74,20 @@ export class CommitSlots {
     return new Map(inDoubt.map(({ slot, marker }) => [slot, marker]));
   }
 
+  /** For each of those slots, what may be there: that, or something that this process wrote there later. */
+  accepted(expected: ReadonlyMap<number, string>): ReadonlyMap<number, readonly string[]> {
+    return new Map(
+      [...expected].map(([slot, marker]) => {
+        const markers = this.written.get(slot)?.markers ?? [];
+        return [slot, [marker, ...markers.slice(markers.lastIndexOf(marker) + 1)]];
+      }),
+    );
+  }
+
   /** True where every slot holds what was expected, or something that this process wrote there later. */
   areKept(expected: ReadonlyMap<number, string>, found: readonly { slot: number; marker: string }[]): boolean {
     const there = new Map(found.map(({ slot, marker }) => [slot, marker]));
-    return [...expected].every(([slot, marker]) => {
-      const markers = this.written.get(slot)?.markers ?? [];
-      const kept = there.get(slot);
-      return kept === marker || (kept !== undefined && markers.lastIndexOf(kept) > markers.lastIndexOf(marker));
-    });
+    return [...this.accepted(expected)].every(([slot, markers]) => markers.includes(there.get(slot) ?? ""));
   }
 }
 

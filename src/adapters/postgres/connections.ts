@@ -44,8 +44,14 @@ const types: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
+/** Why a connection ended that nobody was waiting for an answer on. */
+const endings = new WeakMap<pg.ClientBase, Error>();
+
 /** How long a connection that was given back is kept at hand before the pool has it. */
 const AT_HAND_MS = 1_000;
+
+/** A timer that is so late tells of this process, not of the database. */
+const NOT_SCHEDULED_MS = 250;
 
 /** What is in hand when the store closes may finish within this; then whoever waits for it is told. */
 const LAST_ANSWERS_MS = 500;
@@ -80,7 +86,7 @@ export class Connections {
     setMaxListeners(0, this.cutOff.signal);
     // Without listeners a broken connection would end the process. Whoever uses one learns it from the statement itself.
     this.pool.on("error", () => undefined);
-    this.pool.on("connect", (client) => client.on("error", () => undefined));
+    this.pool.on("connect", (client) => client.on("error", (error) => endings.set(client, error)));
   }
 
   /**
@@ -90,7 +96,12 @@ export class Connections {
   async use<T>(work: (session: Session) => Promise<T>, deadlineMs = this.options.deadlineMs): Promise<T> {
     const client = this.takeAtHand() ?? (await this.connect());
     const session = new Session(client, this.options);
-    const cancelDeadline = this.options.clock.after(deadlineMs, () => session.destroy());
+    const { clock } = this.options;
+    // Only when everything that has arrived was read: a process that was not scheduled finds the deadline past and the
+    // answer in its socket, and its timers run first.
+    const cancelDeadline = clock.after(deadlineMs, () =>
+      clock.soon(() => this.inUse.has(session) && session.destroy()),
+    );
     this.inUse.add(session);
     try {
       return await work(session);
@@ -111,10 +122,15 @@ export class Connections {
 
   private async connect(): Promise<pg.PoolClient> {
     this.waiting++;
+    const { clock, deadlineMs } = this.options;
+    const dueMs = clock.monotonicMs() + deadlineMs;
     try {
       return await this.connectUntilCutOff();
     } catch (error) {
-      throw new StoreUnavailable(`no connection: ${error instanceof Error ? error.message : error}`, { cause: error });
+      // The driver's timer runs before its sockets are read: where it came too late, the server may have answered in time.
+      const busy = clock.monotonicMs() - dueMs >= NOT_SCHEDULED_MS;
+      const message = `no connection: ${error instanceof Error ? error.message : error}`;
+      throw new StoreUnavailable(message, { cause: error, busy });
     } finally {
       this.waiting--;
     }
@@ -217,6 +233,11 @@ export class Session {
 
   get isInTransaction(): boolean {
     return this.client.getTransactionStatus() !== "I";
+  }
+
+  /** Why the connection is over, where it ended between two statements; null: not that we know of. */
+  get endedBy(): Error | null {
+    return endings.get(this.client) ?? null;
   }
 
   /** As whoever answered the connection introduced itself. */

@@ -14,8 +14,12 @@ const REFUSED_CLASSES = new Set(["22", "23", "54", "FP"]);
 /**
  * Errors that end the connection, or come from a pooler that lost its server. Behind such an answer a pipelined COMMIT
  * may still have been carried out. Told by SQLSTATE, because `severity` is translated into the server's language.
+ *
+ * The idle limit (25P03) is not among them: the server raises it only while it waits for the next message of an open
+ * transaction, before it reads that message (postgres.c, PostgresMain), so no COMMIT was read. `transaction_timeout`
+ * (25P04) is: it may be raised behind a COMMIT where the role has one of its own.
  */
-const CONNECTION_ENDED = /^(08|57P|25P03|25P04|58|XX|F0)/;
+const CONNECTION_ENDED = /^(08|57P|25P04|58|XX|F0)/;
 
 /** What the ports call it. */
 export function asStoreError(error: unknown): Error {

@@ -4,7 +4,7 @@
  */
 import { epochStart } from "../../domain/epochs.ts";
 import type { InstanceRegistration, Registered } from "../../ports/lease-store.ts";
-import { type DurableRuntime, durably } from "./durably.ts";
+import { type DurableRuntime, durably, durablyAtOnce } from "./durably.ts";
 import { type Judgement, judgeHistory } from "./judge-history.ts";
 import { type Applied, refuseTooNew } from "./schema-skew.ts";
 import { beginEpoch } from "./statements/begin-epoch.ts";
@@ -14,6 +14,7 @@ import { insertInstance } from "./statements/insert-instance.ts";
 import { limitWaits } from "./statements/limit-waits.ts";
 import { lockLaneTable } from "./statements/lock-lane-table.ts";
 import { lockRegistration } from "./statements/lock-registration.ts";
+import { proveContinuity } from "./statements/prove-continuity.ts";
 import { purgeCommitMarkers } from "./statements/purge-commit-markers.ts";
 import { purgeInstances } from "./statements/purge-instances.ts";
 import { readDatabaseHistory } from "./statements/read-database-history.ts";
@@ -21,6 +22,8 @@ import { type FeedRow, readFeed } from "./statements/read-feed.ts";
 import { type MigrationRow, readNewerMigrations } from "./statements/read-newer-migrations.ts";
 import { readOwnMarkers } from "./statements/read-own-markers.ts";
 import { recordEpochFloors } from "./statements/record-epoch-floors.ts";
+import { rememberPosition } from "./statements/remember-position.ts";
+import { replaceInstance } from "./statements/replace-instance.ts";
 import type { Command } from "./statements/statement.ts";
 import { writeDatabaseHistory } from "./statements/write-database-history.ts";
 import type { Opened } from "./write-transaction.ts";
@@ -38,16 +41,62 @@ export interface Luggage {
   readonly newestMigration: string;
 }
 
+/**
+ * A process that was an instance before, in a history that has gone on, becomes another one in a single round trip: it is
+ * short of time already. Whatever else is to be judged and decided takes two.
+ */
 export async function registerInstance(
+  runtime: DurableRuntime,
+  registration: InstanceRegistration,
+  luggage: Luggage,
+): Promise<Registered> {
+  return (await registerAtOnce(runtime, registration, luggage)) ?? judgeAndRegister(runtime, registration, luggage);
+}
+
+/** Null: nothing is committed. */
+async function registerAtOnce(
+  runtime: DurableRuntime,
+  registration: InstanceRegistration,
+  { seen, newestMigration }: Luggage,
+): Promise<Registered | null> {
+  const { history, slots } = runtime;
+  const { standing } = history;
+  if (standing === null || standing.epoch < seen.epoch) return null;
+  const { systemIdentifier, timeline, epoch } = standing;
+  const accepted = [...slots.accepted(slots.expected())];
+  const kept = [accepted.map(([slot]) => slot), accepted.map(([, markers]) => markers.join(","))];
+  const proof = [systemIdentifier, timeline, epoch, seen.seq, slots.storeId, ...kept, newestMigration];
+  const commandsFor = (marker: string) => [
+    { statement: lockRegistration, values: [] },
+    { statement: proveContinuity, values: proof },
+    { statement: rememberPosition, values: [marker] },
+    ...replacing(registration, marker),
+    { statement: insertInstance, values: [...columnsOf(registration), newestMigration, marker] },
+  ];
+  const registered = await durablyAtOnce(runtime, { known: standing, commandsFor }, slots.takeFresh());
+  if (registered === "refused") return null;
+  if (registered.opened !== null) history.pin({ ...registered.opened.history, epoch });
+  return { epoch, begun: false, mayHaveLost: false };
+}
+
+function columnsOf(registration: InstanceRegistration): readonly unknown[] {
+  const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack } = registration;
+  return [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack];
+}
+
+function replacing({ replaces }: InstanceRegistration, marker: string | null): readonly Command[] {
+  return replaces === undefined ? [] : [{ statement: replaceInstance, values: [replaces, marker] }];
+}
+
+async function judgeAndRegister(
   runtime: DurableRuntime,
   registration: InstanceRegistration,
   { seen, newestMigration }: Luggage,
 ): Promise<Registered> {
-  const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack } = registration;
+  const { instanceId } = registration;
   const { history, slots } = runtime;
   // What was known before the database is asked: other transactions of this process may learn more meanwhile.
   const { memory } = history;
-  const began = [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers];
   const slot = slots.takeFresh();
   const expected = slots.expected();
   const { judgement, opened } = await durably(
@@ -64,7 +113,7 @@ export async function registerInstance(
           run(purgeInstances, []),
           run(purgeCommitMarkers, []),
           run(readNewerMigrations, [newestMigration]),
-          run(insertInstance, [...began, newestMigration, standsBack]),
+          run(insertInstance, [...columnsOf(registration), newestMigration, null]),
         ]),
       verify: () => undefined,
       decide: ([, [feed], [recorded], markers, , , newer], opened) => {
@@ -80,7 +129,8 @@ export async function registerInstance(
         });
         const start = epochStart([position.last_seq, seen.seq], judgement.mayHaveLost);
         const begun = judgement.begins ? [patience(runtime), ...beginning(judgement, instanceId, start)] : [];
-        return { commands: [remember(judgement, opened), ...begun], result: { judgement, opened } };
+        const commands = [remember(judgement, opened), ...begun, ...replacing(registration, null)];
+        return { commands, result: { judgement, opened } };
       },
     },
     slot,

@@ -7,8 +7,11 @@
 import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { Mark } from "./commit-slots.ts";
 import type { DurableRuntime } from "./durably.ts";
+import type { Floor } from "./known-history.ts";
+import { BEGIN } from "./opening.ts";
 import { closeSlot } from "./statements/close-slot.ts";
-import { type CommitUnanswered, open } from "./write-transaction.ts";
+import { type OpenedRow, openTransaction } from "./statements/open-transaction.ts";
+import { type CommitUnanswered, type Opened, openedOf, openingValues } from "./write-transaction.ts";
 
 const PAUSE_MS = 50;
 const NOT_COMMITTED = "the connection ended before COMMIT";
@@ -46,22 +49,32 @@ function passUnknown(error: unknown): "unanswered" {
   return "unanswered";
 }
 
+/**
+ * One round trip: a look-up that waited between two would be ended by the very limit that may have ended what it looks
+ * for. Closing a slot in another history harms nobody, so the history is judged afterwards.
+ */
 async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<boolean> {
   return runtime.connections.use(async (session) => {
-    const { found } = await open(runtime, session, {
-      statements: 1,
-      waits: 1,
-      find: (run) => run(closeSlot, [runtime.slots.storeId, slot, marker]),
-      // What another history holds says nothing about this one.
-      verify: ({ history }, floor) => {
-        try {
-          runtime.history.verify(history, floor);
-        } catch (error) {
-          throw new OutcomeUnknown("the database changed its history behind a commit", { cause: error });
-        }
-      },
-    });
-    if ((await session.control("COMMIT")) !== "COMMIT") throw new StoreUnavailable("the server rolled back");
+    const { floor } = runtime.history;
+    const [, rows, found, tag] = await session.together(() =>
+      Promise.all([
+        session.control(BEGIN),
+        session.run(openTransaction, openingValues(runtime, { waits: 1 })),
+        session.run(closeSlot, [runtime.slots.storeId, slot, marker]),
+        session.control("COMMIT"),
+      ]),
+    );
+    refuseOtherHistory(runtime, openedOf(rows[0] as OpenedRow), floor);
+    if (tag !== "COMMIT") throw new StoreUnavailable("the server rolled back");
     return found[0]?.marker === marker;
   }, runtime.limits.transactionMs);
+}
+
+/** What another history holds says nothing about this one. */
+function refuseOtherHistory({ history }: DurableRuntime, opened: Opened, floor: Floor): void {
+  try {
+    history.verify(opened.history, floor);
+  } catch (error) {
+    throw new OutcomeUnknown("the database changed its history behind a commit", { cause: error });
+  }
 }

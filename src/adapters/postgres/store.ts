@@ -56,8 +56,9 @@ const OLDEST_VERSION = 150_000;
 const READING = 8;
 /** The committer has two transactions in flight; the others are for looking up what became of one. */
 const WRITING = 4;
-/** Renewals never queue behind anything else. */
 const LEASING = 3;
+/** Renewals and registrations never queue behind anything else; one to use, one to look up what became of a commit. */
+const RENEWING = 2;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
@@ -83,6 +84,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     reading: pool(poolSize, session),
     writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes() },
     leasing: { ...shared, connections: pool(LEASING, session) },
+    renewing: { ...shared, connections: pool(RENEWING, session) },
     newestMigration: await newestMigration(),
   });
 }
@@ -107,6 +109,7 @@ interface Parts {
   readonly reading: Connections;
   readonly writing: OneTripRuntime;
   readonly leasing: DurableRuntime;
+  readonly renewing: DurableRuntime;
   readonly newestMigration: string;
 }
 
@@ -121,15 +124,16 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
 
   constructor(parts: Parts) {
     this.parts = parts;
-    this.held = new Leases(parts.leasing);
+    this.held = new Leases(parts.leasing, parts.renewing);
     this.takeovers = new Takeovers(parts.leasing);
     this.loads = new Loads(parts.reading);
     this.queries = new Queries(parts.reading);
   }
 
   async close(): Promise<void> {
-    const { reading, writing, leasing } = this.parts;
-    await Promise.all([reading.close(), writing.connections.close(), leasing.connections.close()]);
+    const { reading, writing, leasing, renewing } = this.parts;
+    const all = [reading, ...[writing, leasing, renewing].map(({ connections }) => connections)];
+    await Promise.all(all.map((connections) => connections.close()));
   }
 
   // LaneStore
@@ -174,7 +178,7 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   // LeaseStore
   registerInstance(registration: InstanceRegistration): Promise<Registered> {
     const { newestMigration } = this.parts;
-    return registerInstance(this.parts.leasing, registration, { seen: this.seen, newestMigration });
+    return registerInstance(this.parts.renewing, registration, { seen: this.seen, newestMigration });
   }
 
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {

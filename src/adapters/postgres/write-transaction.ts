@@ -84,7 +84,6 @@ export async function writeTransaction<Found, Result>(
         await session.control("ROLLBACK").catch(() => undefined);
         return decision.result;
       }
-      runtime.slots.sent(slot, mark.marker);
       await commit(runtime, session, { commands: decision.commands, mark });
       runtime.slots.acknowledged(slot, mark.marker, runtime.clock.monotonicMs());
       return decision.result;
@@ -113,8 +112,7 @@ type Opening<Found> = Pick<
   "statements" | "waits" | "waitAtMostMs" | "find" | "verify"
 >;
 
-/** Opens a transaction under the usual limits, for a caller that will end it. */
-export async function open<Found>(
+async function open<Found>(
   runtime: WriteRuntime,
   session: Session,
   transaction: Opening<Found>,
@@ -132,7 +130,7 @@ export async function open<Found>(
   return { found, opened };
 }
 
-function openingValues(
+export function openingValues(
   { limits, serverVersion }: WriteRuntime,
   { waits, waitAtMostMs = Number.POSITIVE_INFINITY }: Pick<Opening<unknown>, "waits" | "waitAtMostMs">,
 ) {
@@ -174,11 +172,15 @@ async function giveUp(session: Session, error: unknown): Promise<never> {
 }
 
 async function commit(
-  { limits }: WriteRuntime,
+  { limits, slots }: WriteRuntime,
   session: Session,
   { commands, mark }: { commands: readonly Command[]; mark: Mark },
 ): Promise<void> {
+  const { endedBy } = session;
+  // The server did not wait for the second round trip. COMMIT has not left, so nothing is committed.
+  if (endedBy !== null) throw new StoreUnavailable(endedBy.message, { cause: endedBy, busy: true });
   const first = limiting(limits.writing(commands.length + 1));
+  slots.sent(mark.slot, mark.marker);
   const sent = session.together(() => {
     if (commands.length === 0) return [session.control("COMMIT")];
     return [...[first, ...commands].map((command) => session.send(command)), session.control("COMMIT")];
@@ -248,7 +250,7 @@ async function sendAtOnce(
   return openedOf(opening?.value[0] as OpenedRow);
 }
 
-function openedOf(row: OpenedRow): Opened {
+export function openedOf(row: OpenedRow): Opened {
   return {
     now: row.now,
     history: {

@@ -8,7 +8,7 @@
  * whose answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat
  * finds it.
  */
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable, type Member } from "../../domain/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -92,7 +92,7 @@ export class Router {
     try {
       if (!this.ports.membership.isKnown(lane)) await this.ports.lookAgain();
     } catch (error) {
-      return unavailable("the database does not answer; nothing was accepted", error);
+      return new DatabaseSilent("nothing was accepted", error);
     }
     return this.firstStop(lane) ?? this.nobody(lane);
   }

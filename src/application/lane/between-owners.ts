@@ -14,3 +14,15 @@ export class BetweenOwners extends FencepostError {
     return new FencepostError("NOT_LEADER", this.message, { ownerUrl: null, retryAfterSeconds: 1 });
   }
 }
+
+/** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */
+export class LeaseLapsed extends BetweenOwners {
+  constructor(pausedMs = 0) {
+    const paused = `this node was not scheduled for ${pausedMs} ms, and its lease ran out`;
+    super(pausedMs > 0 ? paused : "this node's lease is not renewed");
+  }
+
+  afterPause(pausedMs: number): LeaseLapsed {
+    return new LeaseLapsed(pausedMs);
+  }
+}

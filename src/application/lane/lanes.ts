@@ -2,7 +2,7 @@
  * The lanes this node owns. Acquires on demand and at start, resumes each from the database alone, and lets go of what
  * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
  */
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
@@ -12,7 +12,7 @@ import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { resubmitEveryMs } from "../detours/resubmit.ts";
-import { BetweenOwners } from "./between-owners.ts";
+import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
 import { OwnedLane } from "./owned-lane.ts";
 import { noteFenced } from "./too-late.ts";
 import { keepPace } from "./tracked.ts";
@@ -41,7 +41,8 @@ export interface LanesPorts {
 type Held = Extract<Acquisition, { fence: Fence }>;
 
 const RESUME_AT_ONCE = 8;
-const BUSY_TRIES = 5;
+/** Half of what a router waits for: a caller hears of it while there is time to ask elsewhere. */
+const BUSY_AT_MOST_MS = 2_000;
 const BUSY_PAUSE_MS = 50;
 const STARTING_OVER = "this node was taken for dead and starts over";
 
@@ -88,7 +89,7 @@ export class Lanes {
     if (owned !== undefined && this.ports.lease.mayAct()) return owned;
     if (this.closedBecause !== null) throw new BetweenOwners(this.closedBecause);
     if (this.leaving.has(key) || !this.serves(lane)) throw await this.refusal(lane);
-    if (!this.ports.lease.mayAct()) throw new BetweenOwners("this node's lease is not renewed");
+    if (!this.ports.lease.mayAct()) throw new LeaseLapsed();
     return this.acquire(lane, async () => {
       if (await this.isForAnother(lane)) throw await this.refusal(lane);
       const acquisition = await this.ports.store.acquireLane(lane, this.ports.lease.instanceId);
@@ -225,7 +226,7 @@ export class Lanes {
     try {
       return await this.ports.placement.refusal(lane);
     } catch (error) {
-      return unavailable("the database does not answer; nothing was accepted", error);
+      return new DatabaseSilent("nothing was accepted", error);
     }
   }
 
@@ -267,17 +268,19 @@ export class Lanes {
       if (error instanceof FencepostError) throw error;
       if (error instanceof InstanceOver) throw new BetweenOwners(STARTING_OVER);
       if (error instanceof HistoryChanged) this.ports.lease.historyChanged(error);
-      throw unavailable("the database does not answer; nothing was accepted", error);
+      throw new DatabaseSilent("nothing was accepted", error);
     }
   }
 
-  /** A lock or statement timeout has changed nothing: worth another try before a caller hears of it. */
+  /** A lock, idle or statement timeout has changed nothing: worth another try before a caller hears of it. */
   private async patiently<T>(work: () => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
+    const untilMs = this.ports.clock.monotonicMs() + BUSY_AT_MOST_MS;
+    for (;;) {
       try {
         return await work();
       } catch (error) {
-        if (!(error instanceof StoreUnavailable && error.busy) || tries >= BUSY_TRIES) throw error;
+        const mayPass = error instanceof StoreUnavailable && error.busy;
+        if (!mayPass || this.ports.clock.monotonicMs() >= untilMs) throw error;
         await this.ports.clock.sleep(BUSY_PAUSE_MS);
       }
     }

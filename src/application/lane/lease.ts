@@ -165,7 +165,7 @@ export class Lease {
   }
 
   /** Returns when it began: what the deadline counts from. */
-  private async register(): Promise<number> {
+  private async register(replaces: { readonly replaces?: string } = {}): Promise<number> {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
     const startedMs = this.ports.clock.monotonicMs();
@@ -177,6 +177,7 @@ export class Lease {
       version,
       mode,
       leaseDurationMs: lease.durationMs,
+      ...replaces,
     });
     this.current = instanceId;
     this.telling.kick();
@@ -267,7 +268,7 @@ export class Lease {
     // Once for each, however often it takes to register the next.
     if (!this.startingOver && this.silentAs !== this.current) this.events.onSilence();
     this.silentAs = this.current;
-    const startedMs = await this.register();
+    const startedMs = await this.register({ replaces: this.instanceId });
     this.startingOver = false;
     // What was held under the instance before is dropped before anything may act again.
     this.events.onLost();

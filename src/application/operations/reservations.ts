@@ -2,7 +2,7 @@
  * Nonces for callers that sign themselves: kept under a time to live, then used, or given back. Only a release makes a
  * nonce free; one that expires is a hole, which the lane's policy closes (detours/holes.ts).
  */
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Entropy } from "../../ports/entropy.ts";
@@ -142,7 +142,7 @@ async function written(ports: ReservationPorts, lane: OwnedLane, write: LaneWrit
 /** Nobody knows: memory may differ from the database, and the caller must look or repeat. */
 export function storeFailure(ports: Pick<LaneWriterPorts, "reload">, lane: OwnedLane, error: unknown): FencepostError {
   lane.nonceCheckedAtMs = null;
-  if (!(error instanceof OutcomeUnknown)) return unavailable("the database does not answer; nothing was done", error);
+  if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
   ports.reload(lane, "the database did not say whether it settled a nonce");
   const detail =
     "the database did not say whether it did this; look at the reservation, or repeat with the same request id";

@@ -1,4 +1,4 @@
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Codec } from "../../ports/codec.ts";
@@ -166,6 +166,6 @@ export async function acting<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (error instanceof FencepostError) throw error;
-    throw unavailable("the database does not answer; look at the transaction before repeating this", error);
+    throw new DatabaseSilent("look at the transaction before repeating this", error);
   }
 }

@@ -1,4 +1,4 @@
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { FencepostApi, OperationName } from "../api.ts";
 import { type ExplainPorts, explainTransaction } from "./explain.ts";
@@ -39,6 +39,6 @@ async function reading<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (error instanceof FencepostError) throw error;
-    throw unavailable("the database does not answer", error);
+    throw new DatabaseSilent(null, error);
   }
 }

@@ -90,6 +90,6 @@ function costOf({ weight, write }: Entry): number {
 }
 
 /** Follows transactions that exist: neither gives a nonce nor changes what the lane may do. */
-function isMove({ kind }: LaneWrite): boolean {
+export function isMove({ kind }: LaneWrite): boolean {
   return kind === "transition" || kind === "unwatch" || kind === "confirmations";
 }

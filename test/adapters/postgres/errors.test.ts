@@ -45,9 +45,11 @@ describe("errors of the database, by what they permit", () => {
     for (const error of known) expect(asStoreError(error)).toBe(error);
   });
 
-  it("proves an abort only where the server said so on a connection that lives", () => {
-    for (const code of ["23505", "57014", "25P02", "55P03", "FP001"]) expect(provesAbort(sqlError(code))).toBe(true);
-    for (const code of ["57P01", "57P02", "08P01", "08006", "25P03", "25P04", "XX000", "58030"]) {
+  it("proves an abort only where the server said so on a connection that lives, or has waited for a COMMIT in vain", () => {
+    for (const code of ["23505", "57014", "25P02", "55P03", "FP001", "25P03"]) {
+      expect(provesAbort(sqlError(code))).toBe(true);
+    }
+    for (const code of ["57P01", "57P02", "08P01", "08006", "25P04", "XX000", "58030"]) {
       expect(provesAbort(sqlError(code))).toBe(false);
     }
     expect(provesAbort(new Error("read ECONNRESET"))).toBe(false);

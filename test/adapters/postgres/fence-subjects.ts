@@ -11,10 +11,13 @@ import { lockLanes } from "../../../src/adapters/postgres/statements/lock-lanes.
 import { markCommit } from "../../../src/adapters/postgres/statements/mark-commit.ts";
 import { openKnown } from "../../../src/adapters/postgres/statements/open-known.ts";
 import { pickLanes } from "../../../src/adapters/postgres/statements/pick-lanes.ts";
+import { proveContinuity } from "../../../src/adapters/postgres/statements/prove-continuity.ts";
 import { readInstance } from "../../../src/adapters/postgres/statements/read-instance.ts";
 import { readLane } from "../../../src/adapters/postgres/statements/read-lane.ts";
 import { releaseLane } from "../../../src/adapters/postgres/statements/release-lane.ts";
 import { renewInstance } from "../../../src/adapters/postgres/statements/renew-instance.ts";
+import { renewKnownInstance } from "../../../src/adapters/postgres/statements/renew-known-instance.ts";
+import { replaceInstance } from "../../../src/adapters/postgres/statements/replace-instance.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { takeLanes } from "../../../src/adapters/postgres/statements/take-lanes.ts";
 import { tellLock } from "../../../src/adapters/postgres/statements/tell-lock.ts";
@@ -65,6 +68,7 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
   "lock-lanes-of-instance": "locks what its next statement frees",
   "purge-instances": "removes what has been dead for a day",
   "release-lanes": "of a process that ends itself",
+  "remember-position": "how far the log has come; it only grows",
   "retire-instance": "of a process that ends itself",
 };
 
@@ -139,6 +143,12 @@ const OTHER_SESSIONS: Subject["beside"] = [
   [/^l\.granted$/, "takes a session that waits: session-lock.test.ts"],
   [/^l\.database/, "takes another database: session-lock.test.ts"],
 ];
+
+const SEEN = `
+  INSERT INTO fencepost.database_history (ordinal, system_identifier, timeline, wal_position, epoch, may_have_lost, seen_at)
+  VALUES (1, 'system', 'timeline', 0, 1, false, now());
+  UPDATE fencepost.feed SET last_seq = 5`;
+const seen = (change: string) => `UPDATE fencepost.database_history SET ${change}`;
 
 /** $7 to $10 of open-known.ts. */
 export type KnownHistory = readonly [system: string, timeline: string, epoch: number, walPosition: string];
@@ -234,6 +244,43 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     answers: 1,
     accepts: [USUAL],
     refuses: LIFE,
+  },
+  {
+    statement: renewKnownInstance,
+    values: [OWNER, 10_000, null],
+    answers: 1,
+    accepts: [
+      USUAL,
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 3: "m" } },
+    ],
+    refuses: [...LIFE, { name: "a transaction that is not open", values: { 3: "m" } }],
+  },
+  {
+    statement: replaceInstance,
+    values: [OWNER, null],
+    answers: 0,
+    accepts: [USUAL],
+    refuses: [{ name: "a transaction that is not open", values: { 2: "m" } }],
+  },
+  {
+    statement: proveContinuity,
+    values: ["system", "timeline", 1, 5, STORE, [1], [`${TWIN},${UNKNOWN}`], "9999"],
+    answers: 1,
+    accepts: [{ name: "the history that goes on", world: SEEN }],
+    refuses: [
+      { name: "a history that nobody has seen" },
+      { name: "another system", world: SEEN, values: { 1: "another" } },
+      { name: "another timeline", world: SEEN, values: { 2: "another" } },
+      { name: "another epoch", world: SEEN, values: { 3: 2 } },
+      { name: "commits that may be lost", world: `${SEEN}; ${seen("may_have_lost = true")}` },
+      { name: "a log that was further on", world: `${SEEN}; ${seen("wal_position = 1e18")}` },
+      { name: "a feed that was further on", world: SEEN, values: { 4: 6 } },
+      { name: "a marker that is gone", world: SEEN, values: { 7: [TWIN] } },
+      { name: "a marker in another slot", world: SEEN, values: { 6: [2] } },
+      { name: "a marker of another store", world: SEEN, values: { 5: TWIN } },
+      { name: "a migration that is not known", world: SEEN, values: { 8: "0000" } },
+    ],
+    beside: [[/^f\.only_row$/, "the feed has one row"]],
   },
   {
     statement: declareDead,

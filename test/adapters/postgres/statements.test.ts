@@ -84,12 +84,14 @@ const SURVEYS = [
   "lock-lanes-of-instance",
   "page-intake",
   "page-transactions",
+  "prove-continuity",
   "purge-commit-markers",
   "purge-instances",
   "read-cluster-secret",
   "read-database-history",
   "record-epoch-floors",
   "release-lanes",
+  "remember-position",
 ];
 /** One row on one side, or one index look-up per lane: a nested loop is right, and there is no other way. */
 const LOOPS = ["append-completions", "find-unwatchable"];

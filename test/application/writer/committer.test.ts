@@ -306,6 +306,44 @@ describe("a database that is busy", () => {
     expect(write.state).toBe("done");
   });
 
+  it("with what takes two round trips lets creates of the same lane pass, in order, those that wait behind it too", async () => {
+    const { committer, store, clock } = bench();
+    const moved = watch(committer.write(moves(1, "m")));
+    const own = watch(committer.write(allocation(1, "a")));
+    await clock.advance(5);
+    expect(store.call(0).writes.flatMap(idsOf)).toEqual(["m", "a"]);
+    const behind = watch(committer.write(allocation(1, "b")));
+    const strict = watch(committer.write({ kind: "suspend", fence: fence(1), suspended: true }));
+    const later = watch(committer.write(allocation(1, "c")));
+    store.call(0).fail(new StoreUnavailable("idle for too long", { busy: true }));
+    await clock.advance(0);
+    expect(store.call(1).writes.flatMap(idsOf)).toEqual(["a", "b"]);
+    store.call(1).answer();
+    await clock.advance(0);
+    expect([own.state, behind.state, moved.state]).toEqual(["done", "done", "open"]);
+    await clock.advance(10);
+    expect(store.call(2).writes.flatMap(idsOf)).toEqual(["m"]);
+    store.call(2).fail(new StoreUnavailable("away"));
+    await clock.advance(0);
+    expect(moved).toMatchObject({ state: "failed", error: { message: "away" } });
+    expect([strict.state, later.state]).toEqual(["failed", "failed"]);
+    expect(committer.depth).toBe(0);
+  });
+
+  it("lets no create pass what has to keep its place, nor another create", async () => {
+    const { committer, store, clock } = bench();
+    void committer.write({ kind: "suspend", fence: fence(1), suspended: true });
+    void committer.write(moves(1, "m"));
+    void committer.write(allocation(1, "a"));
+    void committer.write(allocation(2, "b"));
+    await clock.advance(5);
+    store.call(0).fail(new StoreUnavailable("locked", { busy: true }));
+    await clock.advance(0);
+    expect(store.calls.length).toBe(1);
+    await clock.advance(10);
+    expect(store.call(1).writes).toEqual(store.call(0).writes);
+  });
+
   it("too often is a failure after all", async () => {
     const { committer, store, clock } = bench();
     store.reply = () => {

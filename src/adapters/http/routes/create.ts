@@ -20,6 +20,7 @@ export function createRoutes(app: FastifyInstance, { api, checksum }: RouteConte
     "/api/v1/tx",
     {
       bodyLimit: TRANSACTION_LIMIT_BYTES,
+      config: { takesIn: true },
       schema: { response: { 200: CreatedTransaction, 202: CreatedTransaction } },
     },
     async (request, reply) => {
@@ -29,7 +30,7 @@ export function createRoutes(app: FastifyInstance, { api, checksum }: RouteConte
     },
   );
 
-  app.post("/api/v1/tx/batch", { bodyLimit: BATCH_LIMIT_BYTES }, async (request) => {
+  app.post("/api/v1/tx/batch", { bodyLimit: BATCH_LIMIT_BYTES, config: { takesIn: true } }, async (request) => {
     const items = batchItems(request);
     const results = await createEach(items, (sound) => api.createBatch(sound));
     return {

@@ -7,17 +7,13 @@
  *
  * Writes: allocations alone. Invariants: I1–I5, as commit.ts. A crash here leaves nothing, or all of it.
  */
-import { randomUUID } from "node:crypto";
 import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
-import type { Mark } from "../commit-slots.ts";
-import type { DurableRuntime } from "../durably.ts";
+import { type DurableRuntime, durablyAtOnce } from "../durably.ts";
 import type { ObservedHistory } from "../known-history.ts";
-import { resolveCommit } from "../resolve-commit.ts";
 import { advanceLane } from "../statements/advance-lane.ts";
 import { advanceLanes } from "../statements/advance-lanes.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { Command } from "../statements/statement.ts";
-import { CommitUnanswered, commitAtOnce } from "../write-transaction.ts";
 import { planAllocation } from "./allocate.ts";
 import { insertion } from "./commands.ts";
 import { type LanePlan, Plan } from "./plan.ts";
@@ -71,36 +67,24 @@ async function commitPlan(
   const lanes = [...plan.lanes.values()];
   // Whoever is held, or repeats another of the same batch, needs no guess to be told so.
   if (plan.allocations.length === 0 || lanes.some((lane) => !lane.changed)) return false;
-  const { slots, history } = runtime;
+  const { history } = runtime;
   const { floor } = history;
-  const mark = { slot: slots.take(), marker: randomUUID() };
-  const commands = [advance(lanes, mark), insertion(plan.allocations, mark.marker)];
-  try {
-    const opened = await commitAtOnce(runtime, { mark, known, commands });
-    if (opened === null) {
-      runtime.lanes.wasWrong(lanes);
-      return false;
-    }
-    now.setTime(opened.now.getTime());
-    history.noteCommitted(opened.history, floor);
-  } catch (error) {
+  const commandsFor = (marker: string) => [advance(lanes, marker), insertion(plan.allocations, marker)];
+  const sent = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
     runtime.lanes.wasWrong(lanes);
-    await resolve(runtime, error);
-  } finally {
-    slots.give(mark.slot);
+    throw error;
+  });
+  if (sent === "refused" || sent.opened === null) runtime.lanes.wasWrong(lanes);
+  if (sent === "refused") return false;
+  if (sent.opened !== null) {
+    now.setTime(sent.opened.now.getTime());
+    history.noteCommitted(sent.opened.history, floor);
   }
   runtime.lanes.wasRight(lanes);
   return true;
 }
 
-/** Returns where it was committed after all. */
-async function resolve(runtime: OneTripRuntime, error: unknown): Promise<void> {
-  if (!(error instanceof CommitUnanswered)) throw error;
-  await resolveCommit(runtime, error);
-  runtime.slots.acknowledged(error.slot, error.marker, runtime.clock.monotonicMs());
-}
-
-function advance(lanes: readonly LanePlan[], { marker }: Mark): Command {
+function advance(lanes: readonly LanePlan[], marker: string): Command {
   const columns = COLUMNS.map((column) => lanes.map(({ row }) => row[column]));
   const cursors = lanes.map(({ cursor }) => cursor);
   if (lanes.length > 1) return { statement: advanceLanes, values: [...columns, cursors, lanes.length, marker] };

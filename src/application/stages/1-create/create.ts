@@ -6,7 +6,7 @@
  * consumed. A crash before stage 2 commits leaves nothing; after it, the caller's repeat finds the transaction by its
  * request id.
  */
-import { FencepostError, unavailable } from "../../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, unavailable } from "../../../domain/errors.ts";
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
@@ -25,6 +25,7 @@ import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { queueFull } from "../../reception.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import type { Gathering } from "./gather.ts";
 import { type NormalisePorts, normalise } from "./normalise.ts";
@@ -200,11 +201,7 @@ async function createOnLane(ports: CreatePorts, batch: Batch): Promise<void> {
 function admit(admission: Admission, lane: OwnedLane, batch: Batch): readonly Item[] {
   const { items, fates } = batch;
   const room = Math.min(admission.perLane - lane.creating, admission.perNode - admission.underWay);
-  for (const { index } of items.slice(Math.max(0, room))) {
-    fates[index] = new FencepostError("QUEUE_FULL", "too many creates are waiting; nothing was accepted", {
-      retryAfterSeconds: 1,
-    });
-  }
+  for (const { index } of items.slice(Math.max(0, room))) fates[index] = queueFull();
   return items.slice(0, Math.max(0, room));
 }
 
@@ -347,7 +344,7 @@ function failure(error: unknown, intent: Intent): FencepostError {
       { txId: intent.txId, outcome: "unknown", retryAfterSeconds: 1, cause: error },
     );
   }
-  return unavailable("the database does not answer; nothing was accepted", error);
+  return new DatabaseSilent("nothing was accepted", error);
 }
 
 /** The owner may have created it: whoever asks for the transaction, or repeats the request id, finds it. */

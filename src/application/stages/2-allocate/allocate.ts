@@ -6,7 +6,7 @@
  * of a request id consumes nothing), I4 (answered only once durable).
  * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  */
-import { unavailable } from "../../../domain/errors.ts";
+import { DatabaseSilent } from "../../../domain/errors.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import {
   type AllocatedRecord,
@@ -74,7 +74,7 @@ async function write(ports: AllocatePorts, lane: OwnedLane, write: LaneWrite): P
     }
     // Too late, and counted as that by the writer: like what the database refuses, it may still be done elsewhere.
     if (error instanceof StoreUnavailable && (lane.lost || !ports.lease.mayAct())) return { status: "fenced" };
-    throw unavailable("the database does not answer; nothing was accepted", error);
+    throw new DatabaseSilent("nothing was accepted", error);
   }
 }
 

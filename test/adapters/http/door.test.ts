@@ -1,0 +1,153 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { Door, type RefusalReport, type Visitor } from "../../../src/adapters/http/door.ts";
+import { type Admittance, OPEN } from "../../../src/application/admittance.ts";
+import { unavailable } from "../../../src/domain/errors.ts";
+import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
+import { httpApp } from "../../support/http-app.ts";
+
+const TURN_MS = 10;
+const LIMIT = 300;
+const refusal = () => unavailable("not now");
+
+let clock: ManualClock;
+let admittance: Admittance;
+let door: Door;
+let said: string[];
+let reports: RefusalReport[];
+beforeEach(() => {
+  clock = createManualClock();
+  admittance = OPEN;
+  said = [];
+  reports = [];
+  const onRefused = (report: RefusalReport) => reports.push(report);
+  door = new Door({ clock, admittance: () => admittance, turnMs: TURN_MS, limit: LIMIT, onRefused });
+});
+
+function visitor(name: string, arrivedMs = clock.monotonicMs(), isGone = false): Visitor {
+  const enter: Visitor["enter"] = (error) => said.push(error === undefined ? name : `${name}: ${error.message}`);
+  return { arrivedMs, isGone: () => isGone, enter };
+}
+
+function ask(count: number, arrivedMs?: number): void {
+  for (let n = 0; n < count; n++) door.ask(visitor(`v${n}`, arrivedMs));
+}
+
+describe("a door", () => {
+  it("lets everybody in at once while the turn of the event loop is young", () => {
+    ask(3);
+    expect(said).toEqual(["v0", "v1", "v2"]);
+  });
+
+  it("lets those who come late in a turn in with the next ones, in order", async () => {
+    door.ask(visitor("early"));
+    ask(200, TURN_MS);
+    door.ask(visitor("last", 0));
+    expect(said).toEqual(["early"]);
+    await clock.advance(0);
+    expect(said).toEqual(["early", ...Array.from({ length: 200 }, (_, n) => `v${n}`), "last"]);
+  });
+
+  it("lets fewer in at once where a turn takes too long, and more where it does not", async () => {
+    const perTurn: number[] = [];
+    const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
+    door = new Door({
+      clock: slowly,
+      admittance: () => OPEN,
+      turnMs: TURN_MS,
+      limit: 2_000,
+      onRefused: () => undefined,
+    });
+    door.ask(visitor("early"));
+    ask(1_000, TURN_MS);
+    for (let turn = 0; turn < 4; turn++) {
+      const before = said.length;
+      await clock.advance(2 * TURN_MS);
+      perTurn.push(said.length - before);
+    }
+    expect(perTurn).toEqual([64, 64, 64, 64]);
+    const quick = new Door({
+      clock,
+      admittance: () => OPEN,
+      turnMs: TURN_MS,
+      limit: 2_000,
+      onRefused: () => undefined,
+    });
+    quick.ask(visitor("early"));
+    said = [];
+    for (let n = 0; n < 64 + 128 + 256; n++) quick.ask(visitor(`q${n}`, clock.monotonicMs() + TURN_MS));
+    await clock.advance(0);
+    expect(said).toHaveLength(64 + 128 + 256);
+  });
+
+  it("keeps those who need the node to act until it can, unread, and refuses whoever is tired of it with the reason", async () => {
+    admittance = { kind: "soon", refusal };
+    door.ask(visitor("a"));
+    await clock.advance(3_000);
+    door.ask(visitor("b"));
+    expect(said).toEqual([]);
+    await clock.advance(1_020);
+    expect(said).toEqual(["a: not now"]);
+    admittance = OPEN;
+    await clock.advance(20);
+    expect(said).toEqual(["a: not now", "b"]);
+  });
+
+  it("refuses at once while the node is closed, also those who have waited", async () => {
+    admittance = { kind: "soon", refusal };
+    door.ask(visitor("a"));
+    admittance = { kind: "closed", refusal };
+    await clock.advance(20);
+    door.ask(visitor("b"));
+    expect(said).toEqual(["a: not now", "b: not now"]);
+  });
+
+  it("holds a bounded number, and does not let in who has hung up", async () => {
+    admittance = { kind: "soon", refusal };
+    door.ask(visitor("gone", 0, true));
+    ask(LIMIT - 1);
+    door.ask(visitor("one too many"));
+    expect(said).toEqual(["one too many: too many requests wait to be read; nothing was accepted"]);
+    admittance = OPEN;
+    await clock.advance(40);
+    expect(said).toHaveLength(LIMIT + 1);
+    expect(said).not.toContain("gone");
+  });
+
+  it("counts refusals instead of telling each", async () => {
+    admittance = { kind: "closed", refusal };
+    ask(14_500);
+    expect(reports).toEqual([]);
+    await clock.advance(1_000);
+    ask(1);
+    await clock.advance(5_000);
+    expect(reports).toEqual([
+      { refused: 14_500, waiting: 0, reason: "not now" },
+      { refused: 1, waiting: 0, reason: "not now" },
+    ]);
+  });
+});
+
+describe("a request", () => {
+  const closed = { admittance: () => ({ kind: "closed" as const, refusal }), turnMs: TURN_MS, limit: 1 };
+  const options = { door: { ...closed, onRefused: () => undefined } };
+
+  it.each(["/api/v1/tx", "/api/v1/tx/batch"])("to %s is refused before its body is read", async (url) => {
+    const headers = { "content-type": "application/json" };
+    const answer = await httpApp({}, options).inject({ method: "POST", url, headers, payload: "{ this is no JSON" });
+    expect(answer.statusCode).toBe(503);
+    expect(answer.headers["retry-after"]).toBe("1");
+    expect(answer.json()).toMatchObject({ code: "UNAVAILABLE", detail: "not now" });
+  });
+
+  it("without its key is told so first", async () => {
+    const secured = { ...options, apiKeys: [{ name: "a", secret: "s".repeat(22) }] };
+    const answer = await httpApp({}, secured).inject({ method: "POST", url: "/api/v1/tx", payload: {} });
+    expect(answer.statusCode).toBe(401);
+  });
+
+  it("that creates nothing is answered all the same, and so is whoever asks for a sign of life", async () => {
+    const app = httpApp({ nodes: async () => [] }, options);
+    expect((await app.inject("/api/v1/nodes")).statusCode).toBe(200);
+    expect((await app.inject("/healthz")).statusCode).toBe(200);
+  });
+});

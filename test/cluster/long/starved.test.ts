@@ -1,0 +1,116 @@
+/** Nodes that get too little of the processor: asked by everybody at once after a pause, or hung altogether. */
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, vi } from "vitest";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { auditCluster } from "../../support/cluster/auditor.ts";
+import { it as cluster, keysOf, SIGNERS } from "../../support/cluster/cluster.ts";
+import { createOn } from "../../support/cluster/creates.ts";
+import { InsistentCallers, type Served } from "../../support/cluster/insistent-callers.ts";
+import { type Share, shareOf, startBusyLoops } from "../../support/cluster/starvation.ts";
+import { it as single } from "../../support/integration.ts";
+import type { NodeProcess } from "../../support/node-process.ts";
+import { PersistentCaller } from "../../support/persistent-caller.ts";
+import { pricedTransfer, range } from "../../support/transfers.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+
+const RUNS = 10;
+const CALLERS = 1_000;
+const REPEAT_MS = 100;
+const PAUSE_MS = 3_500;
+const BAR_MS = 10_000;
+const LOOPS_PER_CORE = 4;
+const LOOPS = LOOPS_PER_CORE * availableParallelism();
+
+/** With our own loops: the node, the callers with the chain, and two sessions of the database. */
+const OTHERS = 4;
+/** Of a core, where the machine is shared by nobody else. */
+const FAIR_SHARE = availableParallelism() / (LOOPS + OTHERS);
+
+const LEASE = {
+  FENCEPOST_LEASE_DURATION: "2s",
+  FENCEPOST_LEASE_RENEW_INTERVAL: "600ms",
+  FENCEPOST_CLOCK_SKEW_ALLOWANCE: "200ms",
+};
+
+// Leases run out, and machines are slow.
+vi.setConfig({ testTimeout: 180_000 });
+
+interface Outcome {
+  readonly lastMs: number;
+  /** The bar, longer by as much as others than our own loops have kept the node from running. */
+  readonly barMs: number;
+  readonly words: string;
+}
+
+function judge(served: readonly Served[], wokenMs: number, share: Share): Outcome {
+  const lastMs = Math.max(...served.map(({ atMs }) => atMs - wokenMs));
+  const got = share.ranMs / (share.ranMs + share.waitedMs);
+  const barMs = BAR_MS * Math.max(1, FAIR_SHARE / got);
+  const percent = (part: number) => `${Math.round(100 * part)} %`;
+  const refusals = served.reduce((sum, caller) => sum + caller.refusals.length, 0);
+  const starved = `the node ran for ${Math.round(share.ranMs)} ms and waited ${Math.round(share.waitedMs)} ms for a processor`;
+  const words = `the last of ${served.length} callers was served ${Math.round(lastMs)} ms after the node woke, after ${refusals} refusals; ${starved}: it got ${percent(got)} of what it wanted, where our loops alone would leave ${percent(FAIR_SHARE)}; bar ${Math.round(barMs)} ms`;
+  return { lastMs, barMs, words };
+}
+
+/** Stopped past its lease, everybody waiting, the machine full of others; then let go. */
+async function pauseAndAsk(node: NodeProcess, callers: InsistentCallers): Promise<Outcome> {
+  const stop = startBusyLoops(LOOPS);
+  onTestFinished(stop);
+  node.signal("SIGSTOP");
+  const sending = callers.send(range(CALLERS).map((n) => pricedTransfer(n, "after")));
+  const stoppedMs = systemClock.monotonicMs();
+  await waitUntil(() => systemClock.monotonicMs() - stoppedMs > PAUSE_MS, "its lease has long run out");
+  const before = shareOf(node.pid);
+  const wokenMs = systemClock.monotonicMs();
+  node.signal("SIGCONT");
+  const served = await sending;
+  const after = shareOf(node.pid);
+  stop();
+  return judge(served, wokenMs, {
+    ranMs: after.ranMs - before.ranMs,
+    waitedMs: after.waitedMs - before.waitedMs,
+  });
+}
+
+describe("a starved node that wakes from a pause past its lease", () => {
+  single.for(range(RUNS))(
+    "serves each of 1,000 callers that repeat ten times a second (run %i)",
+    async (_, { nodes, simulated, database }) => {
+      const node = await nodes.start(simulated.url, LEASE);
+      const callers = new InsistentCallers(node.url, REPEAT_MS);
+      onTestFinished(() => callers.close());
+      await callers.send(range(CALLERS).map((n) => pricedTransfer(n, "before")));
+      const { lastMs, barMs, words } = await pauseAndAsk(node, callers);
+      process.stdout.write(`${words}\n`);
+      expect(lastMs, words).toBeLessThan(barMs);
+      const sql = "SELECT count(*)::int AS created, count(DISTINCT nonce)::int AS nonces FROM fencepost.transaction";
+      expect(await database.query(sql)).toEqual([{ created: 2 * CALLERS, nonces: 2 * CALLERS }]);
+    },
+  );
+});
+
+const FEW = SIGNERS.slice(0, 4);
+const preload = fileURLToPath(new URL("../../support/cluster/blocked-loop.mjs", import.meta.url));
+
+describe("a node whose main loop hangs for thirty seconds", () => {
+  cluster("loses its lanes to another, and joins again when it goes on", async ({ cluster }) => {
+    const variables = { ...keysOf(FEW), NODE_OPTIONS: `--import ${preload}`, BLOCK_MS: "30000" };
+    const [hung, other] = await Promise.all([cluster.start({ variables }), cluster.start({ variables: keysOf(FEW) })]);
+    await cluster.untilSpread([hung, other], FEW.length);
+    hung.signal("SIGUSR2");
+    await waitUntil(() => hung.stdout().includes("is blocked"), "the main loop is blocked");
+    const isTaken = async () => [...(await cluster.owners()).values()].filter((id) => id === other.nodeId).length;
+    await waitUntil(async () => (await isTaken()) === FEW.length, "the other has every lane");
+    expect(hung.stdout(), "it still hangs").not.toContain("goes on");
+    const accepted = await new PersistentCaller(() => other.client).sendBatch(
+      range(20).map(createOn(FEW, "meanwhile")),
+    );
+    await waitUntil(() => hung.stdout().includes("goes on"), "the main loop goes on", { giveUpMs: 60_000 });
+    await waitUntil(async () => [...(await cluster.owners()).values()].includes(hung.nodeId), "it has lanes again", {
+      giveUpMs: 60_000,
+    });
+    await auditCluster(cluster, accepted);
+  });
+});

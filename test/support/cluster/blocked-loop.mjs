@@ -1,0 +1,9 @@
+// Loaded into a node before anything else (`--import`): at SIGUSR2 its main loop stands still for as long as BLOCK_MS says,
+// as in an endless computation. The process is not stopped: whatever else runs in it goes on.
+import { writeSync } from "node:fs";
+
+process.on("SIGUSR2", () => {
+  writeSync(1, "the main loop is blocked\n");
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(process.env.BLOCK_MS));
+  writeSync(1, "the main loop goes on\n");
+});
