@@ -32,7 +32,13 @@ export class KnownAccounts {
       this.note(address, { balance: wei });
       return wei;
     };
-    const overheard: Partial<Chain> = { transactionCount, balance };
+    const transactionCountEverywhere: Chain["transactionCountEverywhere"] = async (address, atBlock) => {
+      const answers = await chain.transactionCountEverywhere(address, atBlock);
+      const said = answers.find(({ kind }) => kind === "says");
+      if (said?.kind === "says") this.note(address, { latest: said.count });
+      return answers;
+    };
+    const overheard: Partial<Chain> = { transactionCount, transactionCountEverywhere, balance };
     return new Proxy(chain, {
       get: (target, name) => {
         const method: unknown = Reflect.get(overheard, name) ?? Reflect.get(target, name, target);

@@ -15,6 +15,12 @@ interface Round {
   readonly found: Promise<ReadonlyMap<LaneKey, Found>>;
 }
 
+/** Of one lane in one round: its creates share the answer, and go on in the same moment. */
+interface Question {
+  readonly round: Round;
+  readonly answer: Promise<Found>;
+}
+
 /** A query costs the database a transaction, whether it is about one create or a hundred. */
 const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
@@ -32,7 +38,7 @@ export class RequestIds {
   private readonly pace = new Pace(ROUND_EVERY_MS, ROUNDS_IN_RESERVE);
   private readonly running = new Set<Promise<unknown>>();
   /** The last question about each lane that is not answered yet. */
-  private readonly asking = new Map<LaneKey, Promise<Found>>();
+  private readonly asking = new Map<LaneKey, Question>();
   private next: Round | null = null;
 
   constructor(store: Pick<LaneStore, "findByRequestIds">, clock: Pick<Clock, "monotonicMs" | "sleep">) {
@@ -50,13 +56,20 @@ export class RequestIds {
     const key = laneKey(lane);
     this.next ??= this.open();
     join(this.next, lane, ids);
-    const answer = this.inTurn(key, this.next, this.asking.get(key));
-    this.asking.set(key, answer);
+    const question = this.questionOn(key, this.next);
     try {
-      return await answer;
+      return await question.answer;
     } finally {
-      if (this.asking.get(key) === answer) this.asking.delete(key);
+      if (this.asking.get(key) === question) this.asking.delete(key);
     }
+  }
+
+  private questionOn(key: LaneKey, round: Round): Question {
+    const before = this.asking.get(key);
+    if (before?.round === round) return before;
+    const question = { round, answer: this.inTurn(key, round, before?.answer) };
+    this.asking.set(key, question);
+    return question;
   }
 
   /** Of two rounds under way the later may be answered first; creates of one lane go on in the order they came. */
