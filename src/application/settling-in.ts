@@ -34,5 +34,6 @@ export class SettlingIn {
       if (this.isOver) resolve();
     });
     await bounded(this.clock, over, this.clock.monotonicMs() + this.latestMs);
+    this.end();
   }
 }

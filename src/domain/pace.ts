@@ -19,7 +19,8 @@ export class Pace {
     return Math.max(0, this.earnedMs - this.aheadMs - nowMs);
   }
 
+  /** What left out of turn, because it was full, is not paid for later: the next one waits `everyMs` at most. */
   left(nowMs: number): void {
-    this.earnedMs = Math.max(this.earnedMs, nowMs) + this.everyMs;
+    this.earnedMs = Math.min(Math.max(this.earnedMs, nowMs), nowMs + this.aheadMs) + this.everyMs;
   }
 }

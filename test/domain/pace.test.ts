@@ -33,3 +33,10 @@ it("earns its reserve back with time, and no more than that", () => {
 it("without an interval nobody ever waits", () => {
   expect(departures(new Pace(0, 1), 3)).toEqual([0, 0, 0]);
 });
+
+it("never has the next one pay for those that left out of turn", () => {
+  const pace = new Pace(10, 4);
+  for (let full = 0; full < 1_000; full++) pace.left(0);
+  expect(pace.waitMs(0)).toBe(10);
+  expect(departures(pace, 3)).toEqual([10, 20, 30]);
+});

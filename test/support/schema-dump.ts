@@ -73,7 +73,8 @@ async function indexes(client: Client, table: string): Promise<readonly string[]
 
 async function triggers(client: Client, table: string): Promise<readonly string[]> {
   const { rows } = await client.query<{ line: string }>(
-    `SELECT pg_get_triggerdef(oid) || ';' AS line FROM pg_trigger
+    // Whether the function's schema is named differs from version to version.
+    `SELECT regexp_replace(pg_get_triggerdef(oid), 'FUNCTION (fencepost\\.)?', 'FUNCTION fencepost.') || ';' AS line FROM pg_trigger
      WHERE tgrelid = format('fencepost.%I', $1::text)::regclass AND NOT tgisinternal ORDER BY tgname`,
     [table],
   );

@@ -15,8 +15,8 @@ const STATE = `
 
 const PAUSE = "SELECT pg_sleep(0.2)";
 
-/** Two runners may begin the same index in the same moment: one of them loses. */
-const EXISTS = new Set(["42P07", "23505"]);
+/** Two runners may begin the same index in the same moment: one of them finds it there, or both wait for each other. */
+const LOST_RACE = new Set(["42P07", "23505", "40P01"]);
 
 /** As it is run inside the transaction, where CONCURRENTLY is not allowed and not needed. */
 export function inTransaction(sql: string): string {
@@ -39,13 +39,15 @@ async function build(client: pg.Client, create: string, name: string): Promise<v
     const [found] = rows;
     if (found?.valid === true) return;
     if (found === undefined) {
-      await client.query(create).catch((error: unknown) => {
-        if (!(error instanceof pg.DatabaseError) || !EXISTS.has(error.code ?? "")) throw error;
-      });
+      await client.query(create).catch(passLostRace);
     } else if (found.builders > 0) {
       await client.query(PAUSE);
     } else {
-      await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+      await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`).catch(passLostRace);
     }
   }
+}
+
+function passLostRace(error: unknown): void {
+  if (!(error instanceof pg.DatabaseError) || !LOST_RACE.has(error.code ?? "")) throw error;
 }

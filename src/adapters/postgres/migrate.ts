@@ -229,9 +229,17 @@ async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
   return (await exists(client, "fencepost.migration")) ? readLedger(client) : new Map();
 }
 
+/**
+ * Read from the catalog, which shows what is committed when the statement begins. `to_regclass` answers from a cache that
+ * a session brings up to date only when it locks a table: asked before and after another runner's commit, it says no twice.
+ */
+const EXISTS = `
+  SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+  WHERE format('%s.%s', n.nspname, c.relname) = $1`;
+
 async function exists(client: pg.Client, table: string): Promise<boolean> {
-  const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [table]);
-  return rows[0]?.found === true;
+  const { rowCount } = await client.query(EXISTS, [table]);
+  return rowCount !== 0;
 }
 
 /** A table that was never analysed is planned as if it were tiny, and stays so in prepared plans. */

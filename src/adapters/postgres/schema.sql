@@ -409,11 +409,11 @@ CREATE UNIQUE INDEX transaction_request_once ON fencepost.transaction USING btre
 
 CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (request_id) WHERE ((NOT owns_request) AND (request_id IS NOT NULL));
 
-CREATE TRIGGER keep_live_counts_of_deletes AFTER DELETE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_live_counts();
+CREATE TRIGGER keep_live_counts_of_deletes AFTER DELETE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows FOR EACH STATEMENT EXECUTE FUNCTION fencepost.keep_live_counts();
 
-CREATE TRIGGER keep_live_counts_of_inserts AFTER INSERT ON fencepost.transaction REFERENCING NEW TABLE AS after_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_live_counts();
+CREATE TRIGGER keep_live_counts_of_inserts AFTER INSERT ON fencepost.transaction REFERENCING NEW TABLE AS after_rows FOR EACH STATEMENT EXECUTE FUNCTION fencepost.keep_live_counts();
 
-CREATE TRIGGER keep_live_counts_of_updates AFTER UPDATE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows NEW TABLE AS after_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_live_counts();
+CREATE TRIGGER keep_live_counts_of_updates AFTER UPDATE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows NEW TABLE AS after_rows FOR EACH STATEMENT EXECUTE FUNCTION fencepost.keep_live_counts();
 
 -- view fencepost.every_step
 --  tx_id uuid,

@@ -36,10 +36,7 @@ export class GasLimits {
   /** For one transaction, however large the block; null: none is known. */
   get cap(): bigint | null {
     const { chainId, configured } = this.options;
-    if (configured !== null) return configured;
-    const known = knownGasCap(chainId);
-    const learned = this.fresh();
-    return known === null || (learned !== null && learned < known) ? learned : known;
+    return configured ?? knownGasCap(chainId) ?? this.fresh();
   }
 
   /** Every node that was asked refused `gas`, and named `cap` as the most it takes. */

@@ -47,6 +47,8 @@ export class OtherInstances {
   private readonly vouched = new Set<string>();
   /** Instances whose end has been noticed. */
   private ended: ReadonlySet<string> = new Set();
+  /** Who was there at the first look. Those who come later may come and go for ever, and keep nobody waiting. */
+  private present: ReadonlySet<string> | null = null;
   private met = false;
 
   constructor(ports: OtherInstancesPorts, events: OtherInstancesEvents) {
@@ -72,7 +74,9 @@ export class OtherInstances {
     const others = instances.filter(({ dead, instanceId }) => !dead && instanceId !== observer.instanceId);
     const doubts: boolean[] = [];
     for (const instance of others) doubts.push(await this.judge(instance, look));
-    this.met ||= others.every(({ instanceId }) => this.vouched.has(instanceId));
+    this.present ??= new Set(others.map(({ instanceId }) => instanceId));
+    const strangers = others.filter(({ instanceId }) => !this.vouched.has(instanceId));
+    this.met ||= !strangers.some(({ instanceId }) => this.present?.has(instanceId));
     const self = instances.find(({ instanceId }) => instanceId === observer.instanceId) ?? null;
     return { again: !this.met || doubts.includes(true), self };
   }

@@ -10,8 +10,11 @@ import { BUSY_CHAIN, fillTables, QUIET_CHAIN, signerAt, UNUSED_CHAIN } from "../
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const SIZE = { final: 60_000, waiting: 40_000, lanes: 20 };
-/** Pages of 8 kB, whatever the size of the table; walking a part of it takes thousands. */
-const MOST_BUFFERS = 160;
+/**
+ * Pages of 8 kB; walking a part of the table takes thousands. Before 18 the server ends a walk by the first column of a
+ * compared row alone, so that one of a quiet chain goes on over the entries of others with the same outcome.
+ */
+const MOST_BUFFERS = { whole: 160, firstColumn: 700 };
 /** Found row by row over all lanes, because fewer of them are live than not. */
 const IN_FLIGHT = 64 * SIZE.lanes;
 
@@ -82,7 +85,11 @@ describe("on large tables", () => {
       const buffers = await buffersOf((connections) => findPage(connections, filter));
       costs.push([JSON.stringify(filter), buffers]);
     }
-    const limit = (filter: string) => (/^(?!.*signer).*TRACKING/.test(filter) ? IN_FLIGHT : MOST_BUFFERS);
+    const { rows } = await client.query<{ version: number }>(
+      "SELECT current_setting('server_version_num')::int AS version",
+    );
+    const most = (rows[0]?.version ?? 0) >= 180_000 ? MOST_BUFFERS.whole : MOST_BUFFERS.firstColumn;
+    const limit = (filter: string) => (/^(?!.*signer).*TRACKING/.test(filter) ? IN_FLIGHT : most);
     const dear = costs.filter(([filter, buffers]) => buffers > limit(filter));
     expect(dear).toEqual([]);
   });

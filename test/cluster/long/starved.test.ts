@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { untilSettled } from "../../support/audit.ts";
 import { auditCluster } from "../../support/cluster/auditor.ts";
 import { it as cluster, keysOf, SIGNERS } from "../../support/cluster/cluster.ts";
 import { createOn } from "../../support/cluster/creates.ts";
@@ -82,6 +83,7 @@ describe("a starved node that wakes from a pause past its lease", () => {
       const callers = new InsistentCallers(node.url, REPEAT_MS);
       onTestFinished(() => callers.close());
       await callers.send(range(CALLERS).map((n) => pricedTransfer(n, "before")));
+      await untilSettled(database, CALLERS, { giveUpMs: 60_000 });
       const { lastMs, barMs, words } = await pauseAndAsk(node, callers);
       process.stdout.write(`${words}\n`);
       expect(lastMs, words).toBeLessThan(barMs);

@@ -45,6 +45,9 @@ export class Endpoint {
   /** Blocks up to this height are taken as such that nothing can be proved of; looked into again beyond it. */
   unprovableThrough = -1;
   failures = 0;
+  /** Questions so far, and the last of them that was under way when a failure was counted. */
+  asked = 0;
+  failedThrough = 0;
   /** Skipped until then; 0 = in use. */
   probeAtMs = 0;
   /** Which chain it proved to serve. Asked at first use, and again after every loss of contact: another machine may answer now. */
@@ -143,6 +146,8 @@ export class Endpoints {
    */
   async readEverywhere<T>(ask: Ask<T>): Promise<readonly Heard<T>[]> {
     const asked = this.#candidates();
+    // As it was before it was asked: one that fails now is silent in this reading, and absent from the next at the soonest.
+    const up = new Set(asked.filter((endpoint) => !endpoint.down));
     const reasons: string[] = [];
     const said = await Promise.all(
       asked.map(async (endpoint): Promise<Heard<T> | null> => {
@@ -151,7 +156,7 @@ export class Endpoints {
         } catch (error) {
           if (!(error instanceof ChainUnavailable)) throw error;
           reasons.push(error.message);
-          return endpoint.down ? null : { kind: "silent" };
+          return up.has(endpoint) && endpoint.chain !== "foreign" ? { kind: "silent" } : null;
         }
       }),
     );
@@ -196,13 +201,14 @@ export class Endpoints {
 
   /** Asks this very endpoint, after it has proven its chain; keeps its health. */
   async askOne<T>(endpoint: Endpoint, ask: Ask<T>): Promise<T> {
+    const ticket = ++endpoint.asked;
     try {
       await this.#proveChain(endpoint);
       const answer = await ask(endpoint.rpc, endpoint);
       this.#succeeded(endpoint);
       return answer;
     } catch (error) {
-      if (isEndpointTrouble(error)) this.#failed(endpoint, error);
+      if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket);
       throw error;
     } finally {
       this.#tell(endpoint);
@@ -270,14 +276,18 @@ export class Endpoints {
     endpoint.probeAtMs = 0;
   }
 
-  #failed(endpoint: Endpoint, error: EndpointTrouble): void {
-    // A node that answers is up, even where it refuses; unless it refuses to serve us at all.
-    if (error instanceof RpcErrorAnswer && !saysOverLimit(error)) return;
+  #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number): void {
+    // A node that answers is up, even where it refuses; unless it refuses to serve us at all, or to say what it serves.
+    if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && endpoint.chain === "proven") return;
     // Who limits the rate has not gone away; proving its chain anew would take more of what it has too little of.
     const isLost = error instanceof RpcUnreachable && !isRateLimited(error);
     if (isLost && endpoint.chain === "proven") endpoint.chain = "unproven";
     // Many calls fail together when contact is lost; together they are one failed probe.
     if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
+    // Calls share requests: all that were under way when one was lost are one failure, not the three of who keeps failing.
+    // Not so where each was waited for in vain until its time was over.
+    if (ticket <= endpoint.failedThrough && !isTimeout(error)) return;
+    endpoint.failedThrough = endpoint.asked;
     endpoint.failures++;
     if (!endpoint.lost) return;
     const exponent = Math.max(0, endpoint.failures - FAILURES_BEFORE_SKIPPED);
@@ -343,6 +353,10 @@ function isEndpointTrouble(error: unknown): error is EndpointTrouble {
 
 function isRateLimited(error: EndpointTrouble): boolean {
   return error instanceof RpcUnreachable && error.kind === "rateLimited";
+}
+
+function isTimeout(error: EndpointTrouble): boolean {
+  return error instanceof RpcUnreachable && error.kind === "timeout";
 }
 
 function describe(endpoint: Endpoint, error: Error): string {

@@ -12,6 +12,8 @@ type Found = ReadonlyMap<string, ExistingTransaction>;
 
 interface Round {
   readonly asked: Map<LaneKey, { readonly lane: Lane; readonly ids: Set<string> }>;
+  /** How many ids were asked for, repeats included. */
+  size: number;
   readonly found: Promise<ReadonlyMap<LaneKey, Found>>;
 }
 
@@ -26,6 +28,8 @@ const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
 /** One that hangs keeps nobody else waiting. */
 const ROUNDS_AT_ONCE = 2;
+/** The server looks for each id on each lane of a round: one that grew without end, behind a pause, would never be done. */
+const ENOUGH = 1_000;
 const NOTHING: Found = new Map();
 
 /**
@@ -54,9 +58,10 @@ export class RequestIds {
   async find(lane: Lane, ids: readonly string[]): Promise<Found> {
     if (ids.length === 0) return NOTHING;
     const key = laneKey(lane);
-    this.next ??= this.open();
-    join(this.next, lane, ids);
-    const question = this.questionOn(key, this.next);
+    if (this.next === null || this.next.size >= ENOUGH) this.next = this.open();
+    const round = this.next;
+    join(round, lane, ids);
+    const question = this.questionOn(key, round);
     try {
       return await question.answer;
     } finally {
@@ -82,7 +87,7 @@ export class RequestIds {
     const asked: Round["asked"] = new Map();
     const found = this.take(asked);
     found.catch(() => undefined);
-    return { asked, found };
+    return { asked, found, size: 0 };
   }
 
   private async take(asked: Round["asked"]): Promise<ReadonlyMap<LaneKey, Found>> {
@@ -90,7 +95,7 @@ export class RequestIds {
     while (this.running.size >= ROUNDS_AT_ONCE) await Promise.race(this.running).catch(() => undefined);
     const waitMs = this.pace.waitMs(this.clock.monotonicMs());
     if (waitMs > 0) await this.clock.sleep(waitMs);
-    this.next = null;
+    if (this.next?.asked === asked) this.next = null;
     this.pace.left(this.clock.monotonicMs());
     const query = this.store.findByRequestIds(
       [...asked.values()].map(({ lane, ids }): AskedRequests => ({ lane, requestIds: [...ids] })),
@@ -104,7 +109,9 @@ export class RequestIds {
   }
 }
 
-function join({ asked }: Round, lane: Lane, ids: readonly string[]): void {
+function join(round: Round, lane: Lane, ids: readonly string[]): void {
+  const { asked } = round;
+  round.size += ids.length;
   const own = asked.get(laneKey(lane)) ?? { lane, ids: new Set() };
   asked.set(laneKey(lane), own);
   for (const id of ids) own.ids.add(id);

@@ -284,8 +284,27 @@ describe("what each of them says", () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 1).failAlways(DOWN);
     const silent = { kind: "silent" };
-    for (let times = 0; times < 2; times++) expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), silent]);
+    for (let times = 0; times < 3; times++) expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), silent]);
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0)]);
+  });
+
+  it("has one that lost a single request named as silent by all who shared it, and asked again by the next", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    await b.endpoints.readEverywhere(who);
+    server(b, 1).failNext(DOWN);
+    const together = await Promise.all([1, 2, 3, 4].map(() => b.endpoints.readEverywhere(who)));
+    for (const said of together) expect(said[1]).toEqual({ kind: "silent" });
+    expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), said(1)]);
+  });
+
+  it("leaves out one that refuses to say which chain it serves: a relay that only takes transactions", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 1).on("eth_chainId", () => {
+      throw new Refusal(-32_601, "rpc method is not whitelisted");
+    });
+    for (let times = 0; times < 3; times++) await b.endpoints.readEverywhere(who);
+    expect(await b.endpoints.readEverywhere(who)).toEqual([said(0)]);
+    expect(alerts(b.telemetry)).toEqual(["WARNING RPC_ENDPOINT_DOWN"]);
   });
 
   it("is an error where nobody answers", async () => {

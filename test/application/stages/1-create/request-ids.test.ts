@@ -144,3 +144,10 @@ it("begins anew once everybody is gone", async () => {
     expect([...(await found).keys()]).toEqual(["b"]);
   }
 });
+
+it("a round has an end: what is asked beyond a thousand ids goes into the next", async () => {
+  const { requestIds, queries } = scripted();
+  for (let n = 0; n < 1_500; n++) void requestIds.find({ chainId: n, signer: SIGNER }, ["same"]);
+  await settled();
+  expect(queries.map(({ asked }) => asked.length)).toEqual([1_000, 500]);
+});
