@@ -53,10 +53,11 @@ export async function allocate(
   // A lane that gave no nonce may have no cursor yet.
   if (records.length > 0) lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
   const recycled = recycle(ports, lane, outcome.items);
+  // Committed under our term: told also where the lane was handed over meanwhile. The next owner finds the rows.
+  if (records.length > 0) report(ports, lane, records);
   if (records.length > 0 && !lane.stopped) {
     for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
     lane.backlog.enqueue(records.filter(({ nonce }) => !recycled.has(nonce)));
-    report(ports, lane, records);
     lane.signing?.kick();
   }
   return outcome.items;

@@ -101,12 +101,12 @@ describe("a lane that stopped", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("while the write was on its way keeps nothing: what was created is read again with it", async () => {
+  it("while the write was on its way keeps nothing, and tells what was committed: it is read again by the next", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.meanwhile = () => bench.lane.stop();
     expect(await run(bench)).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
     expect(bench.lane.toSign(64, 10)).toEqual([]);
-    expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
+    expect(bench.telemetry.of("nonce.allocated")).toMatchObject([{ first: 100, count: 2 }]);
   });
 
   it("because it was fenced consumed nothing", async () => {
