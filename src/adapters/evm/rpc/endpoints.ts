@@ -151,13 +151,9 @@ export class Endpoints {
     const reasons: string[] = [];
     const said = await Promise.all(
       asked.map(async (endpoint): Promise<Heard<T> | null> => {
-        try {
-          return { kind: "says", answer: await this.#firstAnswer([endpoint], ask) };
-        } catch (error) {
-          if (!(error instanceof ChainUnavailable)) throw error;
-          reasons.push(error.message);
-          return up.has(endpoint) && endpoint.chain !== "foreign" ? { kind: "silent" } : null;
-        }
+        const said = await this.#hear(endpoint, ask, reasons);
+        if (said !== null) return { kind: "says", answer: said.answer };
+        return up.has(endpoint) && endpoint.chain !== "foreign" ? { kind: "silent" } : null;
       }),
     );
     const ours = asked.filter(({ chain }) => chain !== "foreign");
@@ -177,17 +173,10 @@ export class Endpoints {
     if (up.length < 2) return null;
     const said: Said<T>[] = [];
     const silent: string[] = [];
-    const hear = async (endpoint: Endpoint): Promise<Said<T> | null> => {
-      try {
-        return { label: endpoint.rpc.label, answer: await this.#firstAnswer([endpoint], ask) };
-      } catch (error) {
-        if (!(error instanceof ChainUnavailable)) throw error;
-        silent.push(error.message);
-        return null;
-      }
-    };
     for (const asked of [up.slice(0, 2), ...up.slice(2).map((each) => [each])]) {
-      said.push(...(await Promise.all(asked.map(hear))).filter((each) => each !== null));
+      said.push(
+        ...(await Promise.all(asked.map((each) => this.#hear(each, ask, silent)))).filter((each) => each !== null),
+      );
       if (isEnough(said)) return said;
     }
     if (silent.length > 0) throw new ChainUnavailable(silent.join("; "));
@@ -249,6 +238,17 @@ export class Endpoints {
     const { chainId } = this.#options;
     const detail = reasons.length === 0 ? "no endpoint serves this chain" : reasons.join("; ");
     throw new ChainUnavailable(`chain ${chainId} is not available: ${detail}`, { limited });
+  }
+
+  /** What this one says; null where it does not answer, and why among the reasons. */
+  async #hear<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
+    try {
+      return { label: endpoint.rpc.label, answer: await this.#firstAnswer([endpoint], ask) };
+    } catch (error) {
+      if (!(error instanceof ChainUnavailable)) throw error;
+      reasons.push(error.message);
+      return null;
+    }
   }
 
   async #proveChain(endpoint: Endpoint): Promise<void> {
