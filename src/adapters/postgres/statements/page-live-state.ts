@@ -6,10 +6,10 @@ export const pageLiveState = statement<{ readonly tx_id: string }>(
   "page-live-state",
   `WITH ${CHAINS}, ${liveIn("true")}
    ${walk({
-     key: ["chain_id"],
-     is: ["scope.chain_id"],
+     number: "t.chain_id",
+     is: "scope.chain_id",
      where: "t.live AND t.state = $5",
-     when: MANY,
+     from: MANY,
    })}
    UNION ALL
 ${FEW_OF_THEM}`,
