@@ -21,11 +21,12 @@ export function signerAt(n: number): `0x${string}` {
 /**
  * Fills an empty schema as years would have: transactions that are over and nobody watches, then, newer, on every lane a
  * few that are watched and a window in flight, then what waits to be signed. One in a hundred thousand failed, one lane is
- * stuck. Ids are in the order of creation, as everywhere.
+ * stuck. A few wait in the intake table, older than its many aliases. Ids are in the order of creation, as everywhere.
  */
 export async function fillTables(client: Client, size: Size): Promise<void> {
   await withoutUpkeep(client, () => insertRows(client, size));
-  await client.query("VACUUM (ANALYZE) fencepost.transaction, fencepost.payload, fencepost.lane, fencepost.live_count");
+  const tables = ["transaction", "payload", "attempt", "intake", "lane", "live_count"].map((name) => `fencepost.${name}`);
+  await client.query(`VACUUM (ANALYZE) ${tables.join(", ")}`);
 }
 
 /** Indexes are built, and live transactions counted, once at the end: row by row that takes ten times as long. */
@@ -85,5 +86,21 @@ async function insertRows(client: Client, { final, waiting, lanes }: Size): Prom
   await client.query(
     `INSERT INTO fencepost.payload (tx_id, chain_id, data, value, fingerprint)
      SELECT tx_id, chain_id, '', 1, decode(repeat('00', 32), 'hex') FROM fencepost.transaction`,
+  );
+  await client.query(
+    `INSERT INTO fencepost.attempt (
+       tx_id, ordinal, chain_id, tx_hash, kind, gas, fee_type, gas_price, raw_transaction, created_at, first_sent_at
+     )
+     SELECT tx_id, 1, chain_id, '0x' || lpad(replace(tx_id::text, '-', ''), 64, '0'), 'initial', 21000, 'legacy', 1, '', ${at},
+       ${at} FROM fencepost.transaction WHERE attempt_count > 0`,
+  );
+  const intake = "INSERT INTO fencepost.intake (tx_id, chain_id, signer, data, value, fingerprint, alias_of)";
+  const fields = "'', 1, decode(repeat('00', 32), 'hex')";
+  await client.query(
+    `${intake} SELECT ${id("100 + n")}, ${QUIET_CHAIN}, ${signer("0")}, ${fields}, NULL FROM generate_series(1, 3) AS n`,
+  );
+  await client.query(
+    `${intake} SELECT ${id(`40 + ${final + inFlight + waiting} + n`)}, ${BUSY_CHAIN}, ${signer("0")}, ${fields}, ${id("10")}
+     FROM generate_series(1, ${final / 10}) AS n`,
   );
 }

@@ -25,6 +25,26 @@ export const chainsOf = (signer: "$5" | "$6"): string => `
     SELECT l.chain_id FROM fencepost.lane AS l WHERE $4::bigint IS NULL AND l.signer = ${signer}::text
   )`;
 
+/** Of an intake row that is no alias. */
+export const WAITING_CHAIN = "CASE WHEN t.alias_of IS NULL THEN t.chain_id END";
+
+/** The same for what waits in the intake table, whose lanes need not be known yet: one look for each chain there. */
+export const CHAINS_OF_INTAKE = `
+  scope AS MATERIALIZED (
+    WITH RECURSIVE waiting (chain_id) AS (
+      SELECT coalesce($4::bigint, ${nextInIntake("0")})
+      UNION ALL
+      SELECT ${nextInIntake("waiting.chain_id")} FROM waiting WHERE waiting.chain_id IS NOT NULL AND $4 IS NULL
+    )
+    SELECT waiting.chain_id FROM waiting WHERE waiting.chain_id IS NOT NULL
+  )`;
+
+function nextInIntake(after: string): string {
+  return `(
+        SELECT t.chain_id FROM fencepost.intake AS t WHERE ${WAITING_CHAIN} > ${after} ORDER BY ${WAITING_CHAIN}, t.tx_id LIMIT 1
+      )`;
+}
+
 const FIRST = "'00000000-0000-0000-0000-000000000000'";
 const LAST = "'ffffffff-ffff-ffff-ffff-ffffffffffff'";
 
@@ -33,6 +53,7 @@ export interface Walk {
   readonly number: string;
   readonly is: string;
   readonly where: string;
+  readonly table?: "transaction" | "intake";
   /** Instead of `scope`. */
   readonly from?: string;
 }
@@ -42,11 +63,12 @@ export function walk(of: Walk): string {
   return `${half(of, "newest")}\n   UNION ALL\n${half(of, "oldest")}`;
 }
 
-function half({ number, is, where, from = "scope" }: Walk, order: "newest" | "oldest"): string {
+function half(of: Walk, order: "newest" | "oldest"): string {
+  const { number, is, where, table = "transaction", from = "scope" } = of;
   const [direction, beyond, within, end] = order === "newest" ? [" DESC", "<", ">=", LAST] : ["", ">", "<=", FIRST];
   return `   (
      SELECT page.tx_id FROM ${from} CROSS JOIN LATERAL (
-       SELECT t.tx_id FROM fencepost.transaction AS t
+       SELECT t.tx_id FROM fencepost.${table} AS t
        WHERE (${number}, t.tx_id) ${beyond} (${is}, coalesce($2::uuid, ${end})) AND ${number} ${within} ${is}
          AND ${where}
        ORDER BY ${number}${direction}, t.tx_id${direction} LIMIT $3
@@ -65,37 +87,78 @@ const FEW = 1_000;
  * `few`: every lane's by nonce, from the end where they lie (what waits to be signed is the newest, everything else the
  * oldest), and no further than the last of them. Where they are the larger part (`live.many`), a walk by id soon meets
  * them. Either way no more rows are looked at than the smaller part has. `ofLane`: a condition on `c`, the kept counts.
+ * `met`: a table of chains and ids, a page of each chain that need not be collected any more.
  */
-export const liveIn = (ofLane: string): string => `
+export const liveIn = (ofLane: string, met = NONE_MET): string => `
   kept AS MATERIALIZED (
     SELECT c.signer, c.chain_id, c.state, c.count FROM scope JOIN fencepost.live_count AS c ON c.chain_id = scope.chain_id
     WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK', 'CONFIRMED', 'FAILED_FINAL') AND ${ofLane}
   ),
   live AS MATERIALIZED (
-    SELECT sums.chain_id, sums.own > greatest(${FEW}, sums.others) AS many FROM (
-      SELECT k.chain_id, coalesce(sum(k.count) FILTER (WHERE k.state = $5), 0)::bigint AS own,
-        coalesce(sum(k.count) FILTER (WHERE k.state <> $5), 0)::bigint AS others
+    SELECT sums.chain_id, sums.own, sums.own > greatest(${FEW}, sums.others) AS many FROM (
+      SELECT k.chain_id, coalesce(sum(k.count) FILTER (WHERE k.state = $5), 0) AS own,
+        coalesce(sum(k.count) FILTER (WHERE k.state <> $5), 0) AS others
       FROM kept AS k GROUP BY k.chain_id
     ) AS sums
   ),
-  own AS MATERIALIZED (
+  ${met},
+  lane AS MATERIALIZED (
     SELECT k.chain_id, k.signer, k.count FROM kept AS k JOIN live ON live.chain_id = k.chain_id
     WHERE k.state = $5 AND k.count > 0 AND NOT live.many
+      AND live.chain_id NOT IN (SELECT met.chain_id FROM met GROUP BY met.chain_id HAVING count(*) >= $3)
   ),
   few AS MATERIALIZED (
-    SELECT low.tx_id FROM own CROSS JOIN LATERAL (
+    SELECT low.tx_id FROM lane CROSS JOIN LATERAL (
       SELECT t.tx_id FROM fencepost.transaction AS t
-      WHERE t.chain_id = own.chain_id AND t.signer = own.signer AND t.live AND t.state = $5
-      ORDER BY t.nonce LIMIT own.count
+      WHERE t.chain_id = lane.chain_id AND t.signer = lane.signer AND t.live AND t.state = $5
+      ORDER BY t.nonce LIMIT lane.count
     ) AS low
     WHERE $5::text <> 'ALLOCATED'
     UNION ALL
-    SELECT high.tx_id FROM own CROSS JOIN LATERAL (
+    SELECT high.tx_id FROM lane CROSS JOIN LATERAL (
       SELECT t.tx_id FROM fencepost.transaction AS t
-      WHERE t.chain_id = own.chain_id AND t.signer = own.signer AND t.live AND t.state = $5
-      ORDER BY t.nonce DESC LIMIT own.count
+      WHERE t.chain_id = lane.chain_id AND t.signer = lane.signer AND t.live AND t.state = $5
+      ORDER BY t.nonce DESC LIMIT lane.count
     ) AS high
     WHERE $5::text = 'ALLOCATED'
+    UNION
+    SELECT met.tx_id FROM met
+  )`;
+
+const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id FROM live WHERE false)";
+
+/**
+ * In flight are a window for each lane, too many to collect where there are many lanes. But the newest were the last to be
+ * signed, and the oldest are among the oldest that are live: a short look there often meets a page of them. Whatever
+ * is in flight was signed (CHECK transaction_signed), and has a first attempt.
+ */
+export const IN_FLIGHT_MET = `met AS MATERIALIZED (
+    SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
+      SELECT t.tx_id FROM (
+        SELECT a.tx_id, a.ordinal FROM fencepost.attempt AS a
+        WHERE (a.tx_id, a.ordinal) < (coalesce($2::uuid, ${LAST}), 0)
+        ORDER BY a.tx_id DESC, a.ordinal DESC LIMIT ${FEW}
+      ) AS signed CROSS JOIN LATERAL (
+        SELECT own.tx_id FROM fencepost.transaction AS own
+        WHERE own.tx_id = signed.tx_id AND own.chain_id = live.chain_id AND own.live AND own.state = $5
+        OFFSET 0
+      ) AS t
+      WHERE signed.ordinal = 1
+      ORDER BY signed.tx_id DESC, signed.ordinal DESC LIMIT $3
+    ) AS page
+    WHERE $1::text = 'newest' AND $5::text = 'TRACKING' AND live.own > ${FEW} AND NOT live.many
+    UNION ALL
+    SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
+      SELECT entry.tx_id FROM (
+        SELECT t.tx_id, t.chain_id, t.state FROM fencepost.transaction AS t
+        WHERE (t.chain_id, t.tx_id) > (live.chain_id, coalesce($2::uuid, ${FIRST})) AND t.chain_id <= live.chain_id
+          AND t.live
+        ORDER BY t.chain_id, t.tx_id LIMIT ${FEW}
+      ) AS entry
+      WHERE entry.state = $5
+      ORDER BY entry.chain_id, entry.tx_id LIMIT $3
+    ) AS page
+    WHERE $1::text = 'oldest' AND live.own > ${FEW} AND NOT live.many
   )`;
 
 /** The chains of a walk for `liveIn`. */
