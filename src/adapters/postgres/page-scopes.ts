@@ -95,9 +95,10 @@ export const liveIn = (ofLane: string, met = NONE_MET): string => `
     WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK', 'CONFIRMED', 'FAILED_FINAL') AND ${ofLane}
   ),
   live AS MATERIALIZED (
-    SELECT sums.chain_id, sums.own, sums.own > greatest(${FEW}, sums.others) AS many FROM (
-      SELECT k.chain_id, coalesce(sum(k.count) FILTER (WHERE k.state = $5), 0) AS own,
-        coalesce(sum(k.count) FILTER (WHERE k.state <> $5), 0) AS others
+    SELECT sums.chain_id, sums.own, sums.settled, sums.own > greatest(${FEW}, sums.others) AS many FROM (
+      SELECT k.chain_id, coalesce(sum(k.count) FILTER (WHERE k.state = $5), 0)::bigint AS own,
+        coalesce(sum(k.count) FILTER (WHERE k.state <> $5), 0)::bigint AS others,
+        coalesce(sum(k.count) FILTER (WHERE k.state IN ('CONFIRMED', 'FAILED_FINAL')), 0)::bigint AS settled
       FROM kept AS k GROUP BY k.chain_id
     ) AS sums
   ),
@@ -129,8 +130,8 @@ const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id
 
 /**
  * In flight are a window for each lane, too many to collect where there are many lanes. But the newest were the last to be
- * signed, and the oldest are among the oldest that are live: a short look there often meets a page of them. Whatever
- * is in flight was signed (CHECK transaction_signed), and has a first attempt.
+ * signed, and the oldest are the oldest that are live, but for what is settled and still watched: a short look there
+ * mostly meets a page of them. Whatever is in flight was signed (CHECK transaction_signed), and has a first attempt.
  */
 export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
@@ -153,7 +154,7 @@ export const IN_FLIGHT_MET = `met AS MATERIALIZED (
         SELECT t.tx_id, t.chain_id, t.state FROM fencepost.transaction AS t
         WHERE (t.chain_id, t.tx_id) > (live.chain_id, coalesce($2::uuid, ${FIRST})) AND t.chain_id <= live.chain_id
           AND t.live
-        ORDER BY t.chain_id, t.tx_id LIMIT ${FEW}
+        ORDER BY t.chain_id, t.tx_id LIMIT ${FEW} + least(live.settled, live.own)
       ) AS entry
       WHERE entry.state = $5
       ORDER BY entry.chain_id, entry.tx_id LIMIT $3

@@ -38,8 +38,7 @@ function partsOf(run: Run, filter: ListFilter): readonly Promise<readonly Id[]>[
   const of = [...page, chainId];
   if (filter.txHash !== undefined) return [run(findByHash, [filter.txHash])];
   if (filter.requestId !== undefined) return [run(findByRequest, [filter.requestId])];
-  const intake = () =>
-    signer === undefined ? run(pageIntake, of) : run(pageIntakeOfSigner, [...of, signer]);
+  const intake = () => (signer === undefined ? run(pageIntake, of) : run(pageIntakeOfSigner, [...of, signer]));
   if (state === "CREATED") return [intake()];
   const over = (outcome: State) =>
     signer === undefined ? run(pageFinal, [...of, outcome]) : run(pageFinalOfSigner, [...of, outcome, signer]);

@@ -16,6 +16,8 @@ const MOST_BUFFERS = 160;
 /** The newest that are in flight are found by key, one after the other. */
 const FOUND_BY_KEY = 51 * 6;
 
+const orders = ["newest", "oldest"] as const;
+
 interface Plan {
   readonly "Shared Hit Blocks": number;
   readonly "Shared Read Blocks": number;
@@ -81,7 +83,7 @@ describe("on large tables", () => {
   ];
   const pages = scopes.flatMap((scope) =>
     [undefined, ...STATES].flatMap((state) =>
-      (["newest", "oldest"] as const).map((order) => ({ ...scope, ...(state && { state }), order, limit: 51 })),
+      orders.map((order) => ({ ...scope, ...(state && { state }), order, limit: 51 })),
     ),
   );
 
@@ -105,7 +107,6 @@ describe("on large tables", () => {
     [{ state: "CREATED", limit: 2 }, "state = 'CREATED'"],
     [{ chainId: QUIET_CHAIN, limit: 2 }, `chain_id = ${QUIET_CHAIN}`],
   ];
-  const orders = ["newest", "oldest"] as const;
   it.each(followed.flatMap(([filter, where]) => orders.map((order) => [order, filter, where] as const)))(
     "pages that follow on each other have every row once, %s first, of %j",
     async (order, filter, where) => {
@@ -139,6 +140,27 @@ describe("on large tables", () => {
     expect(costs.signers).toBeLessThan(20 * 60);
     expect(costs.signer).toBeLessThan(100);
     expect(costs.states).toBeLessThan(20);
+  });
+});
+
+describe("on many lanes with little on each", () => {
+  let subject: PostgresSubject;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    await fillTables(subject.client, { final: 1_000, waiting: 20_000, lanes: 300 });
+  }, 60_000);
+  afterAll(() => subject.close());
+
+  it("a page of signers reads a few rows of each lane, not all that are live", async () => {
+    const buffers = await countBuffers(subject.client, (connections) => new Queries(connections).lanesAfter(null, 100));
+    expect(buffers / 100).toBeLessThan(60);
+  });
+
+  it.each(orders)("a page of what is in flight is met without collecting all of it, %s first", async (order) => {
+    const filter = { state: "TRACKING", order, limit: 51 } as const;
+    const buffers = await countBuffers(subject.client, (connections) => findPage(connections, filter));
+    expect(buffers).toBeLessThan(FOUND_BY_KEY + MOST_BUFFERS);
   });
 });
 
