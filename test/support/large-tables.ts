@@ -25,7 +25,9 @@ export function signerAt(n: number): `0x${string}` {
  */
 export async function fillTables(client: Client, size: Size): Promise<void> {
   await withoutUpkeep(client, () => insertRows(client, size));
-  const tables = ["transaction", "payload", "attempt", "intake", "lane", "live_count"].map((name) => `fencepost.${name}`);
+  const tables = ["transaction", "payload", "attempt", "intake", "lane", "live_count"].map(
+    (name) => `fencepost.${name}`,
+  );
   await client.query(`VACUUM (ANALYZE) ${tables.join(", ")}`);
 }
 
