@@ -15,7 +15,7 @@ import type {
 } from "../../ports/lane-store.ts";
 import { feesOf, laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
 import { holeOf } from "./commit/holes.ts";
-import { chainIds, signers } from "./commit/lookup.ts";
+import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
 import { existingOf } from "./commit/plan.ts";
 import type { Connections } from "./connections.ts";
 import { findAnyIntake } from "./statements/find-any-intake.ts";
@@ -40,9 +40,9 @@ import { readTrackedReceipts } from "./statements/read-tracked-receipts.ts";
 import { readWatchedBlocks } from "./statements/read-watched-blocks.ts";
 
 export class Loads {
-  private readonly connections: Connections;
+  private readonly connections: Pick<Connections, "read">;
 
-  constructor(connections: Connections) {
+  constructor(connections: Pick<Connections, "read">) {
     this.connections = connections;
   }
 
@@ -136,11 +136,15 @@ export class Loads {
 
   /** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
   async byRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]> {
-    const wanted = new Set(asked.flatMap(({ lane, requestIds }) => requestIds.map((id) => requestKey(lane, id))));
-    if (wanted.size === 0) return [];
-    const keys = [asked.flatMap(({ requestIds }) => requestIds), signers(asked.map(({ lane }) => lane))];
+    const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
+    if (requests.length === 0) return [];
+    const wanted = new Set(requests.map(({ lane, requestId }) => requestKey(lane, requestId)));
+    const ids = [...new Set(requests.map(({ requestId }) => requestId))];
     const [stored, waiting] = await this.connections.read((run) =>
-      Promise.all([run(findRequests, keys), run(findWaitingRequests, keys)]),
+      Promise.all([
+        run(findRequests, requestKeys(requests)),
+        run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
+      ]),
     );
     const found: ExistingTransaction[] = [];
     // Each key is deleted as it is found: the first row of it wins.

@@ -1,9 +1,11 @@
 /**
  * What the statements of pages share.
  *
- * A page is merged from one walk of an index for each chain. Each walk compares and orders rows by the whole key of its
- * index: then no other index gives that order, and with sorting out of favour (prefer-order.ts) it is this one that is
- * walked, from where the page before ended, whatever a plan for unknown parameters believes about sizes. A condition that may be absent (`$4 IS NULL OR …`) would have it walk the
+ * A page is merged from one walk of an index for each chain. The index has one number in front of the id, and the walk
+ * compares and orders rows by both: so it begins where the page before ended, and ends with the entries of that number. By
+ * a second column in front of the id a server before 18 would not end it, but go on over everybody else's entries. No other
+ * index gives that order, and with sorting out of favour (prefer-order.ts) it is this one that is walked, whatever a plan
+ * for unknown parameters believes about sizes. A condition that may be absent (`$4 IS NULL OR …`) would have it walk the
  * whole table for rows that are not there.
  */
 
@@ -23,16 +25,37 @@ export const chainsOf = (signer: "$5" | "$6"): string => `
     SELECT l.chain_id FROM fencepost.lane AS l WHERE $4::bigint IS NULL AND l.signer = ${signer}::text
   )`;
 
+/** Of an intake row that is no alias. */
+export const WAITING_CHAIN = "CASE WHEN t.alias_of IS NULL THEN t.chain_id END";
+
+/** The same for what waits in the intake table, whose lanes need not be known yet: one look for each chain there. */
+export const CHAINS_OF_INTAKE = `
+  scope AS MATERIALIZED (
+    WITH RECURSIVE waiting (chain_id) AS (
+      SELECT coalesce($4::bigint, ${nextInIntake("0")})
+      UNION ALL
+      SELECT ${nextInIntake("waiting.chain_id")} FROM waiting WHERE waiting.chain_id IS NOT NULL AND $4 IS NULL
+    )
+    SELECT waiting.chain_id FROM waiting WHERE waiting.chain_id IS NOT NULL
+  )`;
+
+function nextInIntake(after: string): string {
+  return `(
+        SELECT t.chain_id FROM fencepost.intake AS t WHERE ${WAITING_CHAIN} > ${after} ORDER BY ${WAITING_CHAIN}, t.tx_id LIMIT 1
+      )`;
+}
+
 const FIRST = "'00000000-0000-0000-0000-000000000000'";
 const LAST = "'ffffffff-ffff-ffff-ffff-ffffffffffff'";
 
-/** An index that ends in the id, what its other columns must be, and its rows' condition. */
+/** An index of a number and the id: the number of a row `t`, the one that is asked for, and what must be true besides. */
 export interface Walk {
-  readonly key: readonly string[];
-  readonly is: readonly string[];
+  readonly number: string;
+  readonly is: string;
   readonly where: string;
-  /** Of the walk as a whole, where it is not always wanted. */
-  readonly when?: string;
+  readonly table?: "transaction" | "intake";
+  /** Instead of `scope`. */
+  readonly from?: string;
 }
 
 /** $1 the order, $2 where the page before ended, $3 how many. Only the half whose order was asked for is executed. */
@@ -40,20 +63,17 @@ export function walk(of: Walk): string {
   return `${half(of, "newest")}\n   UNION ALL\n${half(of, "oldest")}`;
 }
 
-function half({ key, is, where, when }: Walk, order: "newest" | "oldest"): string {
-  const newest = order === "newest";
-  const columns = key.map((column) => `t.${column}`);
-  const direction = newest ? " DESC" : "";
-  const end = newest ? `coalesce($2::uuid, ${LAST})` : `coalesce($2::uuid, ${FIRST})`;
+function half(of: Walk, order: "newest" | "oldest"): string {
+  const { number, is, where, table = "transaction", from = "scope" } = of;
+  const [direction, beyond, within, end] = order === "newest" ? [" DESC", "<", ">=", LAST] : ["", ">", "<=", FIRST];
   return `   (
-     SELECT page.tx_id FROM scope CROSS JOIN LATERAL (
-       SELECT t.tx_id FROM fencepost.transaction AS t
-       WHERE (${[...columns, "t.tx_id"].join(", ")}) ${newest ? "<" : ">"} (${[...is, end].join(", ")})
-         AND (${columns.join(", ")}) ${newest ? ">=" : "<="} (${is.join(", ")})
+     SELECT page.tx_id FROM ${from} CROSS JOIN LATERAL (
+       SELECT t.tx_id FROM fencepost.${table} AS t
+       WHERE (${number}, t.tx_id) ${beyond} (${is}, coalesce($2::uuid, ${end})) AND ${number} ${within} ${is}
          AND ${where}
-       ORDER BY ${[...columns, "t.tx_id"].map((column) => column + direction).join(", ")} LIMIT $3
+       ORDER BY ${number}${direction}, t.tx_id${direction} LIMIT $3
      ) AS page
-     WHERE $1::text = '${order}'${when === undefined ? "" : ` AND ${when}`}
+     WHERE $1::text = '${order}'
      ORDER BY page.tx_id${direction} LIMIT $3
    )`;
 }
@@ -63,36 +83,87 @@ const FEW = 1_000;
 
 /**
  * Live rows in one state ($5), which no index knows: it changes at every step, and every step would write every index
- * again. Where they are the smaller part of what is live in the scope, by the kept counts, they are collected as a table
+ * again. Where they are the smaller part of what is live on a chain, by the kept counts, they are collected as a table
  * `few`: every lane's by nonce, from the end where they lie (what waits to be signed is the newest, everything else the
  * oldest), and no further than the last of them. Where they are the larger part (`live.many`), a walk by id soon meets
  * them. Either way no more rows are looked at than the smaller part has. `ofLane`: a condition on `c`, the kept counts.
+ * `met`: a table of chains and ids, a page of each chain that need not be collected any more.
  */
-export const liveIn = (ofLane: string): string => `
+export const liveIn = (ofLane: string, met = NONE_MET): string => `
   kept AS MATERIALIZED (
     SELECT c.signer, c.chain_id, c.state, c.count FROM scope JOIN fencepost.live_count AS c ON c.chain_id = scope.chain_id
     WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK', 'CONFIRMED', 'FAILED_FINAL') AND ${ofLane}
   ),
   live AS MATERIALIZED (
-    SELECT coalesce(sum(k.count) FILTER (WHERE k.state = $5), 0)
-      > greatest(${FEW}, sum(k.count) FILTER (WHERE k.state <> $5)) AS many
-    FROM kept AS k
+    SELECT sums.chain_id, sums.own, sums.settled, sums.own > greatest(${FEW}, sums.others) AS many FROM (
+      SELECT k.chain_id, coalesce(sum(k.count) FILTER (WHERE k.state = $5), 0)::bigint AS own,
+        coalesce(sum(k.count) FILTER (WHERE k.state <> $5), 0)::bigint AS others,
+        coalesce(sum(k.count) FILTER (WHERE k.state IN ('CONFIRMED', 'FAILED_FINAL')), 0)::bigint AS settled
+      FROM kept AS k GROUP BY k.chain_id
+    ) AS sums
+  ),
+  ${met},
+  lane AS MATERIALIZED (
+    SELECT k.chain_id, k.signer, k.count FROM kept AS k JOIN live ON live.chain_id = k.chain_id
+    WHERE k.state = $5 AND k.count > 0 AND NOT live.many
+      AND live.chain_id NOT IN (SELECT met.chain_id FROM met GROUP BY met.chain_id HAVING count(*) >= $3)
   ),
   few AS MATERIALIZED (
-    SELECT low.tx_id FROM kept AS k CROSS JOIN LATERAL (
+    SELECT low.tx_id FROM lane CROSS JOIN LATERAL (
       SELECT t.tx_id FROM fencepost.transaction AS t
-      WHERE t.chain_id = k.chain_id AND t.signer = k.signer AND t.live AND t.state = $5
-      ORDER BY t.nonce LIMIT k.count
+      WHERE t.chain_id = lane.chain_id AND t.signer = lane.signer AND t.live AND t.state = $5
+      ORDER BY t.nonce LIMIT lane.count
     ) AS low
-    WHERE k.state = $5 AND k.count > 0 AND $5::text <> 'ALLOCATED' AND NOT (SELECT live.many FROM live)
+    WHERE $5::text <> 'ALLOCATED'
     UNION ALL
-    SELECT high.tx_id FROM kept AS k CROSS JOIN LATERAL (
+    SELECT high.tx_id FROM lane CROSS JOIN LATERAL (
       SELECT t.tx_id FROM fencepost.transaction AS t
-      WHERE t.chain_id = k.chain_id AND t.signer = k.signer AND t.live AND t.state = $5
-      ORDER BY t.nonce DESC LIMIT k.count
+      WHERE t.chain_id = lane.chain_id AND t.signer = lane.signer AND t.live AND t.state = $5
+      ORDER BY t.nonce DESC LIMIT lane.count
     ) AS high
-    WHERE k.state = $5 AND k.count > 0 AND $5::text = 'ALLOCATED' AND NOT (SELECT live.many FROM live)
+    WHERE $5::text = 'ALLOCATED'
+    UNION
+    SELECT met.tx_id FROM met
   )`;
+
+const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id FROM live WHERE false)";
+
+/**
+ * In flight are a window for each lane, too many to collect where there are many lanes. But the newest were the last to be
+ * signed, and the oldest are the oldest that are live, but for what is settled and still watched: a short look there
+ * mostly meets a page of them. Whatever is in flight was signed (CHECK transaction_signed), and has a first attempt.
+ */
+export const IN_FLIGHT_MET = `met AS MATERIALIZED (
+    SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
+      SELECT t.tx_id FROM (
+        SELECT a.tx_id, a.ordinal FROM fencepost.attempt AS a
+        WHERE (a.tx_id, a.ordinal) < (coalesce($2::uuid, ${LAST}), 0)
+        ORDER BY a.tx_id DESC, a.ordinal DESC LIMIT ${FEW}
+      ) AS signed CROSS JOIN LATERAL (
+        SELECT own.tx_id FROM fencepost.transaction AS own
+        WHERE own.tx_id = signed.tx_id AND own.chain_id = live.chain_id AND own.live AND own.state = $5
+        OFFSET 0
+      ) AS t
+      WHERE signed.ordinal = 1
+      ORDER BY signed.tx_id DESC, signed.ordinal DESC LIMIT $3
+    ) AS page
+    WHERE $1::text = 'newest' AND $5::text = 'TRACKING' AND live.own > ${FEW} AND NOT live.many
+    UNION ALL
+    SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
+      SELECT entry.tx_id FROM (
+        SELECT t.tx_id, t.chain_id, t.state FROM fencepost.transaction AS t
+        WHERE (t.chain_id, t.tx_id) > (live.chain_id, coalesce($2::uuid, ${FIRST})) AND t.chain_id <= live.chain_id
+          AND t.live
+        ORDER BY t.chain_id, t.tx_id LIMIT ${FEW} + least(live.settled, live.own)
+      ) AS entry
+      WHERE entry.state = $5
+      ORDER BY entry.chain_id, entry.tx_id LIMIT $3
+    ) AS page
+    WHERE $1::text = 'oldest' AND live.own > ${FEW} AND NOT live.many
+  )`;
+
+/** The chains of a walk for `liveIn`. */
+export const MANY = "(SELECT live.chain_id FROM live WHERE live.many) AS scope";
 
 /** A page of what was collected. */
 export const FEW_OF_THEM = `   (
@@ -106,5 +177,3 @@ export const FEW_OF_THEM = `   (
      WHERE $1::text = 'oldest' AND f.tx_id > coalesce($2::uuid, ${FIRST})
      ORDER BY f.tx_id LIMIT $3
    )`;
-
-export const MANY = "(SELECT live.many FROM live)";

@@ -10,6 +10,7 @@ import { findByRequest } from "./statements/find-by-request.ts";
 import { pageFinal } from "./statements/page-final.ts";
 import { pageFinalOfSigner } from "./statements/page-final-of-signer.ts";
 import { pageIntake } from "./statements/page-intake.ts";
+import { pageIntakeOfSigner } from "./statements/page-intake-of-signer.ts";
 import { pageLive } from "./statements/page-live.ts";
 import { pageLiveOfSigner } from "./statements/page-live-of-signer.ts";
 import { pageLiveState } from "./statements/page-live-state.ts";
@@ -37,7 +38,7 @@ function partsOf(run: Run, filter: ListFilter): readonly Promise<readonly Id[]>[
   const of = [...page, chainId];
   if (filter.txHash !== undefined) return [run(findByHash, [filter.txHash])];
   if (filter.requestId !== undefined) return [run(findByRequest, [filter.requestId])];
-  const intake = () => run(pageIntake, [...of, signer ?? null]);
+  const intake = () => (signer === undefined ? run(pageIntake, of) : run(pageIntakeOfSigner, [...of, signer]));
   if (state === "CREATED") return [intake()];
   const over = (outcome: State) =>
     signer === undefined ? run(pageFinal, [...of, outcome]) : run(pageFinalOfSigner, [...of, outcome, signer]);

@@ -23,6 +23,7 @@ import { countLiveStates } from "./statements/count-live-states.ts";
 import { findByNonce } from "./statements/find-by-nonce.ts";
 import { listHoles } from "./statements/list-holes.ts";
 import { type LaneListRow, listLanes } from "./statements/list-lanes.ts";
+import { preferOrder } from "./statements/prefer-order.ts";
 import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
 import { type CompletionRow, readCompletions } from "./statements/read-completions.ts";
 import { readConfirmations } from "./statements/read-confirmations.ts";
@@ -103,15 +104,17 @@ export class Queries {
   }
 
   async lanes(signer: Address): Promise<readonly LaneRecord[]> {
-    const [rows, holes] = await this.connections.read((run) =>
-      Promise.all([run(listLanes, [signer, 0, signer, null]), run(listHoles, [signer, signer])]),
+    const [, rows, holes] = await this.connections.read((run) =>
+      Promise.all([run(preferOrder, []), run(listLanes, [signer, 0, signer, null]), run(listHoles, [signer, signer])]),
     );
     return rows.map((row) => laneRecord(row, holes));
   }
 
   async lanesAfter(after: Lane | null, limit: number): Promise<readonly LaneRecord[]> {
     const from = after ?? BEFORE_ALL;
-    const rows = await this.connections.read((run) => run(listLanes, [from.signer, from.chainId, BEYOND_ALL, limit]));
+    const [, rows] = await this.connections.read((run) =>
+      Promise.all([run(preferOrder, []), run(listLanes, [from.signer, from.chainId, BEYOND_ALL, limit])]),
+    );
     const [first, last] = [rows[0], rows.at(-1)];
     if (first === undefined || last === undefined) return [];
     const holes = await this.connections.read((run) => run(listHoles, [first.signer, last.signer]));

@@ -181,6 +181,18 @@ CREATE TABLE fencepost.intake (
   CONSTRAINT intake_value CHECK ((value >= (0)::numeric))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
+CREATE INDEX intake_on_chain ON fencepost.intake USING btree ((
+CASE
+    WHEN (alias_of IS NULL) THEN chain_id
+    ELSE NULL::bigint
+END), tx_id);
+
+CREATE INDEX intake_on_lane ON fencepost.intake USING btree ((
+CASE
+    WHEN (alias_of IS NULL) THEN hashtextextended(signer, chain_id)
+    ELSE NULL::bigint
+END), tx_id);
+
 CREATE INDEX intake_request ON fencepost.intake USING btree (request_id) WHERE (request_id IS NOT NULL);
 
 CREATE UNIQUE INDEX intake_tx_id ON fencepost.intake USING btree (tx_id);
@@ -393,17 +405,17 @@ CREATE TABLE fencepost.transaction (
   CONSTRAINT transaction_status CHECK ((((state || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['CREATED/-'::text, 'ALLOCATED/-'::text, 'TRACKING/PENDING'::text, 'TRACKING/BROADCAST'::text, 'TRACKING/STALE'::text, 'TRACKING/MINED'::text, 'TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'CONFIRMED/-'::text, 'CONFIRMED/REPLACED'::text, 'FAILED_FINAL/REVERTED'::text, 'FAILED_FINAL/CANCELLED'::text, 'FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'FAILED_FINAL/REJECTED'::text, 'FAILED_FINAL/REQUEST_ID_REUSED'::text, 'STUCK/-'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 
-CREATE INDEX transaction_final_of_chain ON fencepost.transaction USING btree (outcome, chain_id, tx_id) WHERE (outcome IS NOT NULL);
-
-CREATE INDEX transaction_final_of_signer ON fencepost.transaction USING btree (signer, chain_id, outcome, tx_id) WHERE (outcome IS NOT NULL);
-
 CREATE INDEX transaction_live ON fencepost.transaction USING btree (chain_id, signer, nonce) WHERE live;
 
 CREATE INDEX transaction_live_of_chain ON fencepost.transaction USING btree (chain_id, tx_id) WHERE live;
 
-CREATE INDEX transaction_live_of_signer ON fencepost.transaction USING btree (signer, chain_id, tx_id) WHERE live;
+CREATE INDEX transaction_live_on_lane ON fencepost.transaction USING btree (hashtextextended(signer, chain_id), tx_id) WHERE live;
 
 CREATE UNIQUE INDEX transaction_nonce_once ON fencepost.transaction USING btree (chain_id, signer, nonce);
+
+CREATE INDEX transaction_over_on_chain ON fencepost.transaction USING btree (hashtextextended(outcome, chain_id), tx_id) WHERE (outcome IS NOT NULL);
+
+CREATE INDEX transaction_over_on_lane ON fencepost.transaction USING btree (hashtextextended((outcome || signer), chain_id), tx_id) WHERE (outcome IS NOT NULL);
 
 CREATE UNIQUE INDEX transaction_request_once ON fencepost.transaction USING btree (request_id, signer, chain_id) WHERE (owns_request AND (request_id IS NOT NULL));
 

@@ -82,7 +82,6 @@ const SURVEYS = [
   "list-holes",
   "list-leases",
   "lock-lanes-of-instance",
-  "page-intake",
   "page-transactions",
   "prove-continuity",
   "purge-commit-markers",
@@ -93,10 +92,10 @@ const SURVEYS = [
   "release-lanes",
   "remember-position",
 ];
-/** One row on one side, or one index look-up per lane: a nested loop is right, and there is no other way. */
-const LOOPS = ["append-completions", "find-unwatchable"];
+/** One row on one side, or one index look-up per lane or request: a nested loop is right, and there is no other way. */
+const LOOPS = ["append-completions", "find-requests", "find-unwatchable"];
 /** Merged from a walk for each chain. What they read is measured on a large table: see reads.test.ts. */
-const PAGES = /^page-(final|live)/;
+const PAGES = /^page-(final|live|intake)/;
 
 describe.each(["never analysed", "analysed while empty"])("plans on tables %s", (when) => {
   beforeAll(async () => {

@@ -47,8 +47,7 @@ export const UNWATCH_PAGE = 1_000;
 /** What to lock and read for these writes. The sending happens in one go, in this order. */
 export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const terms = termsOf(writes);
-  const lanes = terms.map(({ lane }) => lane);
-  const requests = requestIdsOf(writes);
+  const requests = requestsOf(writes);
   const transactions = transactionIdsOf(writes);
   const intake = intakeIdsOf(writes);
   const heights = lowestHeights(writes);
@@ -74,7 +73,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
       const [locked, requestRows, transactionRows, intakeRows, unwatchable, history, found, , ...blockRows] =
         await Promise.all([
           run(lockLanes, fences),
-          when(requests, () => run(findRequests, [requests, signers(lanes)])),
+          when(requests, () => run(findRequests, requestKeys(requests))),
           when(transactions, () => run(readTransactions, [transactions])),
           when(intake, () => run(readIntake, [intake])),
           when(unwatched, () => run(findUnwatchable, [JSON.stringify(unwatched), UNWATCH_PAGE])),
@@ -135,11 +134,26 @@ function termsOf(writes: readonly LaneWrite[]): readonly LaneWrite["fence"][] {
   return [...terms.values()].sort((a, b) => compareLanes(a.lane, b.lane));
 }
 
-function requestIdsOf(writes: readonly LaneWrite[]): readonly string[] {
-  const ids = writes.flatMap((write) =>
-    write.kind === "allocate" ? write.items.map((item) => item.intent.requestId) : requestIdOf(write),
-  );
-  return [...new Set(ids)].filter((id) => id !== null);
+/** A request id on its lane. */
+export interface Request {
+  readonly lane: Lane;
+  readonly requestId: string;
+}
+
+/** As parameters of find-requests.ts. */
+export function requestKeys(requests: readonly Request[]): readonly unknown[] {
+  return [
+    requests.map(({ lane }) => lane.chainId),
+    requests.map(({ lane }) => lane.signer),
+    requests.map(({ requestId }) => requestId),
+  ];
+}
+
+function requestsOf(writes: readonly LaneWrite[]): readonly Request[] {
+  return writes.flatMap((write) => {
+    const ids = write.kind === "allocate" ? write.items.map((item) => item.intent.requestId) : requestIdOf(write);
+    return ids.flatMap((requestId) => (requestId === null ? [] : { lane: write.fence.lane, requestId }));
+  });
 }
 
 function requestIdOf(write: LaneWrite): readonly (string | null)[] {

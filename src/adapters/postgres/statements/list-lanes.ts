@@ -23,8 +23,10 @@ export const listLanes = statement<LaneListRow>(
        ORDER BY t.nonce LIMIT 1
      ) END, CASE WHEN kept.pending > 0 THEN (
        SELECT t.created_at FROM fencepost.transaction AS t
-       WHERE t.signer = l.signer AND t.chain_id = l.chain_id AND t.live AND t.state IN ('ALLOCATED', 'TRACKING')
-       ORDER BY t.tx_id LIMIT 1
+       WHERE hashtextextended(t.signer, t.chain_id) >= hashtextextended(l.signer, l.chain_id)
+         AND hashtextextended(t.signer, t.chain_id) <= hashtextextended(l.signer, l.chain_id)
+         AND t.signer = l.signer AND t.chain_id = l.chain_id AND t.live AND t.state IN ('ALLOCATED', 'TRACKING')
+       ORDER BY hashtextextended(t.signer, t.chain_id), t.tx_id LIMIT 1
      ) END) AS oldest_pending_at,
      CASE WHEN kept.pending + kept.stuck > 0 THEN (
        SELECT json_build_object('txId', h.tx_id, 'nonce', h.nonce, 'state', h.state, 'createdAt', h.created_at)

@@ -6,8 +6,8 @@ export const pageFinalOfSigner = statement<{ readonly tx_id: string }>(
   "page-final-of-signer",
   `WITH ${chainsOf("$6")}
    ${walk({
-     key: ["signer", "chain_id", "outcome"],
-     is: ["$6", "scope.chain_id", "$5"],
-     where: "t.outcome IS NOT NULL",
+     number: "hashtextextended(t.outcome || t.signer, t.chain_id)",
+     is: "hashtextextended($5::text || $6::text, scope.chain_id)",
+     where: "t.outcome = $5 AND t.signer = $6 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
    })}`,
 );

@@ -6,8 +6,8 @@ export const pageFinal = statement<{ readonly tx_id: string }>(
   "page-final",
   `WITH ${CHAINS}
    ${walk({
-     key: ["outcome", "chain_id"],
-     is: ["$5", "scope.chain_id"],
-     where: "t.outcome IS NOT NULL",
+     number: "hashtextextended(t.outcome, t.chain_id)",
+     is: "hashtextextended($5::text, scope.chain_id)",
+     where: "t.outcome = $5 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
    })}`,
 );

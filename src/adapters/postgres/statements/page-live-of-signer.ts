@@ -5,5 +5,9 @@ import { statement } from "./statement.ts";
 export const pageLiveOfSigner = statement<{ readonly tx_id: string }>(
   "page-live-of-signer",
   `WITH ${chainsOf("$5")}
-   ${walk({ key: ["signer", "chain_id"], is: ["$5", "scope.chain_id"], where: "t.live" })}`,
+   ${walk({
+     number: "hashtextextended(t.signer, t.chain_id)",
+     is: "hashtextextended($5::text, scope.chain_id)",
+     where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.live",
+   })}`,
 );

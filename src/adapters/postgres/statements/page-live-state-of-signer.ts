@@ -6,10 +6,10 @@ export const pageLiveStateOfSigner = statement<{ readonly tx_id: string }>(
   "page-live-state-of-signer",
   `WITH ${chainsOf("$6")}, ${liveIn("c.signer = $6")}
    ${walk({
-     key: ["signer", "chain_id"],
-     is: ["$6", "scope.chain_id"],
-     where: "t.live AND t.state = $5",
-     when: MANY,
+     number: "hashtextextended(t.signer, t.chain_id)",
+     is: "hashtextextended($6::text, scope.chain_id)",
+     where: "t.signer = $6 AND t.chain_id = scope.chain_id AND t.live AND t.state = $5",
+     from: MANY,
    })}
    UNION ALL
 ${FEW_OF_THEM}`,

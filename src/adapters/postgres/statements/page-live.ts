@@ -5,5 +5,5 @@ import { statement } from "./statement.ts";
 export const pageLive = statement<{ readonly tx_id: string }>(
   "page-live",
   `WITH ${CHAINS}
-   ${walk({ key: ["chain_id"], is: ["scope.chain_id"], where: "t.live" })}`,
+   ${walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`,
 );

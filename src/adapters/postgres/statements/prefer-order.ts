@@ -1,7 +1,7 @@
 import { statement } from "./statement.ts";
 
 /**
- * Before the statements of pages: rows come in the order of an index, and are not all fetched to be sorted. A plan for a
+ * Before the statements of pages and of signers: rows come in the order of an index, and are not all fetched to be sorted. A plan for a
  * limit that it does not know would take a tenth of everything for a page.
  */
 export const preferOrder = statement<unknown>(

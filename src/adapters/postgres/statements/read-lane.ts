@@ -6,10 +6,10 @@ export const readLane = statement<LaneStateRow>(
   "read-lane",
   `SELECT l.next_nonce, l.suspended_by,
      l.reconciled_epoch >= (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS reconciled,
-     (
-       SELECT count(*) FROM fencepost.transaction AS t
-       WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state = 'ALLOCATED'
-     ) AS allocated,
+     coalesce((
+       SELECT c.count FROM fencepost.live_count AS c
+       WHERE c.state = 'ALLOCATED' AND c.chain_id = l.chain_id AND c.signer = l.signer
+     ), 0) AS allocated,
      (
        SELECT e.next_nonce FROM fencepost.epoch_floor AS e WHERE e.signer = l.signer AND e.chain_id = l.chain_id
      ) AS epoch_floor,

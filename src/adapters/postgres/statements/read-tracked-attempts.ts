@@ -10,6 +10,7 @@ export const readTrackedAttempts = statement<AttemptRow>(
    WHERE a.tx_id = ANY (ARRAY(
      SELECT t.tx_id FROM fencepost.transaction AS t
      WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('TRACKING', 'STUCK')
+     ORDER BY t.nonce
    ))
    ORDER BY a.tx_id, a.ordinal`,
 );

@@ -10,5 +10,6 @@ export const readTrackedReceipts = statement<ReceiptRow>(
    WHERE r.tx_id = ANY (ARRAY(
      SELECT t.tx_id FROM fencepost.transaction AS t
      WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('TRACKING', 'STUCK')
+     ORDER BY t.nonce
    ))`,
 );

@@ -9,6 +9,7 @@ export const readWatchedBlocks = statement<BlockRow>(
    WHERE r.tx_id = ANY (ARRAY(
      SELECT t.tx_id FROM fencepost.transaction AS t
      WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('CONFIRMED', 'FAILED_FINAL')
+     ORDER BY t.nonce
    ))
    ORDER BY r.block_number, r.block_hash`,
 );
