@@ -49,7 +49,7 @@ export default defineConfig({
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],
-      reporter: ["text-summary", "json-summary", "html"],
+      reporter: ["text-summary", "json-summary"],
       thresholds: {
         lines: 80,
         branches: 80,
