@@ -19,8 +19,6 @@ const VARIABLES = {
   FENCEPOST_CLOCK_SKEW_ALLOWANCE: "1s",
 };
 
-const SHIPPED = { variables: VARIABLES, asShipped: true };
-
 vi.setConfig({ testTimeout: 60_000 + 20_000 * ROUNDS });
 
 const sinceMs = (startMs: number): number => Math.round(systemClock.monotonicMs() - startMs);
@@ -42,7 +40,7 @@ async function untilAcquainted({ database }: Cluster, nodes: number): Promise<vo
 describe("kill −9", () => {
   it(`of an owner, ${ROUNDS} times: the next create on its lane is accepted within a second`, async ({ cluster }) => {
     const accepted = [];
-    const nodes = [...(await cluster.startAll(2, SHIPPED))] as [ClusterNode, ClusterNode];
+    const nodes = [...(await cluster.startAll(2, { variables: VARIABLES }))] as [ClusterNode, ClusterNode];
     for (const round of range(ROUNDS)) {
       const owners = await cluster.untilSpread(nodes, PAIR.length);
       await untilAcquainted(cluster, 2);
@@ -56,7 +54,7 @@ describe("kill −9", () => {
       const tookMs = sinceMs(killedMs);
       report("kill −9 of an owner", { "next create": tookMs });
       expect(tookMs).toBeLessThan(1_000 * crowding());
-      nodes.splice(0, 2, other, await cluster.start(SHIPPED));
+      nodes.splice(0, 2, other, await cluster.start({ variables: VARIABLES }));
     }
     await auditCluster(cluster, accepted);
   });
@@ -65,14 +63,14 @@ describe("kill −9", () => {
     cluster,
   }) => {
     const create = createOn(PAIR, "lone");
-    let node = await cluster.start(SHIPPED);
+    let node = await cluster.start({ variables: VARIABLES });
     const accepted = [await node.client.send(create(0))];
     for (const round of range(ROUNDS)) {
       await untilAcquainted(cluster, 1);
       node.signal("SIGKILL");
       await node.exited;
       const startedMs = systemClock.monotonicMs();
-      node = await cluster.start(SHIPPED);
+      node = await cluster.start({ variables: VARIABLES });
       const readyMs = sinceMs(startedMs);
       expect((await fetch(`${node.url}/readyz`)).status).toBe(200);
       // Not a persistent caller: ready means that the first create is accepted.

@@ -10,7 +10,6 @@ import {
   nodeOnceReady,
   type Stroke,
   spawnFencepost,
-  spawnNode,
   spawnStruckNode,
   type Variables,
 } from "../node-process.ts";
@@ -28,8 +27,6 @@ export interface ClusterNode extends NodeProcess {
 export interface NodeOptions {
   readonly variables?: Variables;
   readonly strike?: Stroke;
-  /** Where it counts how soon it is up. */
-  readonly asShipped?: boolean;
 }
 
 /** Node id by signer, of what somebody owns whose lease has not run out. */
@@ -77,7 +74,7 @@ export class Cluster {
   }
 
   /** One more node, ready. */
-  async start({ variables = {}, strike, asShipped = false }: NodeOptions = {}): Promise<ClusterNode> {
+  async start({ variables = {}, strike }: NodeOptions = {}): Promise<ClusterNode> {
     const nodeId = `node-${++this.named}`;
     const { database } = this;
     const databaseWire = await TcpProxy.start(Number(new URL(database.url).port));
@@ -90,9 +87,10 @@ export class Cluster {
       FENCEPOST_RPC_URL: chainWire.url,
       ...variables,
     };
-    const options = { variables: all };
-    const plain = () => (asShipped ? spawnFencepost(["start"], options) : spawnNode(options));
-    const process = strike === undefined ? plain() : spawnStruckNode(strike, options);
+    const process =
+      strike === undefined
+        ? spawnFencepost(["start"], { variables: all })
+        : spawnStruckNode(strike, { variables: all });
     this.processes.push(process);
     const node = { ...(await nodeOnceReady(process)), chainWire, databaseWire };
     this.nodes.push(node);
