@@ -22,7 +22,7 @@ const LEFT_OUT = ["@nomicfoundation/edr", "jiti"];
 
 /**
  * What is built, in some forty files instead of 1,600. Node spends most of a second of processor time on finding, reading and
- * linking that many, and the suite starts some two hundred nodes. Tests of the command line run the package as it is shipped.
+ * linking that many, and the suite starts some two hundred nodes. Tests of the command line and of clusters run the package as shipped.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   ensureBuilt();
