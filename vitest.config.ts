@@ -1,31 +1,38 @@
 import { defineConfig } from "vitest/config";
 import { ALONE } from "./test/support/alone.ts";
+import { SlowestFirst } from "./test/support/slowest-first.ts";
 
-/** These need no database. */
-const IN_MEMORY = [
-  "test/application/{chain,cluster,detours,lane,operations,queries,stages,writer}/**/*.test.ts",
-  "test/{client,contract,domain}/**/*.test.ts",
-  "test/adapters/{http,system}/**/*.test.ts",
+/** These get a PostgreSQL of the run's own, and nodes to start. All others start and build nothing before they run. */
+const ON_DATABASE = [
+  "test/{cluster,integration}/**/*.test.ts",
+  "test/adapters/postgres/**/*.test.ts",
+  "test/application/embedded.test.ts",
+  "test/support/database.test.ts",
 ];
-
 const ALONE_TESTS = ALONE.map((folder) => `${folder}/**/*.test.ts`);
-const globalSetup = ["test/support/global-setup.ts"];
 
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: "in memory", include: IN_MEMORY, isolate: false } },
+      { extends: true, test: { name: "alone", include: ALONE_TESTS } },
       {
         extends: true,
         test: {
-          name: "real",
-          include: ["test/**/*.test.ts"],
-          exclude: [...IN_MEMORY, ...ALONE_TESTS],
+          name: "database",
+          include: ON_DATABASE,
           isolate: false,
-          globalSetup,
+          globalSetup: ["test/support/global-setup.ts", "test/support/bundle-nodes.ts"],
         },
       },
-      { extends: true, test: { name: "alone", include: ALONE_TESTS, globalSetup } },
+      {
+        extends: true,
+        test: {
+          name: "in memory",
+          include: ["test/**/*.test.ts"],
+          exclude: [...ON_DATABASE, ...ALONE_TESTS],
+          isolate: false,
+        },
+      },
     ],
     exclude: [
       // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.
@@ -33,6 +40,7 @@ export default defineConfig({
       // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
       ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
     ],
+    sequence: { sequencer: SlowestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
@@ -41,7 +49,7 @@ export default defineConfig({
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],
-      reporter: ["text-summary", "json-summary", "html"],
+      reporter: ["text-summary", "json-summary"],
       thresholds: {
         lines: 80,
         branches: 80,

@@ -240,8 +240,11 @@ describe("fencepost start", () => {
     expect(await database.query("SELECT 1 FROM fencepost.node_instance")).toEqual([]);
   });
 
-  it("idle keeps to 250 MiB", async ({ nodes, simulated }) => {
-    const { pid, url } = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "info" });
+  it("idle keeps to 250 MiB", async ({ fencepost, simulated, database }) => {
+    const quick = { FENCEPOST_POLL_INTERVAL: "100ms", FENCEPOST_CONFIRMATIONS: "2", FENCEPOST_LOG_LEVEL: "info" };
+    const start = fencepost.run(["start"], { ...complete(simulated.url, database.url), ...quick });
+    const { pid } = start;
+    const { url } = await start.ready;
     const beats = async () =>
       Number(((await (await fetch(`${url}/readyz`)).json()) as { chains: { head: number }[] }).chains[0]?.head);
     const first = await beats();

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
 import { inject } from "vitest";
+import type { TestPostgres } from "./global-setup.ts";
 
 export interface TestDatabase {
   readonly url: string;
@@ -12,7 +13,9 @@ export interface TestDatabase {
  * be made in parallel: nobody is ever connected to the template.
  */
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const { adminUrl, template, prefix } = inject("postgres");
+  const postgres: TestPostgres | undefined = inject("postgres");
+  if (postgres === undefined) throw new Error("this file has no database: vitest.config.ts names those that have one");
+  const { adminUrl, template, prefix } = postgres;
   const name = `${prefix}${randomBytes(6).toString("hex")}`;
   // WAL_LOG, the default, needs no checkpoint; FILE_COPY would force two of them on every test that runs at that time.
   await asAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);

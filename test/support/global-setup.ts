@@ -1,8 +1,5 @@
-import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import type { TestProject } from "vitest/node";
 import { startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
@@ -33,7 +30,6 @@ interface Server {
 
 /** One PostgreSQL for the whole run: ours, or the one in FENCEPOST_TEST_DATABASE_URL (the suite runs on 15 to 18). */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  ensureBuilt();
   const given = process.env.FENCEPOST_TEST_DATABASE_URL;
   const server = given === undefined ? await startServer() : { adminUrl: given, stop: () => Promise.resolve() };
   const run = randomBytes(4).toString("hex");
@@ -53,13 +49,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     if (given !== undefined) await dropAll(postgres);
     await server.stop();
   };
-}
-
-/** Tests that run the command line run what is built. Once for all: two workers building at the same time would collide. */
-function ensureBuilt(): void {
-  const root = new URL("../../", import.meta.url);
-  if (existsSync(new URL("dist/main/cli.js", root))) return;
-  execFileSync(process.execPath, [fileURLToPath(new URL("scripts/build.mjs", root))], { stdio: "inherit" });
 }
 
 /** Without fsync: what a test loses in a power cut, it runs again. */

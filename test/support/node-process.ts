@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inject } from "vitest";
 import { createClient, type FencepostClient } from "../../src/client/index.ts";
 
 const root = new URL("../../", import.meta.url);
 const launcher = fileURLToPath(new URL("bin/fencepost.js", root));
-const crashing = fileURLToPath(new URL("test/support/crashing-node.mjs", root));
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -40,8 +41,14 @@ export interface SpawnOptions {
   readonly directory?: string;
 }
 
+/** The package as it is shipped. */
 export function spawnFencepost(argv: readonly string[], options: SpawnOptions = {}): FencepostProcess {
   return spawnScript([launcher, ...argv], options);
+}
+
+/** `fencepost start`, bundled: up with half the work. What its start-up costs says nothing about the package. */
+export function spawnNode(options: SpawnOptions): FencepostProcess {
+  return spawnScript([join(inject("bundle"), "start.mjs"), "start"], options);
 }
 
 /** Where a node strikes itself, and with what: it dies there, or stops until somebody lets it go on. */
@@ -53,7 +60,7 @@ export interface Stroke {
 
 /** A node like `start` runs, which sends itself a signal at the n-th passage of a failpoint. */
 export function spawnStruckNode({ failpoint, passage, signal }: Stroke, options: SpawnOptions): FencepostProcess {
-  return spawnScript([crashing, failpoint, String(passage), signal], options);
+  return spawnScript([join(inject("bundle"), "struck.mjs"), failpoint, String(passage), signal], options);
 }
 
 export async function nodeOnceReady(child: FencepostProcess): Promise<NodeProcess> {

@@ -14,12 +14,21 @@ export interface Import {
 
 /** Static, dynamic and type imports, re-exports, and files loaded by `new URL("…", import.meta.url)`. */
 export function importsOf(file: SourceFile): readonly Import[] {
-  const found: Import[] = [];
+  const known = found.get(file) ?? findImports(file);
+  found.set(file, known);
+  return known;
+}
+
+/** Many rules ask for the imports of the same file. */
+const found = new WeakMap<SourceFile, readonly Import[]>();
+
+function findImports(file: SourceFile): readonly Import[] {
+  const imports: Import[] = [];
   walk(file.program, (node) => {
     const specifier = specifierOf(node);
     if (specifier === null) return undefined;
     const isRelative = specifier.startsWith(".");
-    found.push({
+    imports.push({
       from: file.path,
       line: lineOf(file, node.start),
       target: isRelative ? resolveFrom(file.path, specifier) : specifier,
@@ -29,7 +38,7 @@ export function importsOf(file: SourceFile): readonly Import[] {
     });
     return undefined;
   });
-  return found;
+  return imports;
 }
 
 function specifierOf(node: Node): string | null {

@@ -1,0 +1,35 @@
+import { relative } from "node:path";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Most of ten seconds each, and more. */
+const SLOW = [
+  "test/adapters/embedded/postgres-recovery.test.ts",
+  "test/adapters/embedded/postgres-places.test.ts",
+  "test/integration/crash.test.ts",
+  "test/integration/command-line.test.ts",
+  "test/integration/shutdown.test.ts",
+  "test/cluster/paused-owner.test.ts",
+  "test/cluster/crash.test.ts",
+  "test/cluster/",
+  "test/integration/",
+  "test/application/simulation.test.ts",
+  "test/adapters/dashboard/browser.test.ts",
+];
+
+/** So that no long file is left for the end, when the others' processors have nothing to do. Elsewhere as vitest has it. */
+export class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const ranks = new Map(files.map((file) => [file, rankOf(relative(this.ctx.config.root, file.moduleId))]));
+    const rank = (file: TestSpecification) => ranks.get(file) ?? SLOW.length;
+    const sorted = await super.sort(files);
+    const projects = [...new Set(sorted.map(({ project }) => project))];
+    return projects.flatMap((project) =>
+      sorted.filter((file) => file.project === project).sort((a, b) => rank(a) - rank(b)),
+    );
+  }
+}
+
+function rankOf(path: string): number {
+  const found = SLOW.findIndex((slow) => path.startsWith(slow));
+  return found === -1 ? SLOW.length : found;
+}
