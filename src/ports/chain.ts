@@ -99,7 +99,7 @@ export type ReceiptVerdict =
   | { readonly kind: "absent"; readonly detail: string }
   /** One alone is up, and blocks of this chain cannot be recomputed: what was said before is all there is. */
   | { readonly kind: "unproven" }
-  /** An endpoint that is up has not come to that block yet. */
+  /** An endpoint that is up has not come so far yet: to the block, to the blocks on top of it, or to its receipts. */
   | { readonly kind: "behind" }
   /** Two endpoints show another block at that height: the block has left the chain, and the follower has yet to see it. */
   | { readonly kind: "moved" }
@@ -122,8 +122,13 @@ export interface Chain {
   /** How many endpoints are configured; decides whether a second opinion can be asked for. */
   readonly endpoints: number;
 
-  /** Latest (or tagged) block with transaction hashes; null where the node does not know the tag. */
+  /**
+   * Latest (or tagged) block with transaction hashes; null where the node does not know the tag. The latest is one
+   * endpoint's word; a tag has come as far as two endpoints say, where two are up.
+   */
   head(tag: BlockTag): Promise<Block | null>;
+  /** The highest block, up to this one, that two endpoints have come to; by the word of one where no other is up. */
+  heightReached(upTo: number): Promise<number>;
   /** Canonical blocks by number, in the order asked; null where the node has none at that height. */
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]>;
   blockByHash(hash: Hash): Promise<Block | null>;
@@ -137,9 +142,14 @@ export interface Chain {
 
   /**
    * Asked before a receipt decides, in the order asked; of each endpoint one question for all transactions of the block.
-   * Every endpoint that is up may have lied before, and no one endpoint's word is enough while two are up.
+   * Every endpoint that is up may have lied before, and no one endpoint's word is enough while two are up. Whoever has
+   * fewer blocks than `depth` on top of this one is behind.
    */
-  settleReceipts(block: BlockPlace, transactions: readonly Settling[]): Promise<readonly ReceiptVerdict[]>;
+  settleReceipts(
+    block: BlockPlace,
+    transactions: readonly Settling[],
+    depth: number,
+  ): Promise<readonly ReceiptVerdict[]>;
 
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<number>;
   /**

@@ -7,7 +7,7 @@
  * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
  */
 import type { BlockWindow } from "../../domain/block-window.ts";
-import { isFinal, watchedThrough } from "../../domain/finality.ts";
+import { isFinal } from "../../domain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -253,10 +253,9 @@ function standsOn(window: BlockWindow, { mined, watched }: OwnedLane): boolean {
 }
 
 /** Whether on this view something of the lane may be final, or the watch over it may end. */
-function mayDecide({ context: { settings }, view }: FinalityPass, { mined, watched }: OwnedLane): boolean {
+function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, { mined, watched }: OwnedLane): boolean {
   for (const { receipt } of mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
-  const through = watchedThrough(settings.confirmations, view);
-  for (const number of watched.values()) if (number <= through) return true;
+  for (const number of watched.values()) if (number <= watchEnds) return true;
   return false;
 }
 

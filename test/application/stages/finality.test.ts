@@ -417,6 +417,19 @@ describe("the watch", () => {
     expect([...bench.lane.watched.values()]).toEqual([37]);
   });
 
+  it("ends as far as two endpoints have come, and not at all while one of them is silent", async () => {
+    const bench = createStageBench({}, { settings: { confirmations: 2 }, endpoints: 2 });
+    bench.simulated.mine(100);
+    await bench.context.follower.advance();
+    for (const number of [34, 35, 36]) bench.lane.watched.set(hashNumber(number), number);
+    const heal = bench.elsewhere.inject({ kind: "unavailable" });
+    expect(await decide(bench)).toEqual([]);
+    heal();
+    bench.elsewhere.trail(1);
+    await decide(bench);
+    expect(bench.writes).toEqual([{ kind: "unwatch", fence: bench.lane.fence, throughBlock: 35 }]);
+  });
+
   it("ends at `finalized`, not at `safe`", async () => {
     const safe = await at(20, { finality: "safe" });
     safe.lane.watched.set(hashNumber(3), 3);

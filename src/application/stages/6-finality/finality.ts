@@ -7,6 +7,7 @@
  */
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
+import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "../../detours/reorg.ts";
@@ -29,6 +30,8 @@ export interface FinalityPass {
   readonly context: ChainContext;
   readonly view: FinalityView;
   readonly verdicts: Verdicts;
+  /** The highest block whose outcomes need no more watching; −1 where there is none. */
+  readonly watchEnds: number;
 }
 
 /** Everything that these lanes might decide is asked about here, once per block. */
@@ -40,7 +43,26 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
   const view = { head, tagged, finalized };
   forgetDisputes(context, lanes);
   const mined = lanes.filter(({ stopped }) => !stopped).flatMap((lane) => deepEnough({ context, view }, lane));
-  return { context, view, verdicts: await settleReceipts(context, mined) };
+  const asked = [settleReceipts(context, mined), endOfWatch(context, view, lanes)] as const;
+  const [verdicts, watchEnds] = await Promise.all(asked);
+  return { context, view, verdicts, watchEnds };
+}
+
+/** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would be told to nobody. */
+async function endOfWatch(
+  { chain, settings }: ChainContext,
+  view: FinalityView,
+  lanes: readonly OwnedLane[],
+): Promise<number> {
+  const claimed = watchedThrough(settings.confirmations, view);
+  if (!lanes.some(({ watched }) => [...watched.values()].some((number) => number <= claimed))) return -1;
+  const head = await chain.heightReached(view.head).catch(nowhere);
+  return watchedThrough(settings.confirmations, { ...view, head });
+}
+
+function nowhere(error: unknown): number {
+  if (error instanceof ChainUnavailable) return -1;
+  throw error;
 }
 
 function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, lane: OwnedLane): readonly MinedOn[] {
@@ -105,7 +127,7 @@ async function goneForAll(
 
 /** Commits what is final on this view, and ends the watch over what is deep enough. */
 export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: OwnedLane): Promise<void> {
-  const { context, view, verdicts } = pass;
+  const { context, verdicts, watchEnds } = pass;
   const asked = [...lane.mined.values()].filter(({ receipt }) => receipt !== null && verdicts.has(receipt.txHash));
   const hashAt = await canonicalHashes(context, asked.map(blockNumberOf));
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
@@ -120,7 +142,7 @@ export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane
     if (others.length > 0) await complete(ports, lane, { settled: others, corrected });
   }
   const inDispute = [...lane.watched.keys()].some((hash) => context.disputes.about(hash) !== null);
-  if (!lane.stopped && !inDispute) await endWatch(ports, lane, watchedThrough(context.settings.confirmations, view));
+  if (!lane.stopped && !inDispute) await endWatch(ports, lane, watchEnds);
 }
 
 async function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): Promise<void> {

@@ -6,6 +6,7 @@
  * Reads: the endpoints. Writes: nothing itself; what is agreed on goes into the outcome's commit (stage 7), what is not in
  * its block after all is withdrawn (detours/reorg.ts). Invariants: I7, I8. A crash leaves TRACKING/MINED, asked about anew.
  */
+import { depthNeeded } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
@@ -63,12 +64,12 @@ function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
 
 /** One block that nobody can be asked about keeps no other waiting. */
 async function settleBlock(
-  { chain, disputes }: ChainContext,
+  { chain, disputes, settings }: ChainContext,
   { block, transactions }: AskedBlock,
   verdicts: Map<Hash, ReceiptVerdict>,
 ): Promise<void> {
   try {
-    const answers = await chain.settleReceipts(block, transactions);
+    const answers = await chain.settleReceipts(block, transactions, depthNeeded(settings));
     for (const [index, { txHash }] of transactions.entries()) {
       const verdict = answers[index];
       if (verdict !== undefined) verdicts.set(txHash, verdict);

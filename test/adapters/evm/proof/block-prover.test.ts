@@ -38,6 +38,7 @@ async function open(endpoints = 1): Promise<Bench> {
       harness.chain.settleReceipts(
         place,
         wanted.map((txHash) => ({ txHash })),
+        0,
       ),
   };
 }
@@ -205,7 +206,7 @@ describe("two endpoints", () => {
     await settle();
     for (const { requests } of [first, second])
       expect(requests.filter((methods) => methods.includes("eth_getTransactionReceipt"))).toEqual([
-        ["eth_getBlockByNumber", ...hashes.map(() => "eth_getTransactionReceipt")],
+        ["eth_blockNumber", "eth_getBlockByNumber", ...hashes.map(() => "eth_getTransactionReceipt")],
       ]);
     second.rule(
       { methods: ["eth_getTransactionReceipt"] },
