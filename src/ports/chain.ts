@@ -74,6 +74,9 @@ export type Simulation =
   | { readonly outcome: "gasTooLow"; readonly detail: string }
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
+/** What one endpoint says of a call; "silent": it is up as far as is known, and gave no answer this time. */
+export type SimulationAnswer = { readonly kind: "says"; readonly simulation: Simulation } | { readonly kind: "silent" };
+
 /** What the endpoints that are up show at a height. */
 export type SecondOpinion =
   /** Fewer than two are up: nobody else can be asked. */
@@ -180,8 +183,8 @@ export interface Chain {
   feeMarket(): Promise<FeeMarket>;
   /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. No limit is compared. */
   simulate(call: Call): Promise<Simulation>;
-  /** The same by another endpoint; "none" where no other is up. */
-  simulateElsewhere(call: Call): Promise<Simulation | "none">;
+  /** The same by the word of every endpoint that is up, one answer each. */
+  simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]>;
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply

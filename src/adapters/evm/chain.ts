@@ -18,6 +18,7 @@ import {
   type SecondOpinion,
   type Settling,
   type Simulation,
+  type SimulationAnswer,
   type SubmitOptions,
 } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -238,8 +239,9 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => simulateCall(rpc, call));
   }
 
-  simulateElsewhere(call: Call): Promise<Simulation | "none"> {
-    return this.#endpoints.readElsewhere((rpc) => simulateCall(rpc, call));
+  async simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]> {
+    const said = await this.#endpoints.readEverywhere((rpc) => simulateCall(rpc, call));
+    return said.map((each) => (each.kind === "silent" ? each : { kind: "says", simulation: each.answer }));
   }
 
   async submit(

@@ -18,6 +18,7 @@ import {
   type SecondOpinion,
   type Settling,
   type Simulation,
+  type SimulationAnswer,
 } from "../../../src/ports/chain.ts";
 import { receiptOf, type SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
@@ -226,12 +227,11 @@ export class DirectChain implements Chain {
     return this.#answer(methodOf(call), [call], () => simulateOn(this.#chain, this.#view, call));
   }
 
-  async simulateElsewhere(call: Call): Promise<Simulation | "none"> {
-    const other = this.#elsewhere;
-    if (other === null) return "none";
-    await this.#latency(methodOf(call));
-    failOn(other.faults, methodOf(call), [call]);
-    return simulateOn(other.chain, other.view, call);
+  simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]> {
+    return this.#askEverywhere(methodOf(call), [call], ({ chain, view }) => ({
+      kind: "says",
+      simulation: simulateOn(chain, view, call),
+    }));
   }
 
   async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
