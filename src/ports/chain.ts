@@ -156,10 +156,15 @@ export interface Chain {
 
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<number>;
   /**
-   * The mined count by the word of every endpoint that is up, one answer each; whether its head has come to `atBlock` is
-   * part of it. A single answer: there is nobody else to ask. Throws `ChainUnavailable` where nobody answers.
+   * The mined count, or the pending one, by the word of every endpoint that is up, one answer each; whether its head has
+   * come to `atBlock` is part of it. A single answer: there is nobody else to ask. Throws `ChainUnavailable` where nobody
+   * answers.
    */
-  transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]>;
+  transactionCountEverywhere(
+    address: Address,
+    atBlock: number,
+    tag?: "latest" | "pending",
+  ): Promise<readonly CountAnswer[]>;
   /** Hashes of what waits in the node's pool at these nonces, null where nothing does; null where the node cannot tell. */
   pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null>;
   /** The mined count as of a block; null where the endpoint no longer keeps that state (a pruned node). */

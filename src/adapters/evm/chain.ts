@@ -159,11 +159,15 @@ class EvmChain implements Chain {
     );
   }
 
-  async transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]> {
+  async transactionCountEverywhere(
+    address: Address,
+    atBlock: number,
+    tag: "latest" | "pending" = "latest",
+  ): Promise<readonly CountAnswer[]> {
     const said = await this.#endpoints.readEverywhere(async (rpc) => {
       const [head, count] = await rpc.batch([
         { method: "eth_blockNumber", params: [] },
-        { method: "eth_getTransactionCount", params: [address, "latest"] },
+        { method: "eth_getTransactionCount", params: [address, tag] },
       ]);
       return {
         isThere: readNumber(resultOf(head), "eth_blockNumber") >= atBlock,

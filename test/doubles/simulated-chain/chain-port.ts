@@ -144,8 +144,12 @@ export class DirectChain implements Chain {
     return this.#answer("eth_getTransactionCount", [address, tag], () => this.#view.transactionCount(address, tag));
   }
 
-  transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]> {
-    return this.#askEverywhere("eth_getTransactionCount", [address, "latest"], ({ view }) => ({
+  transactionCountEverywhere(
+    address: Address,
+    atBlock: number,
+    tag: "latest" | "pending" = "latest",
+  ): Promise<readonly CountAnswer[]> {
+    return this.#askEverywhere("eth_getTransactionCount", [address, tag], ({ view }) => ({
       kind: view.head.number < atBlock ? "behind" : "says",
       count: view.transactionCount(address, "latest"),
     }));
