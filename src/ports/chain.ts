@@ -103,7 +103,7 @@ export type ReceiptVerdict =
   /** One alone is up, and blocks of this chain cannot be recomputed: what was said before is all there is. */
   | { readonly kind: "unproven" }
   /** An endpoint that is up has not come so far yet: to the block, to the blocks on top of it, or to its receipts. */
-  | { readonly kind: "behind" }
+  | { readonly kind: "behind"; readonly detail: string }
   /** Two endpoints show another block at that height: the block has left the chain, and the follower has yet to see it. */
   | { readonly kind: "moved" }
   /** Two endpoints differ, or one contradicts itself. Each answer names who gave it. */

@@ -90,14 +90,27 @@ interface Word {
   readonly means: Receipt | "absent" | "moved" | "withheld";
 }
 
-/** In the order asked; "behind": it has not come so far yet, with its blocks or with its index of receipts. */
-type Statement = readonly (Word | "behind")[] | "behind";
+/** It has not come so far yet, with its blocks or with its index of receipts. */
+interface Late {
+  readonly late: string;
+}
+
+/** In the order asked. */
+type Statement = readonly (Word | Late)[];
 
 function wordsOn(said: readonly Said<Statement>[], index: number): readonly Said<Word>[] {
   return said.flatMap(({ label, answer }) => {
-    const word = answer === "behind" ? undefined : answer[index];
-    return word === undefined || word === "behind" ? [] : [{ label, answer: word }];
+    const word = answer[index];
+    return word === undefined || "late" in word ? [] : [{ label, answer: word }];
   });
+}
+
+function latenessOn(said: readonly Said<Statement>[], index: number): string {
+  const late = said.flatMap(({ label, answer }) => {
+    const word = answer[index];
+    return word !== undefined && "late" in word ? [`${label} ${word.late}`] : [];
+  });
+  return late.join("; ");
 }
 
 function agreedWord(words: readonly Said<Word>[]): readonly Word[] | null {
@@ -112,11 +125,11 @@ function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerd
   const words = wordsOn(said, index);
   const [word, ...same] = agreedWord(words) ?? [];
   if (word === undefined) {
-    if (words.length < 2) return { kind: "behind" };
+    if (words.length < 2) return { kind: "behind", detail: latenessOn(said, index) };
     return { kind: "disagree", answers: words.map(({ label, answer }) => `${label} ${answer.text}`) };
   }
   if (word.means === "moved") return { kind: "moved" };
-  if (word.means === "withheld") return { kind: "behind" };
+  if (word.means === "withheld") return { kind: "behind", detail: `two endpoints agree: each ${word.text}` };
   if (word.means === "absent") return { kind: "absent", detail: `two endpoints agree: each ${word.text}` };
   return { kind: "agreed", receipt: withAgreedPrice(word.means, same) };
 }
@@ -137,7 +150,11 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     fetchShownAtOnce(endpoint, block.hash, hashes),
     Promise.all(transactions.map((each) => fetchSender(endpoint.rpc, each))),
   ]);
-  if (shown === null || head < block.number + depth) return "behind";
+  const needed = block.number + depth;
+  if (shown === null || head < needed) {
+    const late = { late: `stands at block ${head}, and block ${needed} is waited for` };
+    return transactions.map(() => late);
+  }
   if (shown.hash !== block.hash) {
     const moved = {
       key: `block ${shown.hash}`,
@@ -153,7 +170,7 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     if (receipt !== undefined) return wordOn(receipt, each, senders[index] ?? null);
     if (!listed.has(each.txHash)) return NOT_IN_IT;
     // The index of the newest block may still be being written; of an older one it is there.
-    return head > block.number ? WITHHELD : "behind";
+    return head > block.number ? WITHHELD : { late: WITHHELD.text };
   });
 }
 

@@ -283,7 +283,8 @@ class EvmChain implements Chain {
       this.#endpoints.size === 1 ? null : fetchBlockNumber(endpoint.rpc),
     ]);
     const isDeep = height === null || height >= block.number + depth;
-    return isDeep ? verdicts : transactions.map(() => ({ kind: "behind" }));
+    const detail = `${endpoint.rpc.label} stands at block ${height}`;
+    return isDeep ? verdicts : transactions.map(() => ({ kind: "behind", detail }));
   }
 
   /**

@@ -22,6 +22,7 @@ import {
   decideFinal,
   type FinalityPass,
   type FinalityPorts,
+  hasWatched,
   openPass,
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
@@ -253,10 +254,9 @@ function standsOn(window: BlockWindow, { mined, watched }: OwnedLane): boolean {
 }
 
 /** Whether on this view something of the lane may be final, or the watch over it may end. */
-function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, { mined, watched }: OwnedLane): boolean {
-  for (const { receipt } of mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
-  for (const number of watched.values()) if (number <= watchEnds) return true;
-  return false;
+function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lane: OwnedLane): boolean {
+  for (const { receipt } of lane.mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
+  return watchEnds >= 0 && hasWatched(lane, watchEnds);
 }
 
 /** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */

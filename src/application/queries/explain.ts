@@ -138,7 +138,7 @@ async function disputeOver(context: ChainContext, { receipt }: TransactionRecord
   const depth = depthNeeded(context.settings);
   if ((context.follower.window.tip?.number ?? 0) - number < depth) return null;
   const [verdict] = await context.chain.settleReceipts({ number, hash }, [{ txHash }], depth);
-  return verdict?.kind === "disagree" ? { answers: verdict.answers, since: null } : null;
+  return verdict?.kind === "disagree" ? { code: "RPC_DISAGREES", answers: verdict.answers, since: null } : null;
 }
 
 /** Null where nothing of it was sent, or the node cannot tell. */

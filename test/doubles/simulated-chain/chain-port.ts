@@ -151,7 +151,7 @@ export class DirectChain implements Chain {
   ): Promise<readonly CountAnswer[]> {
     return this.#askEverywhere("eth_getTransactionCount", [address, tag], ({ view }) => ({
       kind: view.head.number < atBlock ? "behind" : "says",
-      count: view.transactionCount(address, "latest"),
+      count: view.transactionCount(address, tag),
     }));
   }
 
@@ -384,11 +384,12 @@ function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling
 }
 
 function verdictOf(here: Word, there: Word): ReceiptVerdict {
-  if (here === "behind" || there === "behind") return { kind: "behind" };
+  const behind = { kind: "behind", detail: "an endpoint has not come so far" } as const;
+  if (here === "behind" || there === "behind") return behind;
   if (tell(here) !== tell(there))
     return { kind: "disagree", answers: [`here: ${tell(here)}`, `elsewhere: ${tell(there)}`] };
   if (here === "moved") return { kind: "moved" };
-  if (here === "withheld") return { kind: "behind" };
+  if (here === "withheld") return behind;
   return here === "absent" ? { kind: "absent", detail: "not in that block" } : { kind: "agreed", receipt: here };
 }
 

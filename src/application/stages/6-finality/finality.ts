@@ -5,9 +5,10 @@
  * Writes: nothing itself; withdrawals (detours/reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
  * A crash leaves TRACKING/MINED; the next owner derives the same decision from the chain again.
  */
+import type { BlockWindow } from "../../../domain/block-window.ts";
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { ChainUnavailable } from "../../../ports/chain.ts";
+import { type Block, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "../../detours/reorg.ts";
@@ -55,9 +56,15 @@ async function endOfWatch(
   lanes: readonly OwnedLane[],
 ): Promise<number> {
   const claimed = watchedThrough(settings.confirmations, view);
-  if (!lanes.some(({ watched }) => [...watched.values()].some((number) => number <= claimed))) return -1;
+  if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
   const head = await chain.heightReached(view.head).catch(nowhere);
   return watchedThrough(settings.confirmations, { ...view, head });
+}
+
+/** Whether something of the lane is watched up to this block. */
+export function hasWatched({ watched }: OwnedLane, throughBlock: number): boolean {
+  for (const number of watched.values()) if (number <= throughBlock) return true;
+  return false;
 }
 
 function nowhere(error: unknown): number {
@@ -89,11 +96,20 @@ function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[])
  * of the chain itself, after the tag.
  */
 async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): Promise<number | null> {
-  const block = await context.chain.head(tag);
-  context.noteTag(tag, block !== null);
-  const { window } = context.follower;
-  if (block === null || window.oldest === null) return null;
-  return block.number < window.oldest.number || window.contains(block) ? block.number : null;
+  try {
+    const block = await context.chain.head(tag);
+    const height = block !== null && isOn(context.follower.window, block) ? block.number : null;
+    context.noteTag(tag, height !== null);
+    return height;
+  } catch (error) {
+    // An endpoint that answers everything but this would otherwise keep everything from being final, and nobody told.
+    if (context.reachable) context.noteTag(tag, false);
+    throw error;
+  }
+}
+
+function isOn(window: BlockWindow, block: Block): boolean {
+  return window.oldest !== null && (block.number < window.oldest.number || window.contains(block));
 }
 
 /** Withdraws what left the canonical chain. Done before new blocks are matched, so that a moved transaction is found again. */

@@ -75,18 +75,23 @@ async function settleBlock(
       if (verdict !== undefined) verdicts.set(txHash, verdict);
     }
     const disputed = answers.find((verdict) => verdict.kind === "disagree");
+    const late = answers.find((verdict) => verdict.kind === "behind");
     if (disputed?.kind === "disagree") disputes.note(block, disputed.answers);
+    else if (late?.kind === "behind") disputes.wait(block, late.detail);
     else disputes.end(block.hash);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
+    disputes.wait(block, error.message);
   }
 }
+
+export type Correction = "false" | "imprecise";
 
 export interface Decided {
   /** To be completed by the receipts that they have now. */
   readonly settled: readonly Tracked[];
-  /** Of those: the database holds another receipt, which was a lie. */
-  readonly corrected: ReadonlySet<Tracked>;
+  /** Of those: the database holds another receipt; "false": one that would have decided something else. */
+  readonly corrected: ReadonlyMap<Tracked, Correction>;
   /** Said to be mined, and not in that block. */
   readonly absent: readonly Tracked[];
 }
@@ -98,7 +103,7 @@ export function applyVerdicts(
   { candidates, verdicts }: { readonly candidates: readonly Tracked[]; readonly verdicts: Verdicts },
 ): Decided {
   const settled: Tracked[] = [];
-  const corrected = new Set<Tracked>();
+  const corrected = new Map<Tracked, Correction>();
   const absent: Tracked[] = [];
   for (const tx of candidates) {
     const verdict = tx.receipt === null ? undefined : verdicts.get(tx.receipt.txHash);
@@ -106,19 +111,23 @@ export function applyVerdicts(
     if (verdict?.kind === "unproven" || verdict?.kind === "agreed") settled.push(tx);
     if (verdict?.kind !== "agreed") continue;
     const receipt = withOwnContract(ports, { lane, tx }, verdict.receipt);
-    if (isSame(tx.receipt, receipt)) continue;
+    const correction = difference(tx.receipt, receipt);
+    if (correction === null) continue;
     tx.receipt = receipt;
-    corrected.add(tx);
+    corrected.set(tx, correction);
   }
   return { settled, corrected, absent };
 }
 
-/** But for its place in the block, by which nothing is decided, and which nodes count each in their own way. */
-function isSame(stored: Receipt | null, agreed: Receipt): boolean {
-  return (
+/**
+ * But for its place in the block, by which nothing is decided, and which nodes count each in their own way. Not every node
+ * tells the price that was paid: who told none, or told another one than is known now, has not lied about the outcome.
+ */
+function difference(stored: Receipt | null, agreed: Receipt): Correction | null {
+  const isTrue =
     stored?.status === agreed.status &&
     stored.gasUsed === agreed.gasUsed &&
-    stored.effectiveGasPrice === agreed.effectiveGasPrice &&
-    stored.contractAddress === agreed.contractAddress
-  );
+    stored.contractAddress === agreed.contractAddress;
+  if (!isTrue) return "false";
+  return stored.effectiveGasPrice === agreed.effectiveGasPrice ? null : "imprecise";
 }
