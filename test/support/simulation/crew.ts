@@ -80,8 +80,10 @@ const RARE: readonly Failpoint[] = [
   "withdraw.committed",
 ];
 
-/** Passed only where a reorg meets what is mined and not final: one aim in many would leave it to luck. */
-const RAREST: readonly Failpoint[] = Array.from({ length: 8 }, () => "withdraw.committed" as const);
+/** Passed only where a reorg meets what is mined and not final, or a caller gives a nonce back: not left to luck. */
+const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"] as const).flatMap((name) =>
+  Array.from({ length: 8 }, () => name),
+);
 
 /** The nodes of a simulation, and everything that can happen to one of them. */
 export class Crew {
@@ -318,7 +320,10 @@ export class Crew {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
     const { entry, elsewhere } = dice.pick(candidates);
-    const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
+    const endpoints = [entry.faults, elsewhere ?? entry.faults];
+    // One at a time: where both claim the same, nobody can know better.
+    for (const each of endpoints) each.inventBlocks(0);
+    const faults = dice.pick(endpoints);
     faults.inventBlocks(dice.int(1, 12));
     this.world.clock.after(dice.int(500, 8_000), () => faults.inventBlocks(0));
     this.count("invented blocks");
