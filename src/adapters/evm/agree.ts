@@ -41,26 +41,22 @@ export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise
     (heard) => heard.filter(({ answer }) => answer >= upTo).length >= 2,
   );
   if (said === null) return Math.min(upTo, await endpoints.read(fetchBlockNumber));
-  return Math.min(upTo, second(said.map(({ answer }) => answer)) ?? -1);
+  const [, second = -1] = said.map(({ answer }) => answer).toSorted((a, b) => b - a);
+  return Math.min(upTo, second);
 }
 
 /** As far as two endpoints say that the tag has come; by the word of one where no other is up. Null: they know no such tag. */
 export async function agreeOnTag(endpoints: Endpoints, tag: Exclude<BlockTag, "latest">): Promise<Block | null> {
   const ask = (rpc: RpcTransport) => fetchTagged(rpc, tag);
-  const known = (heard: readonly Said<Block | null>[]) => heard.flatMap(({ answer }) => answer ?? []);
-  const said = await endpoints.readEach(ask, (heard) => {
-    const numbers = known(heard).map(({ number }) => number);
-    return new Set(numbers).size < numbers.length;
-  });
+  const said = await endpoints.readEach(ask, (heard) => agreedBlock(heard) !== null);
   if (said === null) return endpoints.read(ask);
-  const blocks = known(said);
-  const number = second(blocks.map((block) => block.number));
-  return blocks.find((block) => block.number === number) ?? null;
+  const [, second = null] = said.flatMap(({ answer }) => answer ?? []).toSorted((a, b) => b.number - a.number);
+  return agreedBlock(said) ?? second;
 }
 
-/** The second highest: two say that it has come so far. */
-function second(numbers: readonly number[]): number | undefined {
-  return numbers.toSorted((a, b) => b - a)[1];
+function agreedBlock(said: readonly Said<Block | null>[]): Block | null {
+  const hash = agreedHash(said.map(({ label, answer }) => ({ label, answer: answer?.hash ?? null })));
+  return said.find(({ answer }) => answer?.hash === hash)?.answer ?? null;
 }
 
 /** Receipts of one block, asked for when it lies this many blocks deep. */

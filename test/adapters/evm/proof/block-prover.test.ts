@@ -246,13 +246,18 @@ describe("two endpoints", () => {
     expect(receipts[hashes.indexOf(deployment)]?.contractAddress).not.toBeNull();
   });
 
-  it("are asked in one request each, and again only for what an index has not come to", async () => {
+  it("are asked in one request each, heights included, and again only for what an index has not come to", async () => {
     const { hashes, settle } = await open(2);
     const [first, second] = harness.proxies as readonly [RpcProxy, RpcProxy];
-    await settle();
+    await Promise.all([settle(), harness.chain.heightReached(1)]);
     for (const { requests } of [first, second])
       expect(requests.filter((methods) => methods.includes("eth_getTransactionReceipt"))).toEqual([
-        ["eth_blockNumber", "eth_getBlockByNumber", ...hashes.map(() => "eth_getTransactionReceipt")],
+        [
+          "eth_blockNumber",
+          "eth_getBlockByNumber",
+          ...hashes.map(() => "eth_getTransactionReceipt"),
+          "eth_blockNumber",
+        ],
       ]);
     second.rule(
       { methods: ["eth_getTransactionReceipt"] },
