@@ -6,7 +6,7 @@ export interface FinalitySettings {
 }
 
 export interface FinalityView {
-  /** Height of the newest canonical block of the pass. */
+  /** Height of the newest canonical block of the pass, by the word of the endpoint that is followed. */
   readonly head: number;
   /** Height of the chain's own tag, where the rule asks for one and the node knows it. */
   readonly tagged: number | null;
@@ -18,6 +18,11 @@ export interface FinalityView {
 export function isFinal(blockNumber: number, settings: FinalitySettings, view: FinalityView): boolean {
   if (settings.finality === "confirmations") return view.head - blockNumber >= settings.confirmations;
   return view.tagged !== null && blockNumber <= view.tagged;
+}
+
+/** Blocks that every endpoint must have on top of what is decided; a tag says by itself how far it is. */
+export function depthNeeded({ finality, confirmations }: FinalitySettings): number {
+  return finality === "confirmations" ? confirmations : 0;
 }
 
 /** How deep a settled outcome stays watched: a reorg within this is reported, not overlooked. */

@@ -74,6 +74,9 @@ export type Simulation =
   | { readonly outcome: "gasTooLow"; readonly detail: string }
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
+/** What one endpoint says of a call; "silent": it is up as far as is known, and gave no answer this time. */
+export type SimulationAnswer = { readonly kind: "says"; readonly simulation: Simulation } | { readonly kind: "silent" };
+
 /** What the endpoints that are up show at a height. */
 export type SecondOpinion =
   /** Fewer than two are up: nobody else can be asked. */
@@ -99,8 +102,8 @@ export type ReceiptVerdict =
   | { readonly kind: "absent"; readonly detail: string }
   /** One alone is up, and blocks of this chain cannot be recomputed: what was said before is all there is. */
   | { readonly kind: "unproven" }
-  /** An endpoint that is up has not come to that block yet. */
-  | { readonly kind: "behind" }
+  /** An endpoint that is up has not come so far yet: to the block, to the blocks on top of it, or to its receipts. */
+  | { readonly kind: "behind"; readonly detail: string }
   /** Two endpoints show another block at that height: the block has left the chain, and the follower has yet to see it. */
   | { readonly kind: "moved" }
   /** Two endpoints differ, or one contradicts itself. Each answer names who gave it. */
@@ -122,8 +125,13 @@ export interface Chain {
   /** How many endpoints are configured; decides whether a second opinion can be asked for. */
   readonly endpoints: number;
 
-  /** Latest (or tagged) block with transaction hashes; null where the node does not know the tag. */
+  /**
+   * Latest (or tagged) block with transaction hashes; null where the node does not know the tag. The latest is one
+   * endpoint's word; a tag has come as far as two endpoints say, where two are up.
+   */
   head(tag: BlockTag): Promise<Block | null>;
+  /** The highest block, up to this one, that two endpoints have come to; by the word of one where no other is up. */
+  heightReached(upTo: number): Promise<number>;
   /** Canonical blocks by number, in the order asked; null where the node has none at that height. */
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]>;
   blockByHash(hash: Hash): Promise<Block | null>;
@@ -137,16 +145,26 @@ export interface Chain {
 
   /**
    * Asked before a receipt decides, in the order asked; of each endpoint one question for all transactions of the block.
-   * Every endpoint that is up may have lied before, and no one endpoint's word is enough while two are up.
+   * Every endpoint that is up may have lied before, and no one endpoint's word is enough while two are up. Whoever has
+   * fewer blocks than `depth` on top of this one is behind.
    */
-  settleReceipts(block: BlockPlace, transactions: readonly Settling[]): Promise<readonly ReceiptVerdict[]>;
+  settleReceipts(
+    block: BlockPlace,
+    transactions: readonly Settling[],
+    depth: number,
+  ): Promise<readonly ReceiptVerdict[]>;
 
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<number>;
   /**
-   * The mined count by the word of every endpoint that is up, one answer each; whether its head has come to `atBlock` is
-   * part of it. A single answer: there is nobody else to ask. Throws `ChainUnavailable` where nobody answers.
+   * The mined count, or the pending one, by the word of every endpoint that is up, one answer each; whether its head has
+   * come to `atBlock` is part of it. A single answer: there is nobody else to ask. Throws `ChainUnavailable` where nobody
+   * answers.
    */
-  transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]>;
+  transactionCountEverywhere(
+    address: Address,
+    atBlock: number,
+    tag?: "latest" | "pending",
+  ): Promise<readonly CountAnswer[]>;
   /** Hashes of what waits in the node's pool at these nonces, null where nothing does; null where the node cannot tell. */
   pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null>;
   /** The mined count as of a block; null where the endpoint no longer keeps that state (a pruned node). */
@@ -170,8 +188,8 @@ export interface Chain {
   feeMarket(): Promise<FeeMarket>;
   /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. No limit is compared. */
   simulate(call: Call): Promise<Simulation>;
-  /** The same by another endpoint; "none" where no other is up. */
-  simulateElsewhere(call: Call): Promise<Simulation | "none">;
+  /** The same by the word of every endpoint that is up, one answer each. */
+  simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]>;
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply

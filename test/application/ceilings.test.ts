@@ -134,6 +134,10 @@ describe("a market that asks for a fortune", () => {
     const attempts = world.rows().flatMap((row) => row.attempts);
     expect(attempts.map(({ kind }) => kind).toSorted()).toEqual(["initial", "initial", "placeholder"]);
     for (const { fees } of attempts) expect(feeCap(fees)).toBe(MOST);
+    const told = alerts(node).map((message) => message.slice(0, message.indexOf(":")));
+    expect(told.toSorted()).toEqual(
+      [`nonce 0 of ${SIGNER}`, `nonce 0 of ${SIGNERS[2]}`, `nonce 1 of ${SIGNER}`].toSorted(),
+    );
   });
 });
 

@@ -87,6 +87,24 @@ describe("with two endpoints", () => {
     await ops.settled(txId);
   });
 
+  it("one that is up and gives no answer about blocks is told of after a minute, and explained", async () => {
+    const entry = await open(2);
+    const heal = entry.elsewhere.inject(
+      { kind: "error", code: -32_000, message: "no" },
+      { method: "eth_getBlockByNumber" },
+    );
+    const txId = await ops.create(entry);
+    await world.clock.advance(90_000);
+    expect(world.database.state.completions).toEqual([]);
+    const told = entry.events.filter((event) => event.type === "alert" && event.code === "RPC_BEHIND");
+    expect(told).toHaveLength(1);
+    const { causes, help } = await world.settle(entry.node.api.explain(txId));
+    expect([causes[0]?.code, help[0]?.code]).toEqual(["RPC_BEHIND", "CHECK_RPC"]);
+    heal();
+    await ops.settled(txId);
+    checkInvariants(world);
+  });
+
   it("a lie about one transaction keeps no other of the same block waiting", async () => {
     const entry = await open(2);
     world.holdBlocks();

@@ -103,6 +103,7 @@ function expectTrouble(counts: ReadonlyMap<string, number>): void {
     "lied for good",
     "lied about receipts",
     "receipts in dispute",
+    "invented blocks",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts.get(trouble) ?? 0, trouble).toBeGreaterThan(0);

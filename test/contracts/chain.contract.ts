@@ -331,7 +331,7 @@ function simulateTests(start: Start): void {
   it("has nobody else to ask with a single endpoint", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
-    expect(await h.chain.simulateElsewhere({ from, to, data: "0x", value: 1n })).toBe("none");
+    expect(await h.chain.simulateEverywhere({ from, to, data: "0x", value: 1n })).toMatchObject([{ kind: "says" }]);
   });
 }
 

@@ -89,11 +89,15 @@ export function lieAboutReceipts(proxy: RpcProxy, txHash: Hash | null, change: R
   );
 }
 
+/** Above that block it has none; where it is asked for its newest, or by a tag, it shows that one. */
 function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
-  return proxy.rule(
-    { methods: ["eth_getBlockByNumber"], when: ({ params: [tag] }) => Number(tag) > blockNumber },
-    rewrite(() => null),
-  );
+  const pinned = `0x${blockNumber.toString(16)}`;
+  return proxy.rule({ methods: ["eth_getBlockByNumber", "eth_blockNumber"] }, async (call, next) => {
+    const [tag, full] = call.params;
+    if (call.method === "eth_blockNumber") return { result: pinned };
+    if (Number.isNaN(Number(tag))) return next({ ...call, params: [pinned, full] });
+    return Number(tag) > blockNumber ? { result: null } : next();
+  });
 }
 
 function transfer(privateKey: Hex, chainId: number, nonce: number): Promise<Hex> {

@@ -134,12 +134,14 @@ export class World {
   readonly wire: WireWitness;
   /** Of every node that has no settings of its own. */
   readonly ceilings: Ceilings;
+  readonly settings: ChainSettings;
   private readonly options: WorldOptions;
   private mining = true;
 
   constructor(options: WorldOptions = {}) {
     this.options = options;
-    this.ceilings = ceilingsOf(CHAIN_ID, { ...CHAIN_SETTINGS, ...options.settings });
+    this.settings = { ...CHAIN_SETTINGS, ...options.settings };
+    this.ceilings = ceilingsOf(CHAIN_ID, this.settings);
     this.chain = new SimulatedChain({
       chainId: CHAIN_ID,
       recoverSender: senderFromFakeSignature,
@@ -178,7 +180,7 @@ export class World {
         chains: [
           {
             chain: latency === undefined ? chain : delayed(chain, latency),
-            settings: { ...CHAIN_SETTINGS, ...this.options.settings, ...options.settings },
+            settings: { ...this.settings, ...options.settings },
           },
         ],
         signer,

@@ -4,8 +4,8 @@
  */
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
-import type { Block, BlockPlace, ReceiptVerdict, SecondOpinion, Settling } from "../../ports/chain.ts";
-import { blockFrom } from "./read-block.ts";
+import type { Block, BlockPlace, BlockTag, ReceiptVerdict, SecondOpinion, Settling } from "../../ports/chain.ts";
+import { blockFrom, fetchBlockNumber, fetchTagged } from "./read-block.ts";
 import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
 import { fetchTransaction } from "./read-sent.ts";
 import type { Endpoint, Endpoints, Said } from "./rpc/endpoints.ts";
@@ -30,14 +30,50 @@ function agreedHash(said: readonly Said<Hash | null>[]): Hash | null {
   return hashes.find((hash, index) => hashes.indexOf(hash) < index) ?? null;
 }
 
+/**
+ * The highest block, up to the one given, that two endpoints have come to; by the word of one where no other is up. How
+ * high the chain is, an endpoint only claims: one that claims too much would have everything deep enough at once.
+ */
+export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise<number> {
+  if (endpoints.size === 1) return upTo;
+  const said = await endpoints.readEach(
+    fetchBlockNumber,
+    (heard) => heard.filter(({ answer }) => answer >= upTo).length >= 2,
+  );
+  if (said === null) return Math.min(upTo, await endpoints.read(fetchBlockNumber));
+  const [, second = -1] = said.map(({ answer }) => answer).toSorted((a, b) => b - a);
+  return Math.min(upTo, second);
+}
+
+/** As far as two endpoints say that the tag has come; by the word of one where no other is up. Null: they know no such tag. */
+export async function agreeOnTag(endpoints: Endpoints, tag: Exclude<BlockTag, "latest">): Promise<Block | null> {
+  const ask = (rpc: RpcTransport) => fetchTagged(rpc, tag);
+  const said = await endpoints.readEach(ask, (heard) => agreedBlock(heard) !== null);
+  if (said === null) return endpoints.read(ask);
+  const [, second = null] = said.flatMap(({ answer }) => answer ?? []).toSorted((a, b) => b.number - a.number);
+  return agreedBlock(said) ?? second;
+}
+
+function agreedBlock(said: readonly Said<Block | null>[]): Block | null {
+  const hash = agreedHash(said.map(({ label, answer }) => ({ label, answer: answer?.hash ?? null })));
+  return said.find(({ answer }) => answer?.hash === hash)?.answer ?? null;
+}
+
+/** Receipts of one block, asked for when it lies this many blocks deep. */
+export interface Question {
+  readonly block: BlockPlace;
+  readonly transactions: readonly Settling[];
+  readonly depth: number;
+}
+
 /** Null: fewer than two endpoints are up. */
 export async function agreeOnReceipts(
   endpoints: Endpoints,
-  block: BlockPlace,
-  transactions: readonly Settling[],
+  question: Question,
 ): Promise<readonly ReceiptVerdict[] | null> {
+  const { transactions } = question;
   const said = await endpoints.readEach(
-    (_, endpoint) => statementOf(endpoint, block, transactions),
+    (_, endpoint) => statementOf(endpoint, question),
     (heard) => transactions.every((_, index) => agreedWord(wordsOn(heard, index)) !== null),
   );
   return said === null ? null : transactions.map((_, index) => verdictOn(said, index));
@@ -47,17 +83,30 @@ export async function agreeOnReceipts(
 interface Word {
   readonly key: string;
   readonly text: string;
-  readonly means: Receipt | "absent" | "moved";
+  readonly means: Receipt | "absent" | "moved" | "withheld";
 }
 
-/** In the order asked; "behind": it has no block of that height. */
-type Statement = readonly Word[] | "behind";
+/** It has not come so far yet, with its blocks or with its index of receipts. */
+interface Late {
+  readonly late: string;
+}
+
+/** In the order asked. */
+type Statement = readonly (Word | Late)[];
 
 function wordsOn(said: readonly Said<Statement>[], index: number): readonly Said<Word>[] {
   return said.flatMap(({ label, answer }) => {
-    const word = answer === "behind" ? undefined : answer[index];
-    return word === undefined ? [] : [{ label, answer: word }];
+    const word = answer[index];
+    return word === undefined || "late" in word ? [] : [{ label, answer: word }];
   });
+}
+
+function latenessOn(said: readonly Said<Statement>[], index: number): string {
+  const late = said.flatMap(({ label, answer }) => {
+    const word = answer[index];
+    return word !== undefined && "late" in word ? [`${label} ${word.late}`] : [];
+  });
+  return late.join("; ");
 }
 
 function agreedWord(words: readonly Said<Word>[]): readonly Word[] | null {
@@ -72,10 +121,11 @@ function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerd
   const words = wordsOn(said, index);
   const [word, ...same] = agreedWord(words) ?? [];
   if (word === undefined) {
-    if (words.length < 2) return { kind: "behind" };
+    if (words.length < 2) return { kind: "behind", detail: latenessOn(said, index) };
     return { kind: "disagree", answers: words.map(({ label, answer }) => `${label} ${answer.text}`) };
   }
   if (word.means === "moved") return { kind: "moved" };
+  if (word.means === "withheld") return { kind: "behind", detail: `two endpoints agree: each ${word.text}` };
   if (word.means === "absent") return { kind: "absent", detail: `two endpoints agree: each ${word.text}` };
   return { kind: "agreed", receipt: withAgreedPrice(word.means, same) };
 }
@@ -88,18 +138,19 @@ function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
 }
 
 /** Everything is asked in one tick, and so in one request; again only where a node's index lags behind its blocks. */
-async function statementOf(
-  endpoint: Endpoint,
-  block: BlockPlace,
-  transactions: readonly Settling[],
-): Promise<Statement> {
+async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Question): Promise<Statement> {
   const hashes = transactions.map(({ txHash }) => txHash);
-  const [shown, early, senders] = await Promise.all([
+  const [head, shown, early, senders] = await Promise.all([
+    fetchBlockNumber(endpoint.rpc),
     fetchHeight(endpoint.rpc, block.number),
     fetchShownAtOnce(endpoint, block.hash, hashes),
     Promise.all(transactions.map((each) => fetchSender(endpoint.rpc, each))),
   ]);
-  if (shown === null) return "behind";
+  const needed = block.number + depth;
+  if (shown === null || head < needed) {
+    const late = { late: `stands at block ${head}, and block ${needed} is waited for` };
+    return transactions.map(() => late);
+  }
   if (shown.hash !== block.hash) {
     const moved = {
       key: `block ${shown.hash}`,
@@ -109,8 +160,18 @@ async function statementOf(
     return transactions.map(() => moved);
   }
   const found = await complete(endpoint, shown, { hashes, early });
-  return transactions.map((each, index) => wordOn(found.get(each.txHash), each, senders[index] ?? null));
+  const listed = new Set(shown.transactionHashes);
+  return transactions.map((each, index) => {
+    const receipt = found.get(each.txHash);
+    if (receipt !== undefined) return wordOn(receipt, each, senders[index] ?? null);
+    if (!listed.has(each.txHash)) return NOT_IN_IT;
+    // The index of the newest block may still be being written; of an older one it is there.
+    return head > block.number ? WITHHELD : { late: WITHHELD.text };
+  });
 }
+
+const NOT_IN_IT: Word = { key: "none", text: "has that block, and not this transaction in it", means: "absent" };
+const WITHHELD: Word = { key: "withheld", text: "has it in that block, and no receipt of it", means: "withheld" };
 
 async function complete(
   endpoint: Endpoint,
@@ -134,8 +195,7 @@ async function fetchSender(rpc: RpcTransport, { txHash, sentBy }: Settling): Pro
   return sentBy === undefined ? null : fetchTransaction(rpc, txHash);
 }
 
-function wordOn(shown: ShownReceipt | undefined, { sentBy }: Settling, sender: Sender | null): Word {
-  if (shown === undefined) return { key: "none", text: "has that block, and no such receipt in it", means: "absent" };
+function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: Sender | null): Word {
   if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {
     const whose = sender === null ? "does not know it" : `shows it as nonce ${sender.nonce} of ${sender.from}`;
     return { key: whose, text: whose, means: "absent" };

@@ -18,16 +18,17 @@ import {
   type SecondOpinion,
   type Settling,
   type Simulation,
+  type SimulationAnswer,
   type SubmitOptions,
 } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { agreeOnBlock, agreeOnReceipts } from "./agree.ts";
+import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { BlockProver } from "./proof/block-prover.ts";
-import { blockFrom, fetchBlocks, readBlock, saysUnknownTag } from "./read-block.ts";
+import { blockFrom, fetchBlockNumber, fetchBlocks, fetchTagged } from "./read-block.ts";
 import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
@@ -108,16 +109,12 @@ class EvmChain implements Chain {
   }
 
   head(tag: BlockTag): Promise<Block | null> {
-    return this.#endpoints.read(async (rpc) => {
-      try {
-        const block = readBlock(await rpc.request("eth_getBlockByNumber", [tag, false]));
-        if (block === null && tag === "latest") throw new BadAnswer("it has no latest block");
-        return block;
-      } catch (error) {
-        if (tag !== "latest" && saysUnknownTag(error)) return null;
-        throw error;
-      }
-    });
+    if (tag !== "latest") return agreeOnTag(this.#endpoints, tag);
+    return this.#endpoints.read((rpc) => fetchTagged(rpc, tag));
+  }
+
+  heightReached(upTo: number): Promise<number> {
+    return agreeOnHeight(this.#endpoints, upTo);
   }
 
   async blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]> {
@@ -135,10 +132,15 @@ class EvmChain implements Chain {
     return agreeOnBlock(this.#endpoints, blockNumber);
   }
 
-  async settleReceipts(block: BlockPlace, transactions: readonly Settling[]): Promise<readonly ReceiptVerdict[]> {
+  async settleReceipts(
+    block: BlockPlace,
+    transactions: readonly Settling[],
+    depth: number,
+  ): Promise<readonly ReceiptVerdict[]> {
     if (transactions.length === 0) return [];
-    const agreed = await agreeOnReceipts(this.#endpoints, block, transactions);
-    return agreed ?? this.#endpoints.read((_, endpoint) => this.#prover.settle(endpoint, block, transactions));
+    const question = { block, transactions, depth };
+    const agreed = await agreeOnReceipts(this.#endpoints, question);
+    return agreed ?? this.#endpoints.read((_, endpoint) => this.#settleAlone(endpoint, question));
   }
 
   async receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]> {
@@ -157,11 +159,15 @@ class EvmChain implements Chain {
     );
   }
 
-  async transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]> {
+  async transactionCountEverywhere(
+    address: Address,
+    atBlock: number,
+    tag: "latest" | "pending" = "latest",
+  ): Promise<readonly CountAnswer[]> {
     const said = await this.#endpoints.readEverywhere(async (rpc) => {
       const [head, count] = await rpc.batch([
         { method: "eth_blockNumber", params: [] },
-        { method: "eth_getTransactionCount", params: [address, "latest"] },
+        { method: "eth_getTransactionCount", params: [address, tag] },
       ]);
       return {
         isThere: readNumber(resultOf(head), "eth_blockNumber") >= atBlock,
@@ -237,8 +243,9 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => simulateCall(rpc, call));
   }
 
-  simulateElsewhere(call: Call): Promise<Simulation | "none"> {
-    return this.#endpoints.readElsewhere((rpc) => simulateCall(rpc, call));
+  async simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]> {
+    const said = await this.#endpoints.readEverywhere((rpc) => simulateCall(rpc, call));
+    return said.map((each) => (each.kind === "silent" ? each : { kind: "says", simulation: each.answer }));
   }
 
   async submit(
@@ -267,6 +274,17 @@ class EvmChain implements Chain {
 
   async close(): Promise<void> {
     await Promise.all([this.#endpoints.close(), this.#prover.close()]);
+  }
+
+  /** The blocks on top may have been claimed by another one, which is down by now: this one must have come so far itself. */
+  async #settleAlone(endpoint: Endpoint, { block, transactions, depth }: Question): Promise<readonly ReceiptVerdict[]> {
+    const [verdicts, height] = await Promise.all([
+      this.#prover.settle(endpoint, block, transactions),
+      this.#endpoints.size === 1 ? null : fetchBlockNumber(endpoint.rpc),
+    ]);
+    const isDeep = height === null || height >= block.number + depth;
+    const detail = `${endpoint.rpc.label} stands at block ${height}`;
+    return isDeep ? verdicts : transactions.map(() => ({ kind: "behind", detail }));
   }
 
   /**

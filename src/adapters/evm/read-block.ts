@@ -1,4 +1,4 @@
-import type { Block } from "../../ports/chain.ts";
+import type { Block, BlockTag } from "../../ports/chain.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readArray, readBigInt, readHash, readNumber, readRecord } from "./rpc/quantities.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
@@ -34,6 +34,18 @@ export function blockFrom(reply: RpcReply | undefined, asked: Partial<Pick<Block
 
 export async function fetchBlockNumber(rpc: Pick<RpcTransport, "request">): Promise<number> {
   return readNumber(await rpc.request("eth_blockNumber", []), "eth_blockNumber");
+}
+
+/** Null where the node does not know the tag. */
+export async function fetchTagged(rpc: Pick<RpcTransport, "request">, tag: BlockTag): Promise<Block | null> {
+  try {
+    const block = readBlock(await rpc.request("eth_getBlockByNumber", [tag, false]));
+    if (block === null && tag === "latest") throw new BadAnswer("it has no latest block");
+    return block;
+  } catch (error) {
+    if (tag !== "latest" && saysUnknownTag(error)) return null;
+    throw error;
+  }
 }
 
 /** Canonical blocks by number, in the order asked; null where the node has none. */

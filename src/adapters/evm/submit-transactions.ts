@@ -79,12 +79,12 @@ export function concluded(said: readonly Submission[]): SubmitResult {
   const result = weightiest(relevant.map((each) => each.result));
   const silent = said.find(({ lost }) => lost !== null)?.lost;
   if (result.answer !== "rejected") return result;
-  if (silent === undefined || silent === null) return withAgreedCap(result, relevant);
+  if (silent === undefined || silent === null) return withAgreedCap(result, said);
   const detail = shorten(`refused (${result.detail ?? "without words"}), and not confirmed: ${silent.message}`);
   return { answer: "unknown", detail };
 }
 
-/** A cap is what everybody who refused it named, and then the highest of these: one endpoint alone lowers nothing. */
+/** A cap is what everybody who was asked named, and then the highest of these: one endpoint alone lowers nothing. */
 function withAgreedCap({ answer, detail }: SubmitResult, said: readonly Submission[]): SubmitResult {
   const caps = said.map(({ result }) => result.gasCap ?? null);
   const highest = caps.reduce((most, cap) => (most === null || cap === null ? null : cap > most ? cap : most));

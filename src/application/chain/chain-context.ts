@@ -81,13 +81,13 @@ export class ChainContext {
     this.opinions.clear();
   }
 
-  /** A young chain has no such block yet; one that has none after a while never will, and then nothing would be final. */
+  /** A young chain has no such block yet; one that has none that can be gone by after a while may never have one. */
   noteTag(tag: "safe" | "finalized", known: boolean): void {
     const nowMs = this.clock.monotonicMs();
     this.tagMissingSinceMs = known ? null : (this.tagMissingSinceMs ?? nowMs);
     if (this.tagMissingSinceMs === null || nowMs - this.tagMissingSinceMs < TAG_PATIENCE_MS) return;
     this.tagMissingSinceMs = Number.POSITIVE_INFINITY;
-    const message = `chain ${this.chain.chainId} has no ${tag} block, and finality goes by it: nothing is decided; use confirmations`;
+    const message = `chain ${this.chain.chainId} has had no ${tag} block that its endpoints agree on for a minute, and finality goes by it: nothing is decided; check them, or use confirmations`;
     this.telemetry.emit({ type: "alert", severity: "ERROR", code: "FINALITY_TAG_MISSING", message });
   }
 

@@ -7,7 +7,7 @@
  * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
  */
 import type { BlockWindow } from "../../domain/block-window.ts";
-import { isFinal, watchedThrough } from "../../domain/finality.ts";
+import { isFinal } from "../../domain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -22,6 +22,7 @@ import {
   decideFinal,
   type FinalityPass,
   type FinalityPorts,
+  hasWatched,
   openPass,
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
@@ -253,11 +254,9 @@ function standsOn(window: BlockWindow, { mined, watched }: OwnedLane): boolean {
 }
 
 /** Whether on this view something of the lane may be final, or the watch over it may end. */
-function mayDecide({ context: { settings }, view }: FinalityPass, { mined, watched }: OwnedLane): boolean {
-  for (const { receipt } of mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
-  const through = watchedThrough(settings.confirmations, view);
-  for (const number of watched.values()) if (number <= through) return true;
-  return false;
+function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lane: OwnedLane): boolean {
+  for (const { receipt } of lane.mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
+  return watchEnds >= 0 && hasWatched(lane, watchEnds);
 }
 
 /** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */

@@ -1,6 +1,8 @@
 /**
- * Blocks that a chain's endpoints disagree about. Nothing of them is decided until two say the same, or the only one that
- * is up no longer contradicts itself; people are told, but not once per block and look.
+ * Blocks that nothing is decided by, because a chain's endpoints disagree about them, or because one that is up has not
+ * said its word for a minute: it is behind, or gives no answer to this question while it answers others. That ends when
+ * two say the same, or the only one that is up no longer contradicts itself. People are told, but not once per block and
+ * look.
  */
 import type { Hash } from "../../domain/lane.ts";
 import type { BlockPlace } from "../../ports/chain.ts";
@@ -8,10 +10,13 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 
 export interface Dispute {
+  readonly code: "RPC_DISAGREES" | "RPC_BEHIND";
   readonly block: BlockPlace;
   /** What was said last, each answer with who gave it. */
   readonly answers: readonly string[];
   readonly since: Date;
+  /** The same, monotonic. */
+  readonly sinceMs: number;
   /** Looks in a row that found them at odds. */
   readonly times: number;
   /** Monotonic: not asked about before. */
@@ -29,19 +34,23 @@ export interface DisputesPorts {
 const LONGEST_WAIT_MS = 30_000;
 /** One that lies about every block would otherwise raise an alert with each. */
 const ALERT_INTERVAL_MS = 60_000;
+/** Endpoints are a few blocks apart all the time. */
+const PATIENCE_MS = 60_000;
 
 export class Disputes {
   private readonly ports: DisputesPorts;
   private readonly open = new Map<Hash, Dispute>();
-  /** Monotonic: since when people have not been told; null: never. */
-  private toldAtMs: number | null = null;
+  /** Monotonic: when people were told last, of which. */
+  private readonly toldAtMs = new Map<Dispute["code"], number>();
 
   constructor(ports: DisputesPorts) {
     this.ports = ports;
   }
 
+  /** What keeps it from deciding; null: nothing, or not for long. */
   about(blockHash: Hash): Dispute | null {
-    return this.open.get(blockHash) ?? null;
+    const dispute = this.open.get(blockHash);
+    return dispute !== undefined && this.isOfNote(dispute) ? dispute : null;
   }
 
   /** False: they were at odds a moment ago. */
@@ -52,12 +61,16 @@ export class Disputes {
 
   note(block: BlockPlace, answers: readonly string[]): void {
     const { clock, pollIntervalMs } = this.ports;
-    const known = this.open.get(block.hash);
-    const times = (known?.times ?? 0) + 1;
+    const begun = this.begun("RPC_DISAGREES", block);
+    const times = begun.times + 1;
     const waitMs = Math.min(LONGEST_WAIT_MS, pollIntervalMs * 2 ** Math.min(times - 1, 16));
-    const since = known?.since ?? clock.now();
-    this.open.set(block.hash, { block, answers, since, times, nextAskMs: clock.monotonicMs() + waitMs });
-    this.alert(block, answers);
+    this.keep({ ...begun, answers, times, nextAskMs: clock.monotonicMs() + waitMs });
+  }
+
+  /** An endpoint whose word is needed has not given it. What was contradicted before stays so until somebody agrees. */
+  wait(block: BlockPlace, detail: string): void {
+    if (this.open.get(block.hash)?.code === "RPC_DISAGREES") return;
+    this.keep({ ...this.begun("RPC_BEHIND", block), answers: [detail] });
   }
 
   end(blockHash: Hash): void {
@@ -73,13 +86,34 @@ export class Disputes {
     return this.open.size;
   }
 
-  private alert({ number, hash }: BlockPlace, answers: readonly string[]): void {
+  private begun(code: Dispute["code"], block: BlockPlace): Dispute {
+    const known = this.open.get(block.hash);
+    if (known?.code === code) return known;
+    const { clock } = this.ports;
+    return { code, block, answers: [], since: clock.now(), sinceMs: clock.monotonicMs(), times: 0, nextAskMs: 0 };
+  }
+
+  private keep(dispute: Dispute): void {
+    this.open.set(dispute.block.hash, dispute);
+    if (this.isOfNote(dispute)) this.alert(dispute);
+  }
+
+  private isOfNote({ code, sinceMs }: Dispute): boolean {
+    return code === "RPC_DISAGREES" || this.ports.clock.monotonicMs() - sinceMs >= PATIENCE_MS;
+  }
+
+  private alert({ code, block: { number, hash }, answers }: Dispute): void {
     const { chainId, clock, telemetry } = this.ports;
     const nowMs = clock.monotonicMs();
-    if (this.toldAtMs !== null && nowMs - this.toldAtMs < ALERT_INTERVAL_MS) return;
-    this.toldAtMs = nowMs;
-    const others = this.open.size > 1 ? ` (and ${this.open.size - 1} more blocks)` : "";
-    const message = `what is said of block ${number} ${hash} of chain ${chainId}${others} cannot all be true, and decides nothing: ${answers.join("; ")}`;
-    telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message });
+    if (nowMs - (this.toldAtMs.get(code) ?? Number.NEGATIVE_INFINITY) < ALERT_INTERVAL_MS) return;
+    this.toldAtMs.set(code, nowMs);
+    const others = [...this.open.values()].filter((each) => each.code === code).length - 1;
+    const which = `block ${number} ${hash} of chain ${chainId}${others > 0 ? ` (and ${others} more blocks)` : ""}`;
+    const said = answers.join("; ");
+    const isLate = code === "RPC_BEHIND";
+    const message = isLate
+      ? `an endpoint that is up has not said for a minute what ${which} holds, and nothing is decided by it: ${said}`
+      : `what is said of ${which} cannot all be true, and decides nothing: ${said}`;
+    telemetry.emit({ type: "alert", severity: isLate ? "WARNING" : "ERROR", code, message });
   }
 }

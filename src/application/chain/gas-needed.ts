@@ -8,7 +8,7 @@ import { unavailable } from "../../domain/errors.ts";
 import type { FeeMarket, FeeWishes } from "../../domain/fees.ts";
 import { isOutOfProportion } from "../../domain/gas.ts";
 import { gasOverLimit, plainTransferGas } from "../../domain/gas-limits.ts";
-import type { Call, Simulation } from "../../ports/chain.ts";
+import type { Call, Simulation, SimulationAnswer } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 /** Two honest endpoints may stand at neighbouring blocks, and a call may cost more in one of them. */
@@ -26,10 +26,22 @@ export async function simulateWithin(context: ChainContext, call: Call): Promise
 export async function confirmEstimate(context: ChainContext, call: Call, estimated: Estimated): Promise<void> {
   const { gas } = estimated;
   if (!isOutOfProportion(gas, call) || !isDear(context, estimated)) return;
-  const second = await context.chain.simulateElsewhere(withKnownCost(context, call));
-  if (second === "none" || (second.outcome === "ok" && second.gas * SAME_WITHIN >= gas)) return;
-  const said = second.outcome === "ok" ? `${second.gas}` : second.outcome;
+  const answers = await context.chain.simulateEverywhere(withKnownCost(context, call));
+  // Which of them has estimated it before is not known: the next one answers where one fails.
+  const others = answers.filter((answer) => !isAsMuch(answer, gas));
+  if (answers.length < 2 || answers.length - others.length >= 2) return;
+  const said = others.map(inWords).join(", ");
   throw unavailable(`one endpoint estimates ${gas} gas for this call, another ${said}; bring gas, or try again`);
+}
+
+function isAsMuch(answer: SimulationAnswer, gas: bigint): boolean {
+  return answer.kind === "says" && answer.simulation.outcome === "ok" && answer.simulation.gas * SAME_WITHIN >= gas;
+}
+
+function inWords(answer: SimulationAnswer): string {
+  if (answer.kind === "silent") return "gives no answer";
+  const { simulation } = answer;
+  return simulation.outcome === "ok" ? `${simulation.gas}` : simulation.outcome;
 }
 
 export interface Estimated {

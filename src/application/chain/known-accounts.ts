@@ -24,7 +24,7 @@ export class KnownAccounts {
   overhear(chain: Chain): Chain {
     const transactionCount: Chain["transactionCount"] = async (address, tag) => {
       const count = await chain.transactionCount(address, tag);
-      this.note(address, tag === "latest" ? { latest: count } : { pending: count });
+      this.note(address, { [tag]: count });
       return count;
     };
     const balance: Chain["balance"] = async (address) => {
@@ -32,10 +32,14 @@ export class KnownAccounts {
       this.note(address, { balance: wei });
       return wei;
     };
-    const transactionCountEverywhere: Chain["transactionCountEverywhere"] = async (address, atBlock) => {
-      const answers = await chain.transactionCountEverywhere(address, atBlock);
+    const transactionCountEverywhere: Chain["transactionCountEverywhere"] = async (
+      address,
+      atBlock,
+      tag = "latest",
+    ) => {
+      const answers = await chain.transactionCountEverywhere(address, atBlock, tag);
       const said = answers.find(({ kind }) => kind === "says");
-      if (said?.kind === "says") this.note(address, { latest: said.count });
+      if (said?.kind === "says") this.note(address, { [tag]: said.count });
       return answers;
     };
     const overheard: Partial<Chain> = { transactionCount, transactionCountEverywhere, balance };

@@ -30,11 +30,11 @@ import type { Decision, LaneStore } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { simulateWithin } from "../chain/gas-needed.ts";
+import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
-import { prepare } from "../stages/1-create/prepare.ts";
+import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 
 export interface ChangePorts extends AnotherAttemptPorts {
@@ -158,8 +158,10 @@ const TRANSFER_GAS = 21_000n;
  */
 export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
   const { to, data, value } = nothing(signer);
-  const simulation = await simulateWithin(context, { from: signer, to, data, value }).catch(() => null);
+  const call = { from: signer, to, data, value };
+  const simulation = await simulateWithin(context, call).catch(() => null);
   if (simulation?.outcome !== "ok" || simulation.gas <= TRANSFER_GAS) return TRANSFER_GAS;
+  await confirmEstimate(context, call, { gas: simulation.gas, market: await context.feeMarket(), wishes: {} });
   return withMargin(simulation.gas, { to, data }, context.gasLimits.most?.gas ?? null);
 }
 
@@ -179,6 +181,7 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   const { lane, tx, change } = work;
   if (change.signed !== undefined) {
     const { rawTransaction, txHash } = change.signed;
+    refuseImpossibleGas(context, change.signed.unsigned);
     const unsigned = bounded(context.ceilings, change.signed.unsigned, blobCost(change.signed));
     await refuseTooLittle(ports, tx, change.signed);
     return { kind: change.kind, unsigned, signed: { rawTransaction, txHash } };

@@ -118,7 +118,7 @@ function mayBePassed(lane: OwnedLane, nonce: number): boolean {
 /** Used by somebody else, and too deep to come back: twice the confirmations, at least 64 blocks. */
 async function closePassed(
   ports: HolePorts,
-  { follower, settings }: ChainContext,
+  { chain, follower, settings }: ChainContext,
   { lane, passedHoles }: { readonly lane: OwnedLane; readonly passedHoles: readonly Hole[] },
 ): Promise<void> {
   const head = follower.head?.number ?? 0;
@@ -127,7 +127,9 @@ async function closePassed(
   for (const { nonce } of passedHoles) if (!before.has(nonce)) reportPassed(ports, lane, nonce);
   passed.set(lane, seen);
   const depth = Math.max(2 * settings.confirmations, 64);
-  const deep = passedHoles.map(({ nonce }) => nonce).filter((nonce) => head - (seen.get(nonce) ?? head) >= depth);
+  const deepAt = (height: number) =>
+    passedHoles.map(({ nonce }) => nonce).filter((nonce) => height - (seen.get(nonce) ?? head) >= depth);
+  const deep = deepAt(head).length === 0 ? [] : deepAt(await chain.heightReached(head));
   if (deep.length === 0) return;
   const outcome = await ports.writer.write({ kind: "closeHoles", fence: lane.fence, nonces: deep });
   if (outcome.status === "done") for (const nonce of deep) lane.nonces.take(nonce);

@@ -13,6 +13,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { holdAtCeiling } from "../lane/hold.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { type Binding, type BindPorts, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
@@ -37,7 +38,7 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   const payload = nothing(signer);
   const { to, data, value } = payload;
   const gas = await gasOfNothing(context, signer);
-  const { fees } = await context.price({}, { gas, value });
+  const { fees, reached } = await context.price({}, { gas, value });
   const nonce = hole.nonce;
   const unsigned = bounded(context.ceilings, { chainId, nonce, to, data, value, gas, fees, accessList: [] });
   const [made] = await ports.signer.sign(signer, [unsigned]);
@@ -50,6 +51,8 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
   const fate = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
   if (fate !== "settled") return false;
+  const tx = lane.find(txId);
+  if (reached !== null && tx !== null) holdAtCeiling(ports, { lane, tx }, reached);
   const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
   return true;

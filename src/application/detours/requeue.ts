@@ -53,7 +53,7 @@ function isLost({ attempts, receipt }: Tracked): boolean {
 async function finalizedDepth({ chain, settings, follower }: ChainContext): Promise<number> {
   const tagged = await chain.head("finalized");
   if (tagged !== null) return tagged.number;
-  return (follower.window.tip?.number ?? -1) - 2 * settings.confirmations;
+  return (await chain.heightReached(follower.window.tip?.number ?? -1)) - 2 * settings.confirmations;
 }
 
 interface Lost {

@@ -11,6 +11,7 @@ import type {
   Explanation,
 } from "../../domain/explain/situation.ts";
 import { feeCap } from "../../domain/fees.ts";
+import { depthNeeded } from "../../domain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Block } from "../../ports/chain.ts";
@@ -134,9 +135,10 @@ async function disputeOver(context: ChainContext, { receipt }: TransactionRecord
   const { blockNumber: number, blockHash: hash, txHash } = receipt;
   const known = context.disputes.about(hash);
   if (known !== null) return known;
-  if ((context.follower.window.tip?.number ?? 0) - number < context.settings.confirmations) return null;
-  const [verdict] = await context.chain.settleReceipts({ number, hash }, [{ txHash }]);
-  return verdict?.kind === "disagree" ? { answers: verdict.answers, since: null } : null;
+  const depth = depthNeeded(context.settings);
+  if ((context.follower.window.tip?.number ?? 0) - number < depth) return null;
+  const [verdict] = await context.chain.settleReceipts({ number, hash }, [{ txHash }], depth);
+  return verdict?.kind === "disagree" ? { code: "RPC_DISAGREES", answers: verdict.answers, since: null } : null;
 }
 
 /** Null where nothing of it was sent, or the node cannot tell. */

@@ -47,11 +47,20 @@ export function minedCause({ transaction, chain }: Situation): Cause | null {
   };
 }
 
-/** Null: nothing speaks against its receipt. */
+/** Null: nothing keeps its receipt from deciding. */
 export function disputedCause({ transaction: { receipt }, chain: { disputed } }: Situation): Cause | null {
   if (receipt === null || disputed === null) return null;
-  const { answers, since } = disputed;
-  const text = `what the chain's endpoints say of block ${receipt.blockNumber} cannot all be true, so it decides nothing: ${answers.join("; ")}`;
+  const { code, answers, since } = disputed;
+  const block = `block ${receipt.blockNumber}`;
+  const why =
+    code === "RPC_BEHIND"
+      ? `an endpoint that is up has not said for a minute what ${block} holds, and no outcome rests on another one alone`
+      : `what the chain's endpoints say of ${block} cannot all be true, so it decides nothing`;
   const begun = since === null ? {} : { since };
-  return { code: "RPC_DISAGREES", text, ...begun, data: { blockNumber: receipt.blockNumber, txHash: receipt.txHash } };
+  return {
+    code,
+    text: `${why}: ${answers.join("; ")}`,
+    ...begun,
+    data: { blockNumber: receipt.blockNumber, txHash: receipt.txHash },
+  };
 }

@@ -66,10 +66,16 @@ export interface ExplainedChain {
   readonly inFlightWindow: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
-  /** What its endpoints say of the block of its receipt cannot all be true: nothing is decided by it. */
-  readonly disputed: { readonly answers: readonly string[]; readonly since: Date | null } | null;
+  /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. */
+  readonly disputed: Disputed | null;
   /** The chain behind the URL is not the one the lane knows: nothing is decided. */
   readonly doubted: string | null;
+}
+
+export interface Disputed {
+  readonly code: "RPC_DISAGREES" | "RPC_BEHIND";
+  readonly answers: readonly string[];
+  readonly since: Date | null;
 }
 
 export interface Explanation {
@@ -111,6 +117,7 @@ export const CAUSE_CODES = [
   "CHAIN_UNREACHABLE",
   "CHAIN_DOUBTED",
   "RPC_DISAGREES",
+  "RPC_BEHIND",
   "FEE_BELOW_BASE_FEE",
   "FEE_CEILING_REACHED",
   "UNDERPRICED",

@@ -1,5 +1,6 @@
-import { type Ceilings, ceilingsOf } from "../../domain/ceilings.ts";
+import { ceilingsOf } from "../../domain/ceilings.ts";
 import { listedCeilings } from "../../domain/default-ceilings.ts";
+import { knownGasCap } from "../../domain/gas-limits.ts";
 import type { ResolvedChain } from "./chains.ts";
 import { maskRpcUrl } from "./masking.ts";
 import { formatGwei } from "./parsers.ts";
@@ -37,13 +38,22 @@ export function effectiveValues(resolution: Resolution, saidIds: SaidIds = new M
   return [...common, ...own];
 }
 
-/** Settings whose default is another one on each chain. */
+const NOTHING_SET = { maxFeeWei: null, maxGasCostWei: null, maxCostWei: null };
+
+/** Settings whose default is another one on each chain, by its id. */
 const DEFAULTS_BY_CHAIN = {
-  maxFeeGwei: ({ feePerGas }: Ceilings) => formatGwei(feePerGas),
-  maxGasCostWei: ({ gasCost }: Ceilings) => String(gasCost),
+  maxFeeGwei: (id: number) => ceilingOn(id, formatGwei(ceilingsOf(id, NOTHING_SET).feePerGas)),
+  maxGasCostWei: (id: number) => ceilingOn(id, String(ceilingsOf(id, NOTHING_SET).gasCost)),
+  maxTransactionGas: (id: number) => {
+    const cap = knownGasCap(id);
+    return cap === null ? `none is known (chain ${id}); learned from a refusal` : `${cap} (chain ${id})`;
+  },
 };
 type KeyByChain = keyof typeof DEFAULTS_BY_CHAIN;
-const NOTHING_SET = { maxFeeWei: null, maxGasCostWei: null, maxCostWei: null };
+
+function ceilingOn(id: number, value: string): string {
+  return listedCeilings(id) === null ? `${value} (chain ${id} is not a known one)` : `${value} (chain ${id})`;
+}
 
 function isByChain(key: string): key is KeyByChain {
   return key in DEFAULTS_BY_CHAIN;
@@ -60,8 +70,7 @@ function defaultCeilings(chain: ResolvedChain, saidIds: SaidIds): readonly Effec
 function defaultOf(key: KeyByChain, chain: ResolvedChain, saidIds: SaidIds): string {
   const id = chain.id ?? saidIds.get(chain);
   if (id === undefined) return `${BY_CHAIN_ID}, which no endpoint says now`;
-  const value = DEFAULTS_BY_CHAIN[key](ceilingsOf(id, NOTHING_SET));
-  return listedCeilings(id) === null ? `${value} (chain ${id} is not a known one)` : `${value} (chain ${id})`;
+  return DEFAULTS_BY_CHAIN[key](id);
 }
 
 /** A chain from `rpcUrl` has nothing that is not said above. */

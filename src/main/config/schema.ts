@@ -43,7 +43,7 @@ export const CHAIN_SETTINGS = {
   maxFeeGwei: byChain("FENCEPOST_MAX_FEE_GWEI", { parse: gwei, show: formatGwei }),
   maxGasCostWei: byChain("FENCEPOST_MAX_GAS_COST_WEI", { parse: wei, show: String }),
   maxCostWei: optional("FENCEPOST_MAX_COST_WEI", { parse: wei, show: String }),
-  maxTransactionGas: optional("FENCEPOST_MAX_TRANSACTION_GAS", {
+  maxTransactionGas: byChain("FENCEPOST_MAX_TRANSACTION_GAS", {
     parse: integer(21_000, Number.MAX_SAFE_INTEGER),
     show: String,
   }),

@@ -262,13 +262,16 @@ describe("a transfer whose cost is known where its receiver has no code", () => 
 });
 
 describe("a second opinion on a simulation", () => {
-  it("is the other endpoint's, and nobody's where there is none", async () => {
+  it("is what every endpoint that is up says, each for itself, also while one of them fails", async () => {
+    const says = (gas: bigint) => ({ kind: "says", simulation: { outcome: "ok", gas } });
     const alone = await bench();
-    expect(await alone.chain.simulateElsewhere(CALL)).toBe("none");
+    alone.server.on("eth_estimateGas", () => "0x5208");
+    expect(await alone.chain.simulateEverywhere(CALL)).toEqual([says(21_000n)]);
     const { server, other, chain } = await bench({ endpoints: 2 });
     server.on("eth_estimateGas", () => "0xd88a42");
     other.on("eth_estimateGas", () => "0x5208");
-    expect(await chain.simulate(CALL)).toEqual({ outcome: "ok", gas: 14_191_170n });
-    expect(await chain.simulateElsewhere(CALL)).toEqual({ outcome: "ok", gas: 21_000n });
+    expect(await chain.simulateEverywhere(CALL)).toEqual([says(14_191_170n), says(21_000n)]);
+    server.failAlways({ kind: "status", status: 502 });
+    expect(await chain.simulateEverywhere(CALL)).toEqual([{ kind: "silent" }, says(21_000n)]);
   });
 });

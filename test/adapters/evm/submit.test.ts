@@ -260,6 +260,8 @@ describe("a refusal that names the most gas of one transaction", () => {
     expect(await gasCap(b)).toBe(16_777_216n);
     b.other.on("eth_sendRawTransaction", refusing("exceeds max transaction gas limit"));
     expect(await gasCap(b)).toBeUndefined();
+    b.other.on("eth_sendRawTransaction", refusing("nonce too high"));
+    expect(await gasCap(b), "it has not looked at the gas yet").toBeUndefined();
     b.other.on("eth_sendRawTransaction", () => hashOf(1));
     expect(await b.chain.submit(raws(1)), "taken elsewhere").toEqual([{ answer: "accepted", detail: null }]);
   });

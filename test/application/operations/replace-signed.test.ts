@@ -1,5 +1,6 @@
 import { serializeTransaction } from "viem/utils";
 import { afterEach, describe, expect, it } from "vitest";
+import type { ChainSettings } from "../../../src/application/settings.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { checkInvariants } from "../../support/invariants.ts";
@@ -13,17 +14,17 @@ let world: World;
 let ops: OperatedWorld;
 afterEach(() => world.close());
 
-async function start(): Promise<WorldNode> {
-  world = new World();
+async function start(settings: Partial<ChainSettings> = {}): Promise<WorldNode> {
+  world = new World({ settings });
   ops = new OperatedWorld(world);
   const node = await world.startNode();
   world.holdBlocks();
   return node;
 }
 
-async function plain(maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Promise<Hex> {
+async function plain(maxFeePerGas: bigint, maxPriorityFeePerGas: bigint, gas = 21_000n): Promise<Hex> {
   const fees = { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas } as const;
-  const unsigned = { chainId: CHAIN_ID, nonce: 0, to: TO, data: "0x", value: 7n, gas: 21_000n, fees, accessList: [] };
+  const unsigned = { chainId: CHAIN_ID, nonce: 0, to: TO, data: "0x", value: 7n, gas, fees, accessList: [] };
   const [made] = await signer.sign(SIGNER, [{ ...unsigned, data: "0x" }]);
   return made?.rawTransaction as Hex;
 }
@@ -52,6 +53,17 @@ const replace = (node: WorldNode, txId: string, rawTransaction: Hex) =>
 const TOO_LITTLE = { code: "INVALID_REQUEST", extras: { path: "rawTransaction" } };
 
 describe("bytes that somebody else signed in the place of a payload", () => {
+  it("ask for no more gas than the chain takes in one transaction, nor for less than anything costs", async () => {
+    const node = await start({ maxTransactionGas: 100_000n });
+    const txId = await ops.sent(node);
+    const offered = (gas: bigint) => plain(30n * GWEI, 2n * GWEI, gas).then((raw) => replace(node, txId, raw));
+    const refused = (reason: string) => ({ code: "SUBMISSION_REJECTED", extras: { reason } });
+    await expect(offered(100_001n)).rejects.toMatchObject(refused("GAS_OVER_BLOCK"));
+    await expect(offered(20_999n)).rejects.toMatchObject(refused("GAS_TOO_LOW"));
+    await offered(100_000n);
+    expect(ops.kinds(txId)).toEqual(["initial", "replace"]);
+  });
+
   it("offer at least a tenth more on both fields, and are then sent and mined", async () => {
     const node = await start();
     const txId = await ops.sent(node);

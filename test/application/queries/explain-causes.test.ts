@@ -5,6 +5,7 @@ import { explainTransaction } from "../../../src/application/queries/explain.ts"
 import { CAUSE_CODES, type CauseCode, type Explanation } from "../../../src/domain/explain/situation.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { Intent } from "../../../src/domain/transaction.ts";
+import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { SimulatedChain } from "../../doubles/simulated-chain/core.ts";
 import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../../doubles/simulated-chain/sender.ts";
@@ -149,6 +150,14 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     entry.faults.lieAboutReceipts((honest) => ({ ...honest, status: "reverted" }));
     const txId = await ops.create(entry);
     await world.until(() => entry.events.some((event) => event.type === "alert" && event.code === "RPC_DISAGREES"));
+    return ask(entry, txId);
+  },
+  RPC_BEHIND: async () => {
+    const entry = await open();
+    const txId = await ops.create(entry);
+    await world.until(() => ops.row(txId).subState === "MINED");
+    Object.assign(entry.rpc, { settleReceipts: () => Promise.reject(new ChainUnavailable("no receipts today")) });
+    await world.until(() => entry.events.some((event) => event.type === "alert" && event.code === "RPC_BEHIND"));
     return ask(entry, txId);
   },
   FEE_CEILING_REACHED: async () => {

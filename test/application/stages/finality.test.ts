@@ -88,10 +88,17 @@ describe("a pass", () => {
     expect((await openPass(bench.context, [bench.lane])).view.tagged).toBe(50);
   });
 
-  it("fails where the tag cannot be asked for: nothing is decided", async () => {
+  it("fails where the tag cannot be asked for: nothing is decided, and after a minute that is told", async () => {
     const bench = await at(20, { finality: "safe" });
     bench.faults.inject({ kind: "unavailable" });
-    await expect(openPass(bench.context, [bench.lane])).rejects.toThrow("simulated fault");
+    const pass = () => expect(openPass(bench.context, [bench.lane])).rejects.toThrow("simulated fault");
+    await pass();
+    await bench.clock.advance(59_000);
+    await pass();
+    expect(bench.telemetry.of("alert")).toEqual([]);
+    await bench.clock.advance(1_000);
+    await pass();
+    expect(bench.telemetry.of("alert")).toMatchObject([{ code: "FINALITY_TAG_MISSING" }]);
   });
 });
 
@@ -180,7 +187,7 @@ describe("a receipt that the endpoints were asked about", () => {
     for (const nonce of [1, 2]) mined(bench, nonce, 10);
     mined({ ...bench, lane: another }, 3, 10);
     mined(bench, 4, 19);
-    const questions = answering(bench, () => ({ kind: "behind" }));
+    const questions = answering(bench, () => ({ kind: "behind", detail: "" }));
     await openPass(bench.context, [bench.lane, another]);
     expect(questions.map((asked) => asked.map(({ txHash }) => txHash))).toEqual([[1, 2, 3].map(hashNumber)]);
   });
@@ -191,7 +198,7 @@ describe("a receipt that the endpoints were asked about", () => {
       const { attempts } = mined(bench, index + 1, 10);
       attempts[0] = { ...(attempts[0] as Tracked["attempts"][number]), ...more } as Tracked["attempts"][number];
     }
-    const questions = answering(bench, () => ({ kind: "behind" }));
+    const questions = answering(bench, () => ({ kind: "behind", detail: "" }));
     await openPass(bench.context, [bench.lane]);
     const sentBy = (nonce: number) => ({ txHash: hashNumber(nonce), sentBy: { signer: SIGNER, nonce } });
     expect(questions).toEqual([[sentBy(1), sentBy(2), sentBy(3), { txHash: hashNumber(4) }]]);
@@ -200,10 +207,45 @@ describe("a receipt that the endpoints were asked about", () => {
   it.each(["behind", "moved"] as const)("decides nothing yet where one is %s, and nobody is told", async (kind) => {
     const bench = await at(20);
     mined(bench, 1, 10);
-    answering(bench, () => ({ kind }));
+    answering(bench, () => ({ kind, detail: "it stands at block 9" }));
     expect(await decide(bench)).toEqual([]);
     expect(bench.telemetry.of("alert")).toEqual([]);
   });
+
+  it.each<[string, (asked: readonly Settling[]) => readonly ReceiptVerdict[]]>([
+    ["behind", (asked) => asked.map(() => ({ kind: "behind", detail: "b stands still" }))],
+    [
+      "silent",
+      () => {
+        throw new ChainUnavailable("b stands still");
+      },
+    ],
+  ])(
+    "is told of and explained where one that is up has been %s for a minute, and decides after that",
+    async (_, answer) => {
+      const bench = await at(20);
+      const { receipt } = mined(bench, 1, 10);
+      const settleReceipts: Chain["settleReceipts"] = async (_, asked) => answer(asked);
+      Object.assign(bench.chain, { settleReceipts });
+      const about = () => bench.context.disputes.about(receipt?.blockHash as Hash);
+      for (let second = 0; second < 59; second++) {
+        await decide(bench);
+        await bench.clock.advance(1_000);
+      }
+      expect([bench.telemetry.of("alert"), about()]).toEqual([[], null]);
+      for (let second = 0; second < 3; second++) {
+        await decide(bench);
+        await bench.clock.advance(1_000);
+      }
+      expect(bench.telemetry.of("alert")).toMatchObject([
+        { code: "RPC_BEHIND", severity: "WARNING", message: expect.stringMatching(/block 10 .*b stands still/) },
+      ]);
+      expect(about()).toMatchObject({ code: "RPC_BEHIND", answers: ["b stands still"] });
+      answering(bench, () => ({ kind: "unproven" }));
+      expect(await decide(bench)).toEqual(["confirm tx 1"]);
+      expect(about()).toBeNull();
+    },
+  );
 
   it("decides nothing where nobody answers, and the others go on", async () => {
     const bench = await at(20);
@@ -249,6 +291,22 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(await decide(bench)).toEqual(["confirm tx 1"]);
     expect(bench.writes).toMatchObject([{ items: [{ receipt: agreed, reason: expect.stringContaining("false") }] }]);
   });
+
+  it.each([
+    ["nobody tells", { effectiveGasPrice: null }],
+    ["both tell another one", { effectiveGasPrice: 7n }],
+  ])(
+    "is called false by no price that was paid, which decides nothing: where %s, it is corrected",
+    async (_, price) => {
+      const bench = await at(20);
+      const { receipt } = mined(bench, 1, 10);
+      answering(bench, () => ({ kind: "agreed", receipt: { ...(receipt as Receipt), ...price } }));
+      expect(await decide(bench)).toEqual(["confirm tx 1"]);
+      const items = bench.writes.flatMap((write) => (write.kind === "transition" ? write.items : []));
+      expect(items).toMatchObject([{ receipt: price }]);
+      expect(items[0]?.reason ?? "").not.toContain("false");
+    },
+  );
 
   it("is not written again where it is the one that is stored", async () => {
     const bench = await at(20);
@@ -415,6 +473,19 @@ describe("the watch", () => {
     await decide(bench);
     expect(bench.writes).toEqual([{ kind: "unwatch", fence: bench.lane.fence, throughBlock: 36 }]);
     expect([...bench.lane.watched.values()]).toEqual([37]);
+  });
+
+  it("ends as far as two endpoints have come, and not at all while one of them is silent", async () => {
+    const bench = createStageBench({}, { settings: { confirmations: 2 }, endpoints: 2 });
+    bench.simulated.mine(100);
+    await bench.context.follower.advance();
+    for (const number of [34, 35, 36]) bench.lane.watched.set(hashNumber(number), number);
+    const heal = bench.elsewhere.inject({ kind: "unavailable" });
+    expect(await decide(bench)).toEqual([]);
+    heal();
+    bench.elsewhere.trail(1);
+    await decide(bench);
+    expect(bench.writes).toEqual([{ kind: "unwatch", fence: bench.lane.fence, throughBlock: 35 }]);
   });
 
   it("ends at `finalized`, not at `safe`", async () => {

@@ -49,7 +49,11 @@ export function describeSettlingContract({ name, endpoints, start }: SettlingSub
     honestyTests(mined);
     lieTests(endpoints, mined);
     senderTests(mined);
-    if (endpoints > 1) opinionTests(mined);
+    if (endpoints > 1) {
+      opinionTests(mined);
+      depthTests(mined);
+      indexTests(mined);
+    }
   });
 }
 
@@ -65,43 +69,60 @@ function honestyTests(start: Start): void {
   it("are those that everybody gives, in the order asked", async () => {
     const { chain, block, receipts, asked } = await start();
     expect(receipts.length).toBeGreaterThan(1);
-    const verdicts = await chain.settleReceipts(block, asked.toReversed());
+    const verdicts = await chain.settleReceipts(block, asked.toReversed(), 0);
     expect(verdicts).toEqual(receipts.toReversed().map((receipt) => ({ kind: "agreed", receipt })));
-    expect(await chain.settleReceipts(block, [])).toEqual([]);
+    expect(await chain.settleReceipts(block, [], 0)).toEqual([]);
   });
 
   it("are absent where the block does not hold the transaction, which nobody has to have lied about", async () => {
     const { chain, block } = await start();
-    expect(await chain.settleReceipts(block, [{ txHash: NOWHERE }])).toMatchObject([{ kind: "absent" }]);
+    expect(await chain.settleReceipts(block, [{ txHash: NOWHERE }], 0)).toMatchObject([{ kind: "absent" }]);
   });
 
   it("are not there yet while an endpoint that is up has not come to the block", async () => {
     const { chain, block, asked, pin } = await start();
     const above = { number: block.number + 1, hash: NOWHERE };
-    expect(kinds(await chain.settleReceipts(above, asked))).toEqual(asked.map(() => "behind"));
+    expect(kinds(await chain.settleReceipts(above, asked, 0))).toEqual(asked.map(() => "behind"));
     if (chain.endpoints < 2) return;
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, block.number - 1);
-    expect(kinds(await chain.settleReceipts(block, asked))).toEqual(asked.map(() => "behind"));
+    expect(kinds(await chain.settleReceipts(block, asked, 0))).toEqual(asked.map(() => "behind"));
     pin(1, null);
-    expect(kinds(await chain.settleReceipts(block, asked))).toEqual(asked.map(() => "agreed"));
+    expect(kinds(await chain.settleReceipts(block, asked, 0))).toEqual(asked.map(() => "agreed"));
   });
 }
 
 function lieTests(endpoints: 1 | 2 | 3, start: Start): void {
   it.each(RECEIPT_LIES)("are not those of an endpoint that says %s, and are once it has stopped", async (kind) => {
-    const { chain, block, receipts, asked, lie } = await start();
+    const { chain, block, receipts, asked, lie, mine } = await start();
+    await mine();
     const [{ txHash }, ...others] = asked as [Settling, ...Settling[]];
     for (let endpoint = 0; endpoint < endpoints; endpoint++) {
       lie(endpoint, txHash, kind);
-      const [verdict, ...rest] = await chain.settleReceipts(block, asked);
+      const [verdict, ...rest] = await chain.settleReceipts(block, asked, 0);
       if (endpoints === 3) expect(verdict).toEqual({ kind: "agreed", receipt: receipts[0] });
       else expect(verdict).toMatchObject({ kind: "disagree", answers: Array(endpoints).fill(expect.any(String)) });
       // A single endpoint that contradicts its block's roots is believed in nothing of that block.
       expect(kinds(rest)).toEqual(others.map(() => (endpoints === 1 ? "disagree" : "agreed")));
       lie(endpoint, txHash, null);
-      const after = await chain.settleReceipts(block, asked);
+      const after = await chain.settleReceipts(block, asked, 0);
       expect(after).toEqual(receipts.map((receipt) => ({ kind: "agreed", receipt })));
     }
+  });
+}
+
+function indexTests(start: Start): void {
+  it("are not there yet while an endpoint has written the newest block, and not its receipts", async () => {
+    const { chain, block, asked, lie, mine } = await start();
+    const [settling] = asked as [Settling];
+    lie(1, settling.txHash, "no receipt");
+    if (chain.endpoints === 3) lie(2, settling.txHash, "no receipt");
+    const settle = async () => kinds(await chain.settleReceipts(block, [settling], 0));
+    expect(await settle()).toEqual(["behind"]);
+    await mine();
+    if (chain.endpoints === 2) expect(await settle()).toEqual(["disagree"]);
+    lie(0, settling.txHash, "no receipt");
+    // Each of them has the transaction in that block: that it is not there is said by nobody.
+    expect(await settle()).toEqual(["behind"]);
   });
 }
 
@@ -110,7 +131,7 @@ function senderTests(start: Start): void {
     const { chain, block, receipts, asked, sender } = await start();
     const [{ txHash }] = asked as [Settling];
     const settle = (signer: Address, nonce: number) =>
-      chain.settleReceipts(block, [{ txHash, sentBy: { signer, nonce } }]);
+      chain.settleReceipts(block, [{ txHash, sentBy: { signer, nonce } }], 0);
     expect(await settle(sender, 0)).toEqual([{ kind: "agreed", receipt: receipts[0] }]);
     expect(await settle(sender, 1)).toMatchObject([{ kind: "absent" }]);
     expect(await settle(`0x${"77".repeat(20)}`, 0)).toMatchObject([{ kind: "absent" }]);
@@ -123,6 +144,42 @@ function opinionTests(start: Start): void {
     expect(await chain.secondOpinion(block.number)).toEqual({ kind: "agreed", hash: block.hash });
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, block.number - 1);
     expect(await chain.secondOpinion(block.number)).toEqual({ kind: "behind" });
+  });
+}
+
+/** How deep a block lies is said by heads and tags, and one endpoint may claim blocks that nobody else has. */
+function depthTests(start: Start): void {
+  const pinOthers = ({ chain, pin }: Mined, blockNumber: number | null) => {
+    for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, blockNumber);
+  };
+
+  it("are not there yet while the first endpoint alone has the blocks that are asked for on top", async () => {
+    const harness = await start();
+    const { chain, block, asked, mine } = harness;
+    const settle = async (depth: number) => kinds(await chain.settleReceipts(block, asked, depth));
+    await mine();
+    await mine();
+    pinOthers(harness, block.number + 1);
+    expect(await settle(1)).toEqual(asked.map(() => "agreed"));
+    expect(await settle(2)).toEqual(asked.map(() => "behind"));
+    pinOthers(harness, null);
+    expect(await settle(2)).toEqual(asked.map(() => "agreed"));
+  });
+
+  it("are as deep as two endpoints say, by their heads and by their tags", async () => {
+    const harness = await start();
+    const { chain, block, mine } = harness;
+    await mine();
+    await mine();
+    const top = block.number + 2;
+    const tagged = async () => (await chain.head("finalized"))?.number;
+    expect([await chain.heightReached(top), await chain.heightReached(top - 1)]).toEqual([top, top - 1]);
+    const before = await tagged();
+    pinOthers(harness, block.number);
+    expect(await chain.heightReached(top)).toBe(block.number);
+    expect(await tagged()).toBe((before as number) - 2);
+    pinOthers(harness, null);
+    expect(await tagged()).toBe(before);
   });
 }
 

@@ -134,8 +134,16 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["CHAIN_DOUBTED", { chain: { doubted: "its genesis is another" } }, /genesis/],
   [
     "RPC_DISAGREES",
-    { transaction: mined, chain: { disputed: { answers: ["a says success", "b says reverted"], since: NOW } } },
+    {
+      transaction: mined,
+      chain: { disputed: { code: "RPC_DISAGREES", answers: ["a says success", "b says reverted"], since: NOW } },
+    },
     /block 90 .*a says success; b says reverted/,
+  ],
+  [
+    "RPC_BEHIND",
+    { transaction: mined, chain: { disputed: { code: "RPC_BEHIND", answers: ["a gives no answer"], since: NOW } } },
+    /for a minute what block 90 holds.*a gives no answer/,
   ],
   ["FEE_BELOW_BASE_FEE", { chain: { baseFee: 30n * GWEI, dearSinceBlock: 88 } }, /20 gwei.*30 gwei since block 88/],
   [

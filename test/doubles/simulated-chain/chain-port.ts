@@ -18,6 +18,7 @@ import {
   type SecondOpinion,
   type Settling,
   type Simulation,
+  type SimulationAnswer,
 } from "../../../src/ports/chain.ts";
 import { receiptOf, type SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
@@ -68,8 +69,19 @@ export class DirectChain implements Chain {
     this.#latency = options.latency ?? (() => Promise.resolve());
   }
 
-  head(tag: BlockTag): Promise<Block | null> {
-    return this.#answer("eth_getBlockByNumber", [tag], () => this.#toBlock(this.#view.tagged(tag)));
+  async head(tag: BlockTag): Promise<Block | null> {
+    const here = await this.#answer("eth_getBlockByNumber", [tag], () => this.#toBlock(this.#view.tagged(tag)));
+    if (this.#elsewhere === null || tag === "latest") return here;
+    const there = await this.#askElsewhere("eth_getBlockByNumber", [tag], (view) => toBlock(view.tagged(tag)));
+    if (here === null || there === null) return null;
+    return here.number < there.number ? here : there;
+  }
+
+  async heightReached(upTo: number): Promise<number> {
+    if (this.#elsewhere === null) return upTo;
+    const here = await this.#answer("eth_blockNumber", [], () => this.#view.head.number);
+    const there = await this.#askElsewhere("eth_blockNumber", [], (view) => view.head.number);
+    return Math.min(upTo, here, there ?? -1);
   }
 
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]> {
@@ -92,10 +104,17 @@ export class DirectChain implements Chain {
     return { kind: "disagree", answers: [`here: ${here}`, `elsewhere: ${there}`] };
   }
 
-  async settleReceipts(block: BlockPlace, transactions: readonly Settling[]): Promise<readonly ReceiptVerdict[]> {
+  async settleReceipts(
+    block: BlockPlace,
+    transactions: readonly Settling[],
+    depth: number,
+  ): Promise<readonly ReceiptVerdict[]> {
     // A node that has trouble with its receipts by block, or by hash, is asked in the other way.
     const method = "eth_getBlockByNumber";
-    const words = (view: ChainView) => transactions.map((each) => wordOf(view, block, each));
+    const words = (view: ChainView) => {
+      const isDeep = view.head.number >= block.number + depth;
+      return transactions.map((each) => (isDeep ? wordOf(view, block, each) : "behind"));
+    };
     if (this.#elsewhere === null) {
       if (!this.#proves) return transactions.map(() => ({ kind: "unproven" }));
       return this.#answer(method, [block.hash], () => {
@@ -125,10 +144,14 @@ export class DirectChain implements Chain {
     return this.#answer("eth_getTransactionCount", [address, tag], () => this.#view.transactionCount(address, tag));
   }
 
-  transactionCountEverywhere(address: Address, atBlock: number): Promise<readonly CountAnswer[]> {
-    return this.#askEverywhere("eth_getTransactionCount", [address, "latest"], ({ view }) => ({
+  transactionCountEverywhere(
+    address: Address,
+    atBlock: number,
+    tag: "latest" | "pending" = "latest",
+  ): Promise<readonly CountAnswer[]> {
+    return this.#askEverywhere("eth_getTransactionCount", [address, tag], ({ view }) => ({
       kind: view.head.number < atBlock ? "behind" : "says",
-      count: view.transactionCount(address, "latest"),
+      count: view.transactionCount(address, tag),
     }));
   }
 
@@ -208,12 +231,11 @@ export class DirectChain implements Chain {
     return this.#answer(methodOf(call), [call], () => simulateOn(this.#chain, this.#view, call));
   }
 
-  async simulateElsewhere(call: Call): Promise<Simulation | "none"> {
-    const other = this.#elsewhere;
-    if (other === null) return "none";
-    await this.#latency(methodOf(call));
-    failOn(other.faults, methodOf(call), [call]);
-    return simulateOn(other.chain, other.view, call);
+  simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]> {
+    return this.#askEverywhere(methodOf(call), [call], ({ chain, view }) => ({
+      kind: "says",
+      simulation: simulateOn(chain, view, call),
+    }));
   }
 
   async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
@@ -337,7 +359,7 @@ function identityOf(chain: SimulatedChain, view: ChainView): ChainIdentity {
   return { chainId: chain.chainId, genesisHash: view.byNumber(0)?.hash ?? null };
 }
 
-type Word = Receipt | "absent" | "moved" | "behind";
+type Word = Receipt | "absent" | "withheld" | "moved" | "behind";
 
 const CONTRADICTION: ReceiptVerdict = { kind: "disagree", answers: ["its receipts do not hash to the block's root"] };
 
@@ -356,14 +378,18 @@ function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling
   const index = shown.transactions.findIndex(({ transaction }) => transaction.hash === txHash);
   const transaction = shown.transactions[index]?.transaction;
   const isOther = sentBy !== undefined && (transaction?.from !== sentBy.signer || transaction.nonce !== sentBy.nonce);
-  return isOther ? "absent" : (view.receiptsIn(shown)[index] ?? "absent");
+  if (isOther || transaction === undefined) return "absent";
+  // The index of the newest block may still be being written.
+  return view.receiptsIn(shown)[index] ?? (view.head.number > block.number ? "withheld" : "behind");
 }
 
 function verdictOf(here: Word, there: Word): ReceiptVerdict {
-  if (here === "behind" || there === "behind") return { kind: "behind" };
+  const behind = { kind: "behind", detail: "an endpoint has not come so far" } as const;
+  if (here === "behind" || there === "behind") return behind;
   if (tell(here) !== tell(there))
     return { kind: "disagree", answers: [`here: ${tell(here)}`, `elsewhere: ${tell(there)}`] };
   if (here === "moved") return { kind: "moved" };
+  if (here === "withheld") return behind;
   return here === "absent" ? { kind: "absent", detail: "not in that block" } : { kind: "agreed", receipt: here };
 }
 

@@ -47,6 +47,7 @@ export class Faults {
   #feeLie: FeeLie | null = null;
   #gasLie: ((honest: bigint) => bigint) | null = null;
   #receiptLie: ReceiptLie | null = null;
+  #invented = 0;
   #lag = 0;
   #trail = 0;
   #turn = 0;
@@ -63,6 +64,15 @@ export class Faults {
   /** The endpoint lags: it knows nothing above this block. Null lets it catch up. */
   pinHead(blockNumber: number | null): void {
     this.#pinnedHead = blockNumber;
+  }
+
+  /** So many blocks that nobody else has stand on top of the real ones, linked by hash; its tags move with them. */
+  inventBlocks(count: number): void {
+    this.#invented = count;
+  }
+
+  get invented(): number {
+    return this.#invented;
   }
 
   /** Two machines behind one URL, asked in turns: every other call meets one that is this many blocks behind. */
@@ -143,6 +153,7 @@ export class Faults {
     this.#gasLie = null;
     this.#receiptLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
+    this.#invented = 0;
     this.#lag = 0;
     this.#trail = 0;
   }

@@ -14,7 +14,7 @@ const LIES: Readonly<Record<ReceiptLieKind, (receipt: Receipt) => Receipt | null
 };
 
 async function start(endpoints: 1 | 2): Promise<SettlingHarness> {
-  const simulated = new SimulatedChain();
+  const simulated = new SimulatedChain({ tagDepths: { safe: 0, finalized: 0 } });
   const faults = [new Faults(), new Faults()] as const;
   const second = endpoints === 2 ? { elsewhere: { chain: simulated, faults: faults[1] } } : {};
   const chain = new DirectChain(simulated, { faults: faults[0], proves: true, ...second });

@@ -1,6 +1,6 @@
 import type { Address, Hash } from "../../../src/domain/lane.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
-import { receiptOf, type SimulatedBlock, tipOf } from "./block.ts";
+import { blockHash, receiptOf, type SimulatedBlock, tipOf } from "./block.ts";
 import type { Place } from "./block-store.ts";
 import type { SimulatedChain } from "./core.ts";
 import type { Faults } from "./faults.ts";
@@ -19,6 +19,11 @@ export class ChainView {
   }
 
   get head(): SimulatedBlock {
+    const real = this.#realHead;
+    return this.#inventedAt(real.number + this.#faults.invented) ?? real;
+  }
+
+  get #realHead(): SimulatedBlock {
     const { pinnedHead, lag } = this.#faults;
     const behind = pinnedHead ?? (lag === 0 ? null : Math.max(0, this.#chain.head.number - lag));
     return (behind === null ? null : this.#chain.blocks.byNumber(behind)) ?? this.#chain.head;
@@ -32,10 +37,23 @@ export class ChainView {
   }
 
   byNumber(number: number): SimulatedBlock | null {
-    return number > this.head.number ? null : this.#chain.blocks.byNumber(number);
+    return number > this.#realHead.number ? this.#inventedAt(number) : this.#chain.blocks.byNumber(number);
+  }
+
+  /** Others with each real block: nobody knows beforehand what that will be. */
+  #inventedAt(number: number): SimulatedBlock | null {
+    const real = this.#realHead;
+    if (number <= real.number || number > real.number + this.#faults.invented) return null;
+    const parentHash = this.#inventedAt(number - 1)?.hash ?? real.hash;
+    const hash = blockHash({ number, parentHash, salt: "invented", hashes: [] });
+    return { ...real, number, hash, parentHash, gasUsed: 0n, transactions: [] };
   }
 
   byHash(hash: Hash): SimulatedBlock | null {
+    for (let number = this.#realHead.number + 1; number <= this.head.number; number++) {
+      const invented = this.#inventedAt(number);
+      if (invented?.hash === hash) return invented;
+    }
     const block = this.#chain.blocks.byHash(hash);
     return block === null || block.number > this.head.number ? null : block;
   }
@@ -50,7 +68,7 @@ export class ChainView {
     return block.transactions.map((_, index) => this.#faults.receipt(receiptOf(block, index)));
   }
 
-  account(address: Address, atBlock = this.head.number): Account {
+  account(address: Address, atBlock = this.#realHead.number): Account {
     return atBlock === this.#chain.head.number ? this.#chain.account(address) : this.#chain.account(address, atBlock);
   }
 
@@ -59,7 +77,7 @@ export class ChainView {
   }
 
   transactionCount(address: Address, tag: "latest" | "pending"): number {
-    const behind = this.head !== this.#chain.head;
+    const behind = this.#realHead !== this.#chain.head;
     const honest = tag === "latest" || behind ? this.account(address).nonce : this.#chain.pendingNonce(address);
     return this.#faults.nonce(honest, address, tag);
   }
@@ -67,7 +85,11 @@ export class ChainView {
   /** As of a block; null where this endpoint no longer keeps that state. Past counts are lied about like the latest. */
   transactionCountAt(address: Address, blockNumber: number): number | null {
     if (blockNumber <= this.head.number - this.#faults.keptState) return null;
-    return this.#faults.nonce(this.account(address, blockNumber).nonce, address, "latest");
+    return this.#faults.nonce(
+      this.account(address, Math.min(blockNumber, this.#realHead.number)).nonce,
+      address,
+      "latest",
+    );
   }
 
   bySenderAndNonce(address: Address, nonce: number): SimulatedTransaction | null {

@@ -52,6 +52,22 @@ describe("effective values", () => {
   });
 });
 
+describe("the most gas of one transaction", () => {
+  it("is shown as it is in force on the chain, or that none is known", () => {
+    const variables = { FENCEPOST_RPC_URL: "http://a" };
+    expect(effective({}, variables, [1]).get("maxTransactionGas")?.value).toBe("16777216 (chain 1)");
+    expect(effective({}, variables, [31_337]).get("maxTransactionGas")?.value).toBe(
+      "none is known (chain 31337); learned from a refusal",
+    );
+    expect(effective({}, variables).get("maxTransactionGas")?.value).toBe("by chain id, which no endpoint says now");
+    const rows = effective({ chains: [{ id: 1, rpc: "http://a" }] });
+    expect(rows.get("chains[0].maxTransactionGas")).toMatchObject({ value: "16777216 (chain 1)", origin: "default" });
+    expect(effective({ maxTransactionGas: 30_000_000 }, variables, [1]).get("maxTransactionGas")?.value).toBe(
+      "30000000",
+    );
+  });
+});
+
 describe("the ceilings of what a transaction may cost", () => {
   it("are shown as they are in force on the chain behind the one URL, once it has said which it is", () => {
     const variables = { FENCEPOST_RPC_URL: "http://a" };
@@ -84,6 +100,6 @@ describe("the ceilings of what a transaction may cost", () => {
     const rows = effective({ chains, maxGasCostWei: "9" }, { FENCEPOST_MAX_FEE_GWEI: "1.5" });
     expect(rows.get("maxFeeGwei")).toMatchObject({ value: "1.5", origin: "environment" });
     expect(rows.get("maxGasCostWei")).toMatchObject({ value: "9", origin: "file" });
-    expect([...rows.keys()].filter((key) => key.startsWith("chains[0].max"))).toEqual([]);
+    expect([...rows.keys()].filter((key) => key.startsWith("chains[0].max"))).toEqual(["chains[0].maxTransactionGas"]);
   });
 });

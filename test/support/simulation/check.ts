@@ -10,7 +10,8 @@ import type { Simulation } from "./simulate.ts";
 /** Everything that must hold after a simulation, whatever happened in it. */
 export function checkSimulation(simulation: Simulation): void {
   const { world, callers, consumer, crew } = simulation;
-  const promises = "I2: tokens only grow; I3: no lie moves a cursor; nothing is signed above the ceilings";
+  const promises =
+    "I2: tokens only grow; I3: no lie moves a cursor; nothing is signed above the ceilings, or final too early";
   expect(crew.violations, promises).toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
   expect(consumer.seen, "I8: the consumer saw what was said").toEqual(world.database.state.completions);

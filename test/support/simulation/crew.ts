@@ -80,8 +80,10 @@ const RARE: readonly Failpoint[] = [
   "withdraw.committed",
 ];
 
-/** Passed only where a reorg meets what is mined and not final: one aim in many would leave it to luck. */
-const RAREST: readonly Failpoint[] = Array.from({ length: 8 }, () => "withdraw.committed" as const);
+/** Passed only where a reorg meets what is mined and not final, or a caller gives a nonce back: not left to luck. */
+const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"] as const).flatMap((name) =>
+  Array.from({ length: 8 }, () => name),
+);
 
 /** The nodes of a simulation, and everything that can happen to one of them. */
 export class Crew {
@@ -313,6 +315,33 @@ export class Crew {
     this.count("lied for good");
   }
 
+  /** One of its two endpoints shows blocks that nobody else has: nothing may be final by them. */
+  inventBlocks(dice: Dice): void {
+    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
+    if (candidates.length === 0) return;
+    const { entry, elsewhere } = dice.pick(candidates);
+    const endpoints = [entry.faults, elsewhere ?? entry.faults];
+    // One at a time: where both claim the same, nobody can know better.
+    for (const each of endpoints) each.inventBlocks(0);
+    const faults = dice.pick(endpoints);
+    faults.inventBlocks(dice.int(1, 12));
+    this.world.clock.after(dice.int(500, 8_000), () => faults.inventBlocks(0));
+    this.count("invented blocks");
+  }
+
+  /** Whatever an endpoint shows on top of the real chain. */
+  private watchDepth(write: LaneWrite): void {
+    const { finality, confirmations } = this.world.settings;
+    if (write.kind !== "transition" || finality !== "confirmations") return;
+    for (const { txId, completion } of write.items) {
+      const block = this.world.database.state.transactions.get(txId)?.receipt;
+      const place = completion?.settled === true ? this.world.chain.blocks.placeOf(completion.txHash ?? "0x") : null;
+      if (place === null || place.block.hash !== block?.blockHash) continue;
+      const depth = this.world.chain.head.number - place.block.number;
+      if (depth < confirmations) this.violations.push(`${txId} was final ${depth} blocks deep, of ${confirmations}`);
+    }
+  }
+
   /** One of its endpoints gives false receipts of real blocks, for long enough to decide by. */
   lieAboutReceipts(dice: Dice): void {
     const candidates = this.members.filter(({ phase }) => phase !== "gone");
@@ -426,6 +455,7 @@ export class Crew {
         this.violations.push("a count that one endpoint lied about was believed");
         throw new BatchRefused("it would take too long to repair");
       }
+      for (const write of writes) this.watchDepth(write);
       const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
       if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
       const outcomes = await commit(writes);

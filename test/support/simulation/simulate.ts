@@ -18,6 +18,7 @@ const GWEI = 1_000_000_000n;
 const QUIET_LIMIT_MS = 600_000;
 const FEE_SEEDS = 0x5eed_0000;
 const RECEIPT_SEEDS = 0x0eed_0000;
+const HEAD_SEEDS = 0x1eed_0000;
 
 export interface Simulation {
   readonly world: World;
@@ -33,9 +34,10 @@ export interface Simulation {
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  // Dice of their own: lies about prices and about receipts shift nothing else in the story of a seed.
+  // Dice of their own: lies about prices, receipts and heads shift nothing else in the story of a seed.
   const feeDice = new Dice(seed + FEE_SEEDS);
   const receiptDice = new Dice(seed + RECEIPT_SEEDS);
+  const headDice = new Dice(seed + HEAD_SEEDS);
   const crew = new Crew(world, dice, { slowness: dice.pick([0, 5, 60]), feeDice });
   const callers = new Callers(world, dice, crew.up);
   const consumer = new Consumer(world, dice, crew.up);
@@ -51,6 +53,7 @@ export async function simulate(seed: number): Promise<Simulation> {
     act(simulation, dice);
     tellLies(simulation, feeDice);
     if (receiptDice.chance(0.04)) crew.lieAboutReceipts(receiptDice);
+    if (headDice.chance(0.04)) crew.inventBlocks(headDice);
     await world.clock.advance(dice.int(0, 700));
   }
   crew.heal();

@@ -9,7 +9,7 @@
 import { Worker } from "node:worker_threads";
 import type { Hash, Hex } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
-import type { BlockPlace, ReceiptVerdict, Settling } from "../../../ports/chain.ts";
+import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
 import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
@@ -31,7 +31,10 @@ const BLOCKS_REMEMBERED = 64;
 type Proved = { readonly receipt: Receipt; readonly raw: Hex | null } | null;
 
 type BlockJson = Readonly<Record<string, unknown>>;
-type Shown = Pick<BlockEvidence, "block" | "receipts">;
+interface Shown extends Pick<BlockEvidence, "block" | "receipts"> {
+  /** Why a receipt could not be had; null: no question was left unanswered. */
+  readonly failure: Error | null;
+}
 
 export class BlockProver {
   readonly #thread = new WorkerThread<BlockEvidence, BlockVerdict>({
@@ -51,13 +54,15 @@ export class BlockProver {
     if (!transactions.every((each) => this.#isKnown(block, each))) {
       if (block.number <= endpoint.unprovableThrough) return all({ kind: "unproven" });
       const shown = await fetchShown(endpoint, block.hash);
-      if (shown === "behind" || shown === "unproven") return all({ kind: shown });
-      const contradiction = (detail: string) =>
-        all({ kind: "disagree", answers: [`${endpoint.rpc.label}: ${detail}`] });
-      if (shown === "denied") return contradiction("it has that block, and no receipts of it");
+      if (shown === "unproven") return all({ kind: shown });
+      if (shown === "behind") return all({ kind: shown, detail: `${endpoint.rpc.label} does not have that block` });
+      const { failure, ...evidence } = shown;
       const wanted = transactions.map(({ txHash }) => txHash);
-      const verdict = await this.#thread.ask({ ...block, ...shown, wanted });
-      if (verdict.kind === "contradicts") return contradiction(verdict.detail);
+      const verdict = await this.#thread.ask({ ...block, ...evidence, wanted });
+      if (verdict.kind === "contradicts") {
+        if (failure !== null) throw failure;
+        return all({ kind: "disagree", answers: [`${endpoint.rpc.label}: ${verdict.detail}`] });
+      }
       if (verdict.kind === "unprovable") {
         if (verdict.of === "chain") endpoint.unprovableThrough = block.number + UNPROVABLE_BLOCKS;
         return all({ kind: "unproven" });
@@ -90,7 +95,8 @@ export class BlockProver {
   }
 }
 
-export class ProofFailed extends Error {
+/** The thread's trouble is nobody's lie, and keeps no other block waiting. */
+export class ProofFailed extends ChainUnavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "ProofFailed";
@@ -119,19 +125,20 @@ function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransact
   return { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice };
 }
 
-/** "denied": the node shows the block, and not the receipts that it must have. */
-async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behind" | "unproven" | "denied"> {
+/** Without the receipts that it does not show: what a chain puts into its blocks by itself may have none. */
+async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behind" | "unproven"> {
   const [block, list] = await Promise.all([fetchWhole(endpoint, hash), fetchBlockReceipts(endpoint, hash)]);
   if (typeof block === "string") return block;
-  if (list === "gone") return "denied";
-  if (typeof list !== "string") return { block, receipts: list };
+  if (list === "gone") return { block, receipts: [], failure: null };
+  if (typeof list !== "string") return { block, receipts: list.filter((each) => each !== null), failure: null };
   const hashes = readArray(block.transactions, "block.transactions").map((each) =>
     readHash(readRecord(each, "block.transactions[]").hash, "transaction.hash"),
   );
   if (hashes.length > MOST_SINGLE_RECEIPTS) return "unproven";
   const calls = hashes.map((each) => ({ method: "eth_getTransactionReceipt", params: [each] }));
-  const receipts = (await endpoint.rpc.batch(calls)).map(resultOf);
-  return receipts.includes(null) ? "denied" : { block, receipts };
+  const replies = await endpoint.rpc.batch(calls);
+  const receipts = replies.flatMap((reply) => (reply.ok && reply.result !== null ? [reply.result] : []));
+  return { block, receipts, failure: replies.find((reply) => !reply.ok)?.error ?? null };
 }
 
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {

@@ -131,14 +131,6 @@ export class Endpoints {
     return this.#firstAnswer([], ask);
   }
 
-  /** The answer of an endpoint other than the one that `read` asks first; "none" where no other is up. */
-  async readElsewhere<T>(ask: Ask<T>): Promise<T | "none"> {
-    const others = this.#candidates()
-      .slice(1)
-      .filter((each) => !each.down);
-    return others.length === 0 ? "none" : this.#firstAnswer(others, ask);
-  }
-
   /**
    * What each endpoint says that is up, asked at the same time. One that just failed to answer is "silent", which is no
    * opinion; one that has been down for a while is not asked, else a dead spare would hold up every decision for ever.

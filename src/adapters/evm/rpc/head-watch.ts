@@ -48,8 +48,9 @@ interface Seen<E> {
   readonly head: number;
   /** Monotonic: since when it has lagged; null: it keeps up. */
   readonly lagsSinceMs: number | null;
-  /** By whom. */
+  /** By whom, and (monotonic) when it was shown last. */
   readonly shown: ReadonlyMap<E, Shown>;
+  readonly shownAtMs: number;
 }
 
 export class HeadWatch<E extends { behind: boolean }> {
@@ -72,13 +73,15 @@ export class HeadWatch<E extends { behind: boolean }> {
     await Promise.all(standings.map((late) => this.#judge(late, standings, isWhole)));
   }
 
-  /** It does not answer: others judge that, and when it is back it is compared anew. */
+  /** It does not answer: others judge that, and when it is back it is compared anew. Failing is no way to catch up. */
   #forget(endpoint: E): void {
-    this.#seen.delete(endpoint);
-    endpoint.behind = false;
+    if (!endpoint.behind) this.#seen.delete(endpoint);
   }
 
-  /** `isWhole`: everybody has a head. Where one is silent, and none of the others is ahead, it stays as it was. */
+  /**
+   * `isWhole`: everybody has a head. Where one is silent, and none of the others is ahead, it stays as it was, for a
+   * minute: else whoever is silent for good, or only claims a height, would keep out one that has long caught up.
+   */
   async #judge(late: Standing<E>, standings: readonly Standing<E>[], isWhole: boolean): Promise<void> {
     const { endpoint, head } = late;
     const before = this.#seen.get(endpoint);
@@ -92,10 +95,11 @@ export class HeadWatch<E extends { behind: boolean }> {
       if (blocks === "silent") isSure = false;
       else if (blocks !== null) shown.set(rival, blocks);
     }
-    if (shown.size === 0 && !isSure) return;
     const nowMs = this.#options.clock.monotonicMs();
+    const shownAtMs = shown.size > 0 ? nowMs : (before?.shownAtMs ?? nowMs);
+    if (shown.size === 0 && !isSure && nowMs - shownAtMs < PATIENCE_MS) return;
     const lagsSinceMs = shown.size === 0 ? null : (before?.lagsSinceMs ?? nowMs);
-    this.#seen.set(endpoint, { head, lagsSinceMs, shown });
+    this.#seen.set(endpoint, { head, lagsSinceMs, shown, shownAtMs });
     const wasBehind = endpoint.behind;
     endpoint.behind = lagsSinceMs !== null && (wasBehind || nowMs - lagsSinceMs >= PATIENCE_MS);
     const ahead = Math.max(...[...shown.values()].flatMap((blocks) => [...blocks.keys()]));

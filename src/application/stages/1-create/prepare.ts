@@ -135,7 +135,10 @@ function callOf({ lane, payload }: Intent): Call {
 }
 
 /** Known without asking: no chain runs a transaction below its intrinsic gas, above its block or above its own cap. */
-export function refuseImpossibleGas(context: ChainContext, payload: Payload): void {
+export function refuseImpossibleGas(
+  context: ChainContext,
+  payload: Pick<Payload, "to" | "data" | "accessList" | "gas">,
+): void {
   if (payload.gas === undefined) return;
   const least = intrinsicGas(payload);
   if (payload.gas < least) {

@@ -9,7 +9,7 @@
  *
  * Reads: the chain's count, twice, with no database transaction open. Writes: nothing. A crash here has consumed nothing.
  */
-import { type CountAnswer, countNotExceeded, highestCount, judgeCount } from "../../../domain/counts.ts";
+import { type CountAnswer, countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/counts.ts";
 import { NO_DOUBT } from "../../../domain/doubt.ts";
 import { unavailable } from "../../../domain/errors.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
@@ -161,7 +161,9 @@ function notProved(): Error {
 
 /**
  * For keys that other systems use too: what waits in the pool beyond our cursor is stepped over, once every one of those
- * transactions has been found there and none is ours. What cannot be found is reported, and not believed.
+ * transactions has been found there and none is ours. What cannot be found is reported, and not believed. Pools differ,
+ * and an endpoint that makes transactions up would leave a hole for good: no more are believed than more than half of the
+ * endpoints count. What is not believed costs at most a nonce that somebody else is faster to use.
  */
 async function provePending(
   ports: NonceFloorPorts,
@@ -174,7 +176,8 @@ async function provePending(
   if (first <= from) return mined;
   reportDrift(ports.telemetry, lane, { cursor: from, chainCount: first, proved: false });
   await ports.clock.sleep(settings.pollIntervalMs);
-  const again = Math.min(first, await chain.transactionCount(lane.lane.signer, "pending"));
+  const counted = countReached(await chain.transactionCountEverywhere(lane.lane.signer, 0, "pending"));
+  const again = Math.min(first, counted);
   const claimed = Math.min(Math.max(0, again - from), POOLED_AT_ONCE);
   const nonces = Array.from({ length: claimed }, (_, index) => from + index);
   const pooled = await chain.pooled(lane.lane.signer, nonces);

@@ -7,7 +7,7 @@
  * A crash after signing leaves nothing (the same bytes are signed again: RFC 6979 is deterministic, and unsent bytes bind
  * nobody); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
-import { type Bounded, bounded, type FeeLimit, feeLimit, limitInWords, overCeiling } from "../../../domain/ceilings.ts";
+import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
 import type { Fees } from "../../../domain/fees.ts";
 import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
@@ -17,7 +17,7 @@ import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../.
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type GiveUpPorts, giveUp } from "../../detours/give-up.ts";
 import { shiftDown } from "../../detours/shift-down.ts";
-import { hold } from "../../lane/hold.ts";
+import { holdAtCeiling } from "../../lane/hold.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
@@ -80,10 +80,7 @@ async function signBatch(
     tx.receiptCheckedAtMs = context.settings.fetchReceiptUponEntry ? LONG_AGO : nowMs;
     lane.track(tx);
     const reached = priced[index]?.reached ?? null;
-    if (reached !== null) {
-      const text = `its fee is at ${limitInWords(reached)}, and more was wanted`;
-      hold(ports, { lane, tx }, { code: "FEE_CEILING_REACHED", text });
-    }
+    if (reached !== null) holdAtCeiling(ports, { lane, tx }, reached);
   });
   lane.broadcasting?.kick();
   return true;

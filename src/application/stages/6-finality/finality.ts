@@ -5,8 +5,10 @@
  * Writes: nothing itself; withdrawals (detours/reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
  * A crash leaves TRACKING/MINED; the next owner derives the same decision from the chain again.
  */
+import type { BlockWindow } from "../../../domain/block-window.ts";
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
+import { type Block, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "../../detours/reorg.ts";
@@ -29,6 +31,8 @@ export interface FinalityPass {
   readonly context: ChainContext;
   readonly view: FinalityView;
   readonly verdicts: Verdicts;
+  /** The highest block whose outcomes need no more watching; −1 where there is none. */
+  readonly watchEnds: number;
 }
 
 /** Everything that these lanes might decide is asked about here, once per block. */
@@ -40,7 +44,32 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
   const view = { head, tagged, finalized };
   forgetDisputes(context, lanes);
   const mined = lanes.filter(({ stopped }) => !stopped).flatMap((lane) => deepEnough({ context, view }, lane));
-  return { context, view, verdicts: await settleReceipts(context, mined) };
+  const asked = [settleReceipts(context, mined), endOfWatch(context, view, lanes)] as const;
+  const [verdicts, watchEnds] = await Promise.all(asked);
+  return { context, view, verdicts, watchEnds };
+}
+
+/** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would be told to nobody. */
+async function endOfWatch(
+  { chain, settings }: ChainContext,
+  view: FinalityView,
+  lanes: readonly OwnedLane[],
+): Promise<number> {
+  const claimed = watchedThrough(settings.confirmations, view);
+  if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
+  const head = await chain.heightReached(view.head).catch(nowhere);
+  return watchedThrough(settings.confirmations, { ...view, head });
+}
+
+/** Whether something of the lane is watched up to this block. */
+export function hasWatched({ watched }: OwnedLane, throughBlock: number): boolean {
+  for (const number of watched.values()) if (number <= throughBlock) return true;
+  return false;
+}
+
+function nowhere(error: unknown): number {
+  if (error instanceof ChainUnavailable) return -1;
+  throw error;
 }
 
 function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, lane: OwnedLane): readonly MinedOn[] {
@@ -67,11 +96,20 @@ function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[])
  * of the chain itself, after the tag.
  */
 async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): Promise<number | null> {
-  const block = await context.chain.head(tag);
-  context.noteTag(tag, block !== null);
-  const { window } = context.follower;
-  if (block === null || window.oldest === null) return null;
-  return block.number < window.oldest.number || window.contains(block) ? block.number : null;
+  try {
+    const block = await context.chain.head(tag);
+    const height = block !== null && isOn(context.follower.window, block) ? block.number : null;
+    context.noteTag(tag, height !== null);
+    return height;
+  } catch (error) {
+    // An endpoint that answers everything but this would otherwise keep everything from being final, and nobody told.
+    if (context.reachable) context.noteTag(tag, false);
+    throw error;
+  }
+}
+
+function isOn(window: BlockWindow, block: Block): boolean {
+  return window.oldest !== null && (block.number < window.oldest.number || window.contains(block));
 }
 
 /** Withdraws what left the canonical chain. Done before new blocks are matched, so that a moved transaction is found again. */
@@ -105,7 +143,7 @@ async function goneForAll(
 
 /** Commits what is final on this view, and ends the watch over what is deep enough. */
 export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: OwnedLane): Promise<void> {
-  const { context, view, verdicts } = pass;
+  const { context, verdicts, watchEnds } = pass;
   const asked = [...lane.mined.values()].filter(({ receipt }) => receipt !== null && verdicts.has(receipt.txHash));
   const hashAt = await canonicalHashes(context, asked.map(blockNumberOf));
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
@@ -120,7 +158,7 @@ export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane
     if (others.length > 0) await complete(ports, lane, { settled: others, corrected });
   }
   const inDispute = [...lane.watched.keys()].some((hash) => context.disputes.about(hash) !== null);
-  if (!lane.stopped && !inDispute) await endWatch(ports, lane, watchedThrough(context.settings.confirmations, view));
+  if (!lane.stopped && !inDispute) await endWatch(ports, lane, watchEnds);
 }
 
 async function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): Promise<void> {

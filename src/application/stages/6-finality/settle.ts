@@ -6,6 +6,7 @@
  * Reads: the endpoints. Writes: nothing itself; what is agreed on goes into the outcome's commit (stage 7), what is not in
  * its block after all is withdrawn (detours/reorg.ts). Invariants: I7, I8. A crash leaves TRACKING/MINED, asked about anew.
  */
+import { depthNeeded } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
@@ -63,29 +64,34 @@ function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
 
 /** One block that nobody can be asked about keeps no other waiting. */
 async function settleBlock(
-  { chain, disputes }: ChainContext,
+  { chain, disputes, settings }: ChainContext,
   { block, transactions }: AskedBlock,
   verdicts: Map<Hash, ReceiptVerdict>,
 ): Promise<void> {
   try {
-    const answers = await chain.settleReceipts(block, transactions);
+    const answers = await chain.settleReceipts(block, transactions, depthNeeded(settings));
     for (const [index, { txHash }] of transactions.entries()) {
       const verdict = answers[index];
       if (verdict !== undefined) verdicts.set(txHash, verdict);
     }
     const disputed = answers.find((verdict) => verdict.kind === "disagree");
+    const late = answers.find((verdict) => verdict.kind === "behind");
     if (disputed?.kind === "disagree") disputes.note(block, disputed.answers);
+    else if (late?.kind === "behind") disputes.wait(block, late.detail);
     else disputes.end(block.hash);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
+    disputes.wait(block, error.message);
   }
 }
+
+export type Correction = "false" | "imprecise";
 
 export interface Decided {
   /** To be completed by the receipts that they have now. */
   readonly settled: readonly Tracked[];
-  /** Of those: the database holds another receipt, which was a lie. */
-  readonly corrected: ReadonlySet<Tracked>;
+  /** Of those: the database holds another receipt; "false": one that would have decided something else. */
+  readonly corrected: ReadonlyMap<Tracked, Correction>;
   /** Said to be mined, and not in that block. */
   readonly absent: readonly Tracked[];
 }
@@ -97,7 +103,7 @@ export function applyVerdicts(
   { candidates, verdicts }: { readonly candidates: readonly Tracked[]; readonly verdicts: Verdicts },
 ): Decided {
   const settled: Tracked[] = [];
-  const corrected = new Set<Tracked>();
+  const corrected = new Map<Tracked, Correction>();
   const absent: Tracked[] = [];
   for (const tx of candidates) {
     const verdict = tx.receipt === null ? undefined : verdicts.get(tx.receipt.txHash);
@@ -105,19 +111,23 @@ export function applyVerdicts(
     if (verdict?.kind === "unproven" || verdict?.kind === "agreed") settled.push(tx);
     if (verdict?.kind !== "agreed") continue;
     const receipt = withOwnContract(ports, { lane, tx }, verdict.receipt);
-    if (isSame(tx.receipt, receipt)) continue;
+    const correction = difference(tx.receipt, receipt);
+    if (correction === null) continue;
     tx.receipt = receipt;
-    corrected.add(tx);
+    corrected.set(tx, correction);
   }
   return { settled, corrected, absent };
 }
 
-/** But for its place in the block, by which nothing is decided, and which nodes count each in their own way. */
-function isSame(stored: Receipt | null, agreed: Receipt): boolean {
-  return (
+/**
+ * But for its place in the block, by which nothing is decided, and which nodes count each in their own way. Not every node
+ * tells the price that was paid: who told none, or told another one than is known now, has not lied about the outcome.
+ */
+function difference(stored: Receipt | null, agreed: Receipt): Correction | null {
+  const isTrue =
     stored?.status === agreed.status &&
     stored.gasUsed === agreed.gasUsed &&
-    stored.effectiveGasPrice === agreed.effectiveGasPrice &&
-    stored.contractAddress === agreed.contractAddress
-  );
+    stored.contractAddress === agreed.contractAddress;
+  if (!isTrue) return "false";
+  return stored.effectiveGasPrice === agreed.effectiveGasPrice ? null : "imprecise";
 }

@@ -2,7 +2,7 @@
  * Stage 7: the outcome and its place in the feed become durable together, in one fenced transaction whose last statement
  * is the feed's counter.
  *
- * Reads: nothing more. Writes: final state, history, completion, and the receipt where the one stored was a lie. Invariant I8: a completion once per entry into a final
+ * Reads: nothing more. Writes: final state, history, completion, and the receipt where another one is stored. Invariant I8: a completion once per entry into a final
  * state, commit order = sequence order. A crash before the commit leaves TRACKING/MINED, decided again by the next owner;
  * after it, everything is said.
  */
@@ -20,10 +20,13 @@ export interface CompletePorts extends LaneWriterPorts {
 /** What is settled, and of those which have another receipt than the database holds. */
 export interface Completing {
   readonly settled: readonly Tracked[];
-  readonly corrected: ReadonlySet<Tracked>;
+  readonly corrected: ReadonlyMap<Tracked, "false" | "imprecise">;
 }
 
-const CORRECTED = "the receipt that was found first was false, and is replaced by the one that could be settled";
+const REASONS = {
+  false: "the receipt that was found first was false, and is replaced by the one that could be settled",
+  imprecise: "the price that was paid is what could be settled of it",
+} as const;
 
 export async function complete(
   ports: CompletePorts,
@@ -32,7 +35,9 @@ export async function complete(
 ): Promise<void> {
   const planned = settled.map((tx) => {
     lane.settle(tx);
-    return plan(tx, outcomeOf(tx), corrected.has(tx) ? { receipt: tx.receipt, reason: CORRECTED } : {});
+    const correction = corrected.get(tx);
+    const receipt = correction === undefined ? {} : { receipt: tx.receipt, reason: REASONS[correction] };
+    return plan(tx, outcomeOf(tx), receipt);
   });
   if (!(await commitPlanned(ports, lane, planned))) return;
   ports.feedGrew();

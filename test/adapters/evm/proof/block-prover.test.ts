@@ -1,8 +1,12 @@
 /** What a single endpoint says of receipts, held against the hash of their block; on a real EVM behind a proxy. */
 import { afterEach, describe, expect, it } from "vitest";
+import { BlockProver } from "../../../../src/adapters/evm/proof/block-prover.ts";
+import { Endpoint } from "../../../../src/adapters/evm/rpc/endpoints.ts";
+import { createTransport } from "../../../../src/adapters/evm/rpc/transport.ts";
+import { systemClock } from "../../../../src/adapters/system/clock.ts";
 import type { Hash } from "../../../../src/domain/lane.ts";
 import type { Receipt } from "../../../../src/domain/transaction.ts";
-import { ChainUnavailable, type ReceiptVerdict } from "../../../../src/ports/chain.ts";
+import { type Block, ChainUnavailable, type ReceiptVerdict } from "../../../../src/ports/chain.ts";
 import {
   type Json,
   type LyingEndpoints,
@@ -10,7 +14,7 @@ import {
   proxyAt,
   startLyingEndpoints,
 } from "../../../support/lying-endpoints.ts";
-import { badGateway, type RpcProxy, refuseWith, rewrite } from "../../../support/rpc-proxy.ts";
+import { badGateway, type RpcProxy, refuseWith, rewrite, type Treatment } from "../../../support/rpc-proxy.ts";
 import { mineVariedBlock } from "../../../support/varied-block.ts";
 
 let harness: LyingEndpoints;
@@ -24,7 +28,7 @@ interface Bench {
   settle(hashes?: readonly Hash[]): Promise<readonly ReceiptVerdict[]>;
 }
 
-async function open(endpoints = 1): Promise<Bench> {
+async function open(endpoints = 1, depth = 0): Promise<Bench> {
   harness = await startLyingEndpoints(endpoints);
   const { block, receipts } = await mineVariedBlock(harness.node);
   const place = { number: Number(block.number), hash: block.hash as Hash };
@@ -38,6 +42,7 @@ async function open(endpoints = 1): Promise<Bench> {
       harness.chain.settleReceipts(
         place,
         wanted.map((txHash) => ({ txHash })),
+        depth,
       ),
   };
 }
@@ -66,6 +71,34 @@ describe("an honest endpoint", () => {
     const { proxy, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
     expect(kindsOf(await settle())).toEqual(["agreed"]);
+  });
+
+  it("is no liar where its receipts, asked for one by one, are an error: that decides nothing", async () => {
+    const { proxy, hashes, settle } = await open();
+    proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
+    const { lift } = proxy.rule(
+      { methods: ["eth_getTransactionReceipt"], when: ({ params }) => params[0] === hashes[0] },
+      refuseWith("internal error"),
+    );
+    await expect(settle()).rejects.toThrow(ChainUnavailable);
+    lift();
+    expect(kindsOf(await settle())).toEqual(["agreed"]);
+  });
+
+  it("is asked again where the thread that proves it died: that decides nothing", async () => {
+    const { proxy, hashes } = await open();
+    const block = (await harness.chain.head("latest")) as Block;
+    const transport = { url: proxy.url, clock: systemClock, timeoutMs: 50_000, report: () => undefined };
+    const endpoint = new Endpoint(0, createTransport(transport));
+    const prover = new BlockProver();
+    await prover.close();
+    const settled = prover.settle(
+      endpoint,
+      block,
+      hashes.map((txHash) => ({ txHash })),
+    );
+    await expect(settled).rejects.toThrow(ChainUnavailable);
+    await endpoint.rpc.close();
   });
 
   it("is asked again where it did not answer: that decides nothing", async () => {
@@ -158,6 +191,20 @@ describe("an endpoint of a chain that nothing can be proved of", () => {
     expect(roundTrips(proxy, "eth_getBlockByHash")).toBe(fetched);
   });
 
+  it.each<[string, Treatment]>([
+    ["without a receipt", async () => ({ result: null })],
+    ["whose receipt is an error", refuseWith("transaction type not supported")],
+  ])("holds a transaction of its own %s: believed as it is, without eth_getBlockReceipts too", async (_, answer) => {
+    const { proxy, hashes, settle } = await open();
+    proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
+    changeBlock(proxy, (block) => {
+      const [system, ...others] = block.transactions as readonly Json[];
+      return { ...block, transactions: [{ ...system, type: "0x7e" }, ...others] };
+    });
+    proxy.rule({ methods: ["eth_getTransactionReceipt"], when: ({ params }) => params[0] === hashes[0] }, answer);
+    expect(kindsOf(await settle(hashes.slice(1)))).toEqual(["unproven"]);
+  });
+
   it("is refused whole: believed as it is", async () => {
     const { proxy, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockByHash"] }, refuseWith("response size exceeded"));
@@ -199,13 +246,18 @@ describe("two endpoints", () => {
     expect(receipts[hashes.indexOf(deployment)]?.contractAddress).not.toBeNull();
   });
 
-  it("are asked in one request each, and again only for what an index has not come to", async () => {
+  it("are asked in one request each, heights included, and again only for what an index has not come to", async () => {
     const { hashes, settle } = await open(2);
     const [first, second] = harness.proxies as readonly [RpcProxy, RpcProxy];
-    await settle();
+    await Promise.all([settle(), harness.chain.heightReached(1)]);
     for (const { requests } of [first, second])
       expect(requests.filter((methods) => methods.includes("eth_getTransactionReceipt"))).toEqual([
-        ["eth_getBlockByNumber", ...hashes.map(() => "eth_getTransactionReceipt")],
+        [
+          "eth_blockNumber",
+          "eth_getBlockByNumber",
+          ...hashes.map(() => "eth_getTransactionReceipt"),
+          "eth_blockNumber",
+        ],
       ]);
     second.rule(
       { methods: ["eth_getTransactionReceipt"] },
@@ -221,5 +273,18 @@ describe("two endpoints", () => {
     for (let times = 0; times < 3; times++) await expect(settle()).rejects.toThrow(ChainUnavailable);
     expect(kindsOf(await settle())).toEqual(["disagree"]);
     down.lift();
+  });
+
+  it("of which one is down do not lie deep by the height that it claimed before: the other has to have come so far", async () => {
+    const { proxy, settle } = await open(2, 1);
+    await harness.node.mine();
+    const { number } = (await harness.chain.head("latest")) as Block;
+    proxy.rule({}, badGateway);
+    for (let times = 0; times < 3; times++) await expect(settle()).rejects.toThrow(ChainUnavailable);
+    harness.pin(1, number - 1);
+    expect(kindsOf(await settle())).toEqual(["behind"]);
+    expect(await harness.chain.heightReached(number)).toBe(number - 1);
+    harness.pin(1, null);
+    expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 });

@@ -84,6 +84,42 @@ describe("an endpoint whose head stands still", () => {
     expect(still.behind).toBe(false);
   });
 
+  it.each([
+    ["its number", (rival: Fake) => Object.assign(rival, { hasHead: false })],
+    [
+      "its blocks",
+      (rival: Fake) => {
+        rival.head = 1_000_000;
+        rival.header = () => {
+          throw new Error("it does not answer");
+        };
+      },
+    ],
+  ])("comes back within a minute where the one ahead of it says nothing any more of %s", async (_, silence) => {
+    const [still, rival] = [new Fake(100), new Fake(100)];
+    const { looks } = bench(still, rival);
+    await looks(2 + MINUTE, (look) => rival.go(100 + look));
+    silence(rival);
+    await looks(MINUTE - 1, (look) => still.go(150 + look));
+    expect(still.behind, "nobody has said otherwise yet").toBe(true);
+    await looks(2, (look) => still.go(200 + look));
+    expect(still.behind).toBe(false);
+  });
+
+  it("does not come back by failing for a while: it is where it was", async () => {
+    const [still, moving] = [new Fake(100), new Fake(100)];
+    const { looks, found } = bench(still, moving);
+    await looks(2 + MINUTE, (look) => moving.go(100 + look));
+    still.answers = false;
+    await looks(2, (look) => moving.go(200 + look));
+    still.answers = true;
+    expect(still.behind).toBe(true);
+    await looks(2, (look) => moving.go(300 + look));
+    expect([still.behind, found.length]).toEqual([true, 1]);
+    await looks(1, () => still.go(moving.head));
+    expect(still.behind).toBe(false);
+  });
+
   it("is not down where all stand still: the chain does", async () => {
     const endpoints = [new Fake(100), new Fake(100), new Fake(100)];
     const { looks } = bench(...endpoints);

@@ -159,6 +159,22 @@ describe("an estimate that one endpoint lies about", () => {
     expect((await prepareWith(bench, { value: 1, gas: 21_000, ...FEES })).gas, "with gas").toBe(21_000n);
   });
 
+  it("is not confirmed by the liar itself, where the one that was asked first fails now and then", async () => {
+    const bench = await ready(bounded);
+    bench.elsewhere.lieAboutGas(() => LIE);
+    const { simulate } = bench.chain;
+    Object.assign(bench.chain, { simulate: async () => ({ outcome: "ok", gas: LIE }) });
+    await expect(prepareWith(bench, { value: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    Object.assign(bench.chain, { simulate });
+  });
+
+  it("is not believed while the second endpoint is silent", async () => {
+    const bench = await ready(bounded);
+    bench.simulated.burnGasAt(TO, 400_000n);
+    bench.elsewhere.inject({ kind: "unavailable" });
+    await expect(prepareWith(bench, { value: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
   it("is the truth where a second endpoint says the same", async () => {
     const bench = await ready(bounded);
     bench.simulated.burnGasAt(TO, 400_000n);

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
 import { nonceFloor } from "../../../../src/application/stages/2-allocate/nonce-floor.ts";
 import { type ChainBench, createChainBench, createOwnedLane } from "../../../support/chain-bench.ts";
+import { hashNumber } from "../../../support/naive-chain.ts";
 import { POLL_MS, SIGNER } from "../../../support/world.ts";
 
 const ALWAYS = { nonceStateTimeoutMs: 0 };
@@ -390,6 +391,33 @@ describe("the pending count, where it is asked for", () => {
     const asked = ask(bench, createOwnedLane({ cursor: 0 }));
     await bench.clock.advance(POLL_MS);
     expect(asked.floor).toBe(2);
+  });
+
+  it.each(["faults", "elsewhere"] as const)(
+    "is believed as far as both of two endpoints count, whatever one of them shows in its pool (%s)",
+    async (liar) => {
+      const bench = createChainBench({ settings, endpoints: 2 });
+      bench.simulated.injectForeign(SIGNER);
+      bench[liar].lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 40 : honest));
+      bench.chain.pooled = async (_, nonces) => nonces.map(hashNumber);
+      const asked = ask(bench, createOwnedLane({ cursor: 0 }));
+      await bench.clock.advance(POLL_MS);
+      expect(asked.floor).toBe(1);
+    },
+  );
+
+  it("is not believed while one of two endpoints is silent, and holds no create up", async () => {
+    const bench = createChainBench({ settings, endpoints: 2 });
+    bench.simulated.injectForeign(SIGNER);
+    const heal = bench.elsewhere.inject({ kind: "unavailable" });
+    const lane = createOwnedLane({ cursor: 0 });
+    const asked = ask(bench, lane);
+    await bench.clock.advance(POLL_MS);
+    expect(asked).toEqual({ floor: null, error: null });
+    heal();
+    const again = ask(bench, lane);
+    await bench.clock.advance(POLL_MS);
+    expect(again.floor).toBe(1);
   });
 
   it("that nothing in the pool explains is reported, and not believed", async () => {

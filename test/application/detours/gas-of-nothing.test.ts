@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { gasOfNothing } from "../../../src/application/detours/change-payload.ts";
+import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
+import { SIGNER } from "../../support/world.ts";
+
+/** A chain on which the estimate of a transfer counts. */
+const ARBITRUM = 42_161;
+const LIE = 14_191_170n;
+
+async function ready(endpoints: 1 | 2): Promise<ChainBench> {
+  const bench = createChainBench({ endpoints, chain: { chainId: ARBITRUM }, settings: { maxGasCostWei: 10n ** 15n } });
+  bench.simulated.mine(3);
+  await bench.context.follower.advance();
+  return bench;
+}
+
+describe("the gas of a cancel or a placeholder", () => {
+  it("is what the chain estimates, where that is more than a plain transfer", async () => {
+    const bench = await ready(1);
+    bench.faults.lieAboutGas(() => 45_000n);
+    expect(await gasOfNothing(bench.context, SIGNER)).toBe(54_000n);
+  });
+
+  it("is not what one of two endpoints makes up", async () => {
+    const bench = await ready(2);
+    bench.faults.lieAboutGas(() => LIE);
+    await expect(gasOfNothing(bench.context, SIGNER)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    bench.faults.lieAboutGas(null);
+    expect(await gasOfNothing(bench.context, SIGNER)).toBe(21_000n);
+  });
+});
