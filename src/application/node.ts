@@ -85,7 +85,8 @@ export class FencepostNode {
     this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
-    this.writer = new Committer({ store, clock, entropy, telemetry }, settings.writer, {
+    const callersWait = () => this.reception.waiting > 0;
+    this.writer = new Committer({ store, clock, entropy, telemetry, callersWait }, settings.writer, {
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.lease.historyChanged(error),
       onGivenUp: (fence, write) => this.lanes.giveUp(fence, write),

@@ -18,6 +18,8 @@ export class Reception {
   private readonly ports: ReceptionPorts;
   private open = 0;
   draining = false;
+  /** Callers at the door who were not read yet. */
+  waiting = 0;
 
   constructor(ports: ReceptionPorts) {
     this.ports = ports;

@@ -10,6 +10,7 @@ import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
 import { type Admittance, OPEN } from "../application/admittance.ts";
 import type { FencepostApi } from "../application/api.ts";
 import type { FencepostNode } from "../application/node.ts";
+import type { Reception } from "../application/reception.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl } from "./advertised-url.ts";
@@ -58,7 +59,7 @@ export async function startService({
   const metrics = createMetrics({ checksum });
   const api = deferredApi();
   const peer = deferredPeer();
-  let admittance = (): Admittance => OPEN;
+  let reception: Pick<Reception, "admittance" | "waiting"> = { admittance: (): Admittance => OPEN, waiting: 0 };
   const http = createHttpServer({
     api: api.face,
     apiKeys: config.apiKeys,
@@ -71,10 +72,13 @@ export async function startService({
     onResponse: metrics.httpRequest,
     peer: peer.face,
     door: {
-      admittance: () => admittance(),
+      admittance: () => reception.admittance(),
       turnMs: config.lease.durationMs / TURNS_PER_LEASE,
       limit: config.queueLimit,
       onRefused: (report) => logger.log("warn", { ...report }, "overloaded: requests were refused unread"),
+      onWaiting: (count) => {
+        reception.waiting = count;
+      },
     },
   });
   const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
@@ -88,7 +92,7 @@ export async function startService({
       ...(failpoint === undefined ? {} : { failpoint }),
     });
     api.resolve(composed.node.api);
-    admittance = () => composed.node.reception.admittance();
+    reception = composed.node.reception;
     connectGauges(metrics, composed);
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
+import type { Arrivals } from "./arrivals.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";
 import { Door, type DoorOptions } from "./door.ts";
 import type { LongPolls } from "./long-polls.ts";
@@ -18,10 +19,14 @@ declare module "fastify" {
 type OnRequest = (request: FastifyRequest, reply: unknown, done: (error?: Error) => void) => void;
 
 /** Around every request: who asks, and how it was answered. */
-export function addHooks(app: FastifyInstance, options: HttpServerOptions, longPolls: LongPolls): void {
+export function addHooks(
+  app: FastifyInstance,
+  options: HttpServerOptions,
+  { longPolls, arrivals }: { readonly longPolls: LongPolls; readonly arrivals: Arrivals },
+): void {
   const { clock, onResponse } = options;
   const authenticate = authenticator(options.apiKeys);
-  const doors = options.door === undefined ? null : openDoors({ ...options.door, clock });
+  const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
   app.decorateRequest("keyName", ANONYMOUS);
   app.decorateRequest("pattern", null);
   app.decorateRequest("arrivedMs", 0);
@@ -60,7 +65,8 @@ export function addHooks(app: FastifyInstance, options: HttpServerOptions, longP
 
 /** Only creates wait for the lease; everything that is asked for waits its turn. */
 function openDoors(options: DoorOptions) {
-  return { creating: new Door(options), others: new Door({ ...options, admittance: () => OPEN }) };
+  const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };
+  return { creating: new Door(options), others: new Door(others) };
 }
 
 /** Before what the route itself does. Known here once; Fastify puts a request's `routeOptions` together at every look. */
