@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
+import { unavailable } from "../../domain/errors.ts";
 import type { Arrivals } from "./arrivals.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";
 import { Door, type DoorOptions } from "./door.ts";
@@ -37,7 +38,8 @@ export function addHooks(
   app.addHook("onRoute", (route) => {
     const { url } = route;
     const takesIn = route.config?.takesIn === true;
-    const asksForKey = route.config?.open !== true && route.config?.peer !== true;
+    const isPeer = route.config?.peer === true;
+    const asksForKey = route.config?.open !== true && !isPeer;
     first(route, (request, _, done) => {
       request.pattern = url;
       if (asksForKey) request.keyName = authenticate(request.headers.authorization);
@@ -48,6 +50,8 @@ export function addHooks(
         enter: done,
       });
     });
+    // Behind the look at who asks: strangers take no place at the door.
+    if (isPeer && doors !== null) last(route, waitAsPeer(doors.others));
   });
   // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -67,6 +71,21 @@ export function addHooks(
 function openDoors(options: DoorOptions) {
   const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };
   return { creating: new Door(options), others: new Door(others) };
+}
+
+/** Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done. */
+function waitAsPeer(door: Door): OnRequest {
+  return (request, _, done) => {
+    door.ask({
+      arrivedMs: request.arrivedMs,
+      isGone: () => request.raw.destroyed,
+      enter: (refusal) => done(refusal === undefined ? undefined : unavailable(refusal.message)),
+    });
+  };
+}
+
+function last(route: RouteOptions, hook: OnRequest): void {
+  route.onRequest = [...[route.onRequest ?? []].flat(), hook];
 }
 
 /** Before what the route itself does. Known here once; Fastify puts a request's `routeOptions` together at every look. */

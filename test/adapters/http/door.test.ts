@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Door, type RefusalReport, type Visitor } from "../../../src/adapters/http/door.ts";
 import { type Admittance, OPEN } from "../../../src/application/admittance.ts";
+import { PEER_CREATES_PATH, PEER_SCHEME } from "../../../src/contract/peers.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";
@@ -199,6 +200,36 @@ describe("a request", () => {
     const secured = { ...options, apiKeys: [{ name: "a", secret: "s".repeat(22) }] };
     const answer = await httpApp({}, secured).inject({ method: "POST", url: "/api/v1/tx", payload: {} });
     expect(answer.statusCode).toBe(401);
+  });
+
+  describe("of another node", () => {
+    const secret = "c".repeat(64);
+    const full = { admittance: () => OPEN, turnMs: 0, limit: 0, onRefused: () => undefined, onWaiting };
+    const act = async () => unavailable("not asked for");
+    const asked: unknown[] = [];
+    const create = async (creates: readonly unknown[]) => {
+      asked.push(...creates);
+      return [];
+    };
+    const post = (authorization: string, door: typeof full) =>
+      httpApp({}, { door, peer: { secret, create, act } }).inject({
+        method: "POST",
+        url: PEER_CREATES_PATH,
+        headers: { authorization, "content-type": "application/json" },
+        payload: { creates: [], repeat: false },
+      });
+
+    it("waits like everybody's, and where there is no room hears that nothing was done", async () => {
+      const answer = await post(`${PEER_SCHEME} ${secret}`, full);
+      expect(answer.statusCode).toBe(503);
+      expect(answer.json()).toMatchObject({ code: "UNAVAILABLE" });
+      expect(asked).toEqual([]);
+      expect((await post(`${PEER_SCHEME} ${secret}`, { ...full, turnMs: TURN_MS })).statusCode).toBe(200);
+    });
+
+    it("takes no place at the door where it is not one", async () => {
+      expect((await post("Bearer stranger", full)).statusCode).toBe(401);
+    });
   });
 
   it("that creates nothing is answered all the same, and so is whoever asks for a sign of life", async () => {
