@@ -59,7 +59,7 @@ export async function startService({
   const metrics = createMetrics({ checksum });
   const api = deferredApi();
   const peer = deferredPeer();
-  let reception: Pick<Reception, "admittance" | "waiting"> = { admittance: (): Admittance => OPEN, waiting: 0 };
+  let reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
   const http = createHttpServer({
     api: api.face,
     apiKeys: config.apiKeys,
@@ -71,15 +71,7 @@ export async function startService({
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onResponse: metrics.httpRequest,
     peer: peer.face,
-    door: {
-      admittance: () => reception.admittance(),
-      turnMs: config.lease.durationMs / TURNS_PER_LEASE,
-      limit: config.queueLimit,
-      onRefused: (report) => logger.log("warn", { ...report }, "overloaded: requests were refused unread"),
-      onWaiting: (count) => {
-        reception.waiting = count;
-      },
-    },
+    door: doorOf({ config, logger, reception: () => reception }),
   });
   const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
   try {
@@ -108,6 +100,20 @@ export async function startService({
     await http.close(0);
     throw error;
   }
+}
+
+type Receiving = Pick<Reception, "admittance" | "waiting">;
+
+function doorOf({ config, logger, reception }: Pick<ServiceOptions, "config" | "logger"> & { reception(): Receiving }) {
+  return {
+    admittance: () => reception().admittance(),
+    turnMs: config.lease.durationMs / TURNS_PER_LEASE,
+    limit: config.queueLimit,
+    onRefused: (report: object) => logger.log("warn", { ...report }, "overloaded: requests were refused unread"),
+    onWaiting: (count: number) => {
+      reception().waiting = count;
+    },
+  };
 }
 
 function patienceOf(logger: Logger, signal: AbortSignal): Patience {
