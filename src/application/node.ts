@@ -85,7 +85,7 @@ export class FencepostNode {
     this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
-    this.writer = new Committer({ store, clock, entropy, telemetry }, settings.writer, {
+    this.writer = new Committer({ ...ports, callersWait: () => this.callersWait }, settings.writer, {
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.lease.historyChanged(error),
       onGivenUp: (fence, write) => this.lanes.giveUp(fence, write),
@@ -256,6 +256,10 @@ export class FencepostNode {
       void this.lanes.retryWanted();
       this.intake.kick();
     }
+  }
+
+  private get callersWait(): boolean {
+    return this.reception.waiting > 0;
   }
 
   private async takeIntake(): Promise<void> {

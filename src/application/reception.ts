@@ -18,6 +18,8 @@ export class Reception {
   private readonly ports: ReceptionPorts;
   private open = 0;
   draining = false;
+  /** Callers at the door who were not read yet. */
+  waiting = 0;
 
   constructor(ports: ReceptionPorts) {
     this.ports = ports;
@@ -37,10 +39,15 @@ export class Reception {
     }
   }
 
+  /** There are other nodes, and creates are taken to them. */
+  private get isTakenElsewhere(): boolean {
+    const { forwards, peers } = this.ports.cluster;
+    return forwards && peers > 0;
+  }
+
   /** Null unless this node is leaving, and there is nobody to take creates to. */
   turnedAway(): FencepostError | null {
-    const { forwards, peers } = this.ports.cluster;
-    return this.draining && !(forwards && peers > 0) ? unavailable(DRAINING) : null;
+    return this.draining && !this.isTakenElsewhere ? unavailable(DRAINING) : null;
   }
 
   /** Whether a create can be taken in right now. Where other nodes are live it can: it is taken to them. */
@@ -48,7 +55,8 @@ export class Reception {
     const { admission, lease, cluster, wakefulness } = this.ports;
     const turnedAway = this.turnedAway();
     if (turnedAway !== null) return { kind: "closed", refusal: () => turnedAway };
-    if (admission.underWay >= admission.perNode) return { kind: "closed", refusal: queueFull };
+    if (admission.underWay >= admission.perNode && !this.isTakenElsewhere)
+      return { kind: "closed", refusal: queueFull };
     if (lease.mayAct() || cluster.peers > 0) return OPEN;
     const pausedMs = wakefulness.pausedMs();
     return { kind: pausedMs === 0 ? "closed" : "soon", refusal: () => new LeaseLapsed(pausedMs) };

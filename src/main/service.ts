@@ -10,6 +10,7 @@ import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
 import { type Admittance, OPEN } from "../application/admittance.ts";
 import type { FencepostApi } from "../application/api.ts";
 import type { FencepostNode } from "../application/node.ts";
+import type { Reception } from "../application/reception.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl } from "./advertised-url.ts";
@@ -58,7 +59,7 @@ export async function startService({
   const metrics = createMetrics({ checksum });
   const api = deferredApi();
   const peer = deferredPeer();
-  let admittance = (): Admittance => OPEN;
+  let reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
   const http = createHttpServer({
     api: api.face,
     apiKeys: config.apiKeys,
@@ -70,12 +71,7 @@ export async function startService({
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onResponse: metrics.httpRequest,
     peer: peer.face,
-    door: {
-      admittance: () => admittance(),
-      turnMs: config.lease.durationMs / TURNS_PER_LEASE,
-      limit: config.queueLimit,
-      onRefused: (report) => logger.log("warn", { ...report }, "overloaded: requests were refused unread"),
-    },
+    door: doorOf({ config, logger, reception: () => reception }),
   });
   const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
   try {
@@ -88,7 +84,7 @@ export async function startService({
       ...(failpoint === undefined ? {} : { failpoint }),
     });
     api.resolve(composed.node.api);
-    admittance = () => composed.node.reception.admittance();
+    reception = composed.node.reception;
     connectGauges(metrics, composed);
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
@@ -104,6 +100,20 @@ export async function startService({
     await http.close(0);
     throw error;
   }
+}
+
+type Receiving = Pick<Reception, "admittance" | "waiting">;
+
+function doorOf({ config, logger, reception }: Pick<ServiceOptions, "config" | "logger"> & { reception(): Receiving }) {
+  return {
+    admittance: () => reception().admittance(),
+    turnMs: config.lease.durationMs / TURNS_PER_LEASE,
+    limit: config.queueLimit,
+    onRefused: (report: object) => logger.log("warn", { ...report }, "overloaded: requests were refused unread"),
+    onWaiting: (count: number) => {
+      reception().waiting = count;
+    },
+  };
 }
 
 function patienceOf(logger: Logger, signal: AbortSignal): Patience {

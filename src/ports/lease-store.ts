@@ -15,8 +15,11 @@ export interface InstanceRegistration {
   readonly chains: readonly number[];
   /** It lost its lanes by its own silence, and leaves them to others who can serve them. */
   readonly standsBack: boolean;
-  /** The instance that the same process was before: dead with this registration, so that nobody waits for its lanes. */
-  readonly replaces?: string;
+  /**
+   * What the same process was before, or may have become without hearing of it: dead with this registration, so that
+   * nobody waits for lanes of the one, or places lanes on the other.
+   */
+  readonly replaces?: readonly string[];
 }
 
 /** The feed's epoch that an instance belongs to. */

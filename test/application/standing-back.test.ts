@@ -78,6 +78,31 @@ describe("a node that wakes from a pause", () => {
     second.store.claimLanes = claim;
   });
 
+  it("claims what is still free after a lease: an older release takes it for ours, and nobody else would", async () => {
+    const { first, second, signer } = await pair();
+    for (const _ of [1, 2]) {
+      await pause(first, "node-2", signer);
+      await world.until(() => world.ownerOf(signer) === "node-1", 60_000);
+    }
+    // It sees no reason to take the lane: by its reckoning that belongs to the node that has stood still.
+    const claim = second.store.claimLanes.bind(second.store);
+    second.store.claimLanes = async (lanes, ...rest) => {
+      const others = lanes.filter((lane) => lane.signer !== signer);
+      return claim(others, ...rest);
+    };
+    const before = world.tokenOf(signer);
+    first.store.pause();
+    await world.clock.advance(LEASE_MS + 2_000);
+    first.store.resume();
+    const wokeMs = world.clock.monotonicMs();
+    await world.clock.advance(LEASE_MS - 500);
+    expect(world.tokenOf(signer), "for a lease it is left to the other").toBe(before);
+    await world.until(() => world.tokenOf(signer) > before, 4 * LEASE_MS);
+    expect(world.clock.monotonicMs() - wokeMs).toBeLessThanOrEqual(2 * LEASE_MS + 1_000);
+    await world.clock.advance(LEASE_MS);
+    expect([world.ownerOf(signer), world.tokenOf(signer)], "and is kept").toEqual(["node-1", before + 1]);
+  });
+
   it("claims at once what nobody else can serve", async () => {
     world = new World();
     const [mine, ...others] = SIGNERS as [Address, ...Address[]];

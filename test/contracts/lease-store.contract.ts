@@ -57,7 +57,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         const before = await register();
         const lane = aLane();
         await store.acquireLane(lane, before);
-        const instance = anInstance({ replaces: before });
+        const instance = anInstance({ replaces: [before] });
         await store.registerInstance(instance);
         expect(await find(before)).toMatchObject({ dead: true });
         expect(await store.renewInstance(before, 60_000)).toBe(false);

@@ -1,6 +1,7 @@
 import { maxHeaderSize } from "node:http";
 import Fastify, { type FastifyInstance } from "fastify";
 import { FencepostError, invalid } from "../../domain/errors.ts";
+import { Arrivals } from "./arrivals.ts";
 import type { RouteContext } from "./context.ts";
 import { addHooks } from "./hooks.ts";
 import { acceptOnlyJson } from "./json-body.ts";
@@ -26,6 +27,8 @@ const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as 
 export interface HttpApp {
   readonly app: FastifyInstance;
   readonly longPolls: LongPolls;
+  /** To be told of every connection. */
+  readonly arrivals: Arrivals;
   /** Path pattern → methods, as registered. */
   readonly served: ReadonlyMap<string, ReadonlySet<string>>;
 }
@@ -33,10 +36,11 @@ export interface HttpApp {
 /** Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. */
 export function createHttpApp(options: HttpServerOptions): HttpApp {
   const longPolls = new LongPolls();
+  const arrivals = new Arrivals(options.clock);
   const app = bareApp();
   answerWithProblems(app, options.logger);
   acceptOnlyJson(app);
-  addHooks(app, options, longPolls);
+  addHooks(app, options, { longPolls, arrivals });
   refuseBadEncoding(app);
   const served = collectRoutes(app);
 
@@ -53,7 +57,7 @@ export function createHttpApp(options: HttpServerOptions): HttpApp {
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());
   refuseOtherMethods(app, new Map(served));
-  return { app, longPolls, served };
+  return { app, longPolls, arrivals, served };
 }
 
 function bareApp(): FastifyInstance {

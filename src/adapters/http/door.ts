@@ -2,14 +2,17 @@
  * Where requests are let in, before their bodies are read. Callers who repeat what was refused can ask more often than a
  * node can refuse, and what it does for them it does not do for its lease and its transactions: those wait for the same
  * event loop. So a turn of the loop lets requests in for a bounded time only; whoever comes later waits here, in order and
- * unread, which costs nothing, and while they wait they do not repeat. A bounded number waits, for a bounded time.
+ * unread, which costs nothing, and while they wait they do not repeat. A bounded number waits, for a bounded time. While
+ * connections keep coming in, those who have come wait for the others, so that they are served together.
  */
 import type { Admittance } from "../../application/admittance.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Arrivals } from "./arrivals.ts";
 
 export interface DoorOptions {
   readonly clock: Clock;
+  readonly arrivals: Pick<Arrivals, "keepComing">;
   readonly admittance: () => Admittance;
   /** For how long requests are let in during one turn of the event loop. */
   readonly turnMs: number;
@@ -17,6 +20,8 @@ export interface DoorOptions {
   readonly limit: number;
   /** At most once a second, however many there were. */
   readonly onRefused: (report: RefusalReport) => void;
+  /** How many wait, whenever that may have changed. */
+  readonly onWaiting: (count: number) => void;
 }
 
 export interface RefusalReport {
@@ -37,6 +42,8 @@ export interface Visitor {
 /** Below what a client waits for, with as much left for the answer. */
 const WAIT_AT_MOST_MS = 4_000;
 const LOOK_AGAIN_MS = 20;
+/** For others who are still connecting. Only a node that is short of time, or called without end, ever needs as much. */
+const WAIT_FOR_OTHERS_MS = 500;
 const REPORT_EVERY_MS = 1_000;
 /**
  * How many of those who wait are let in at once: as many as a turn has time for, found by trying. Not fewer than make a
@@ -62,12 +69,13 @@ export class Door {
     const admittance = this.waiting.length === 0 ? this.options.admittance() : null;
     if (admittance?.kind === "closed") {
       this.refuse(visitor, admittance.refusal());
-    } else if (admittance?.kind === "open" && this.hasTime(visitor.arrivedMs)) {
+    } else if (admittance?.kind === "open" && !this.options.arrivals.keepComing && this.hasTime(visitor.arrivedMs)) {
       visitor.enter();
     } else if (this.waiting.length >= this.options.limit) {
       this.refuse(visitor, tooMany());
     } else {
       this.waiting.push(visitor);
+      this.options.onWaiting(this.waiting.length);
       this.lookSoon();
     }
   }
@@ -91,6 +99,11 @@ export class Door {
   /** One look in a turn of the event loop: whatever else has arrived is heard in between. */
   private look(): void {
     this.isLooking = false;
+    this.letIn();
+    this.options.onWaiting(this.waiting.length);
+  }
+
+  private letIn(): void {
     const nowMs = this.options.clock.monotonicMs();
     const admittance = this.options.admittance();
     this.refuseTired(nowMs, admittance);
@@ -101,13 +114,19 @@ export class Door {
       this.options.clock.after(LOOK_AGAIN_MS, () => this.look());
       return;
     }
+    this.lookSoon();
+    if (this.areOthersComing(nowMs)) return;
     this.adapt(nowMs);
     for (const visitor of this.waiting.splice(0, this.atOnce)) {
       if (admittance.kind === "closed") this.refuse(visitor, admittance.refusal());
       else if (visitor.isGone()) this.refuse(visitor, tooMany());
       else visitor.enter();
     }
-    this.lookSoon();
+  }
+
+  private areOthersComing(nowMs: number): boolean {
+    const waitedMs = nowMs - (this.waiting[0]?.arrivedMs ?? nowMs);
+    return this.options.arrivals.keepComing && waitedMs < WAIT_FOR_OTHERS_MS && this.waiting.length < AT_ONCE.most;
   }
 
   private adapt(nowMs: number): void {

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
+import { unavailable } from "../../domain/errors.ts";
+import type { Arrivals } from "./arrivals.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";
 import { Door, type DoorOptions } from "./door.ts";
 import type { LongPolls } from "./long-polls.ts";
@@ -18,10 +20,14 @@ declare module "fastify" {
 type OnRequest = (request: FastifyRequest, reply: unknown, done: (error?: Error) => void) => void;
 
 /** Around every request: who asks, and how it was answered. */
-export function addHooks(app: FastifyInstance, options: HttpServerOptions, longPolls: LongPolls): void {
+export function addHooks(
+  app: FastifyInstance,
+  options: HttpServerOptions,
+  { longPolls, arrivals }: { readonly longPolls: LongPolls; readonly arrivals: Arrivals },
+): void {
   const { clock, onResponse } = options;
   const authenticate = authenticator(options.apiKeys);
-  const doors = options.door === undefined ? null : openDoors({ ...options.door, clock });
+  const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
   app.decorateRequest("keyName", ANONYMOUS);
   app.decorateRequest("pattern", null);
   app.decorateRequest("arrivedMs", 0);
@@ -32,7 +38,8 @@ export function addHooks(app: FastifyInstance, options: HttpServerOptions, longP
   app.addHook("onRoute", (route) => {
     const { url } = route;
     const takesIn = route.config?.takesIn === true;
-    const asksForKey = route.config?.open !== true && route.config?.peer !== true;
+    const isPeer = route.config?.peer === true;
+    const asksForKey = route.config?.open !== true && !isPeer;
     first(route, (request, _, done) => {
       request.pattern = url;
       if (asksForKey) request.keyName = authenticate(request.headers.authorization);
@@ -43,6 +50,8 @@ export function addHooks(app: FastifyInstance, options: HttpServerOptions, longP
         enter: done,
       });
     });
+    // Behind the look at who asks: strangers take no place at the door.
+    if (isPeer && doors !== null) last(route, waitAsPeer(doors.others));
   });
   // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -60,7 +69,23 @@ export function addHooks(app: FastifyInstance, options: HttpServerOptions, longP
 
 /** Only creates wait for the lease; everything that is asked for waits its turn. */
 function openDoors(options: DoorOptions) {
-  return { creating: new Door(options), others: new Door({ ...options, admittance: () => OPEN }) };
+  const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };
+  return { creating: new Door(options), others: new Door(others) };
+}
+
+/** Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done. */
+function waitAsPeer(door: Door): OnRequest {
+  return (request, _, done) => {
+    door.ask({
+      arrivedMs: request.arrivedMs,
+      isGone: () => request.raw.destroyed,
+      enter: (refusal) => done(refusal === undefined ? undefined : unavailable(refusal.message)),
+    });
+  };
+}
+
+function last(route: RouteOptions, hook: OnRequest): void {
+  route.onRequest = [...[route.onRequest ?? []].flat(), hook];
 }
 
 /** Before what the route itself does. Known here once; Fastify puts a request's `routeOptions` together at every look. */

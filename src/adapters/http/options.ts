@@ -22,7 +22,7 @@ export interface HttpServerOptions {
   /** What other nodes of the same database may ask. Without it there is no such route. */
   readonly peer?: PeerReceiver;
   /** Who is let in while there is more to do than can be done. Without it everybody is. */
-  readonly door?: Omit<DoorOptions, "clock">;
+  readonly door?: Omit<DoorOptions, "clock" | "arrivals">;
 }
 
 export interface PeerReceiver {

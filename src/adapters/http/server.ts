@@ -19,8 +19,9 @@ export interface HttpServer {
 const DEFAULT_GRACE_MS = 5_000;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { app, longPolls } = createHttpApp(options);
+  const { app, longPolls, arrivals } = createHttpApp(options);
   const shared = createServer((request, response) => app.routing(request, response));
+  for (const server of [app.server, shared]) server.on("connection", arrivals.came);
   let closing: Promise<void> | null = null;
 
   const close = async (graceMs: number): Promise<void> => {

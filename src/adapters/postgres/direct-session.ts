@@ -31,6 +31,8 @@ export interface SessionUse {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEPALIVE_AFTER_MS = 3_000;
+/** A session begins with a few short questions. A server that took the connection and answers none would keep it for ever. */
+const QUESTION_TIMEOUT_MS = 3_000;
 
 export class DirectSession {
   private readonly options: DirectSessionOptions;
@@ -92,6 +94,7 @@ export class DirectSession {
       connectionString: this.options.directUrl,
       application_name: this.use.name,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: QUESTION_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEPALIVE_AFTER_MS,
     });

@@ -21,6 +21,8 @@ import { releaseLanes } from "./statements/release-lanes.ts";
 import { renewInstance } from "./statements/renew-instance.ts";
 import { renewKnownInstance } from "./statements/renew-known-instance.ts";
 import { retireInstance } from "./statements/retire-instance.ts";
+import type { Command } from "./statements/statement.ts";
+import { tellKnownLock } from "./statements/tell-known-lock.ts";
 import { tellLock } from "./statements/tell-lock.ts";
 import type { WriteTransaction } from "./write-transaction.ts";
 
@@ -39,15 +41,21 @@ export class Leases {
    * and a node with much to do, or little processor time, would be late for that again and again.
    */
   async renew(instanceId: string, leaseDurationMs: number): Promise<boolean> {
+    const renewed = await this.atOnce((marker) => {
+      return { statement: renewKnownInstance, values: [instanceId, leaseDurationMs, marker] };
+    });
+    return renewed || this.renewOrTellWhy(instanceId, leaseDurationMs);
+  }
+
+  /** One statement in one round trip, in the history that is known. False: nothing is committed. */
+  private async atOnce(commandFor: (marker: string) => Command): Promise<boolean> {
     const { history } = this.renewing;
     const { standing, floor } = history;
-    if (standing === null) return this.renewOrTellWhy(instanceId, leaseDurationMs);
-    const renewed = await durablyAtOnce(this.renewing, {
-      known: standing,
-      commandsFor: (marker) => [{ statement: renewKnownInstance, values: [instanceId, leaseDurationMs, marker] }],
-    });
-    if (renewed === "refused") return this.renewOrTellWhy(instanceId, leaseDurationMs);
-    if (renewed.opened !== null) history.noteCommitted(renewed.opened.history, floor);
+    if (standing === null) return false;
+    const commandsFor = (marker: string) => [commandFor(marker)];
+    const written = await durablyAtOnce(this.renewing, { known: standing, commandsFor });
+    if (written === "refused") return false;
+    if (written.opened !== null) history.noteCommitted(written.opened.history, floor);
     return true;
   }
 
@@ -72,11 +80,14 @@ export class Leases {
     });
   }
 
+  /** As a renewal: others who miss a lock that was told of take this process for dead unless they are told in time. */
   async tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold> {
-    const [row] = await this.write({
+    const values = [instanceId, lock?.key ?? null, lock?.session ?? null];
+    if (await this.atOnce((marker) => ({ statement: tellKnownLock, values: [...values, marker] }))) return "told";
+    const [row] = await writeLease(this.renewing, {
       statements: 1,
       waits: 1,
-      find: (run) => run(tellLock, [instanceId, lock?.key ?? null, lock?.session ?? null]),
+      find: (run) => run(tellLock, values),
       verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: (rows) => ({ commands: [], result: rows, rollback: rows.length === 0 }),
     });

@@ -70,6 +70,8 @@ async function registerAtOnce(
     { statement: lockRegistration, values: [] },
     { statement: proveContinuity, values: proof },
     { statement: rememberPosition, values: [marker] },
+    { statement: purgeInstances, values: [] },
+    { statement: purgeCommitMarkers, values: [] },
     ...replacing(registration, marker),
     { statement: insertInstance, values: [...columnsOf(registration), newestMigration, marker] },
   ];
@@ -84,8 +86,8 @@ function columnsOf(registration: InstanceRegistration): readonly unknown[] {
   return [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack];
 }
 
-function replacing({ replaces }: InstanceRegistration, marker: string | null): readonly Command[] {
-  return replaces === undefined ? [] : [{ statement: replaceInstance, values: [replaces, marker] }];
+function replacing({ replaces = [] }: InstanceRegistration, marker: string | null): readonly Command[] {
+  return replaces.length === 0 ? [] : [{ statement: replaceInstance, values: [replaces, marker] }];
 }
 
 async function judgeAndRegister(

@@ -88,10 +88,11 @@ export class Cluster {
     this.silences = afterSilence(this.silences, clock.monotonicMs(), leaseDurationMs);
   }
 
-  /** Placement gives this lane to us, or to nobody that is known. */
+  /** Placement gives this lane to us, or to nobody that is known, or nobody has taken it. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
-    return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
+    if (favourite === null) return !this.draining;
+    return favourite.instanceId === this.ports.lease.instanceId() || this.mayBeLeftLying(lane);
   }
 
   /**
@@ -167,6 +168,17 @@ export class Cluster {
 
   private get standsBack(): boolean {
     return standsBack(this.silences, this.ports.clock.monotonicMs(), this.ports.leaseDurationMs);
+  }
+
+  /**
+   * A node of an older release does not know that we stand back, and takes the lane for ours. What is still free after a
+   * lease is therefore claimed here, however long we stand back; what others hold stays theirs.
+   */
+  private mayBeLeftLying(lane: Lane): boolean {
+    const { clock, leaseDurationMs } = this.ports;
+    const silentMs = clock.monotonicMs() - (this.silences?.lastMs ?? Number.NEGATIVE_INFINITY);
+    if (!this.standsBack || silentMs < leaseDurationMs) return false;
+    return this.canServe(lane) && this.reachableChains().includes(lane.chainId);
   }
 
   private isLeftToAnother(lane: Lane): boolean {

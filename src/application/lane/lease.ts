@@ -74,6 +74,8 @@ export class Lease {
   private readonly events: LeaseEvents;
   private readonly stopping = new AbortController();
   private current: string | null = null;
+  /** What this process is, or may have become: a registration without an answer may be in the database all the same. */
+  private registering: string[] = [];
   private deadlineMs = Number.NEGATIVE_INFINITY;
   private loop: Promise<unknown> | null = null;
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
@@ -165,9 +167,11 @@ export class Lease {
   }
 
   /** Returns when it began: what the deadline counts from. */
-  private async register(replaces: { readonly replaces?: string } = {}): Promise<number> {
+  private async register(): Promise<number> {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
+    const replaces = [...this.registering];
+    this.registering.push(instanceId);
     const startedMs = this.ports.clock.monotonicMs();
     const { epoch, begun, mayHaveLost } = await this.ports.store.registerInstance({
       ...this.ports.serving(),
@@ -177,9 +181,10 @@ export class Lease {
       version,
       mode,
       leaseDurationMs: lease.durationMs,
-      ...replaces,
+      ...(replaces.length === 0 ? {} : { replaces }),
     });
     this.current = instanceId;
+    this.registering = [instanceId];
     this.telling.kick();
     this.ports.telemetry.emit({ type: "instance.registered", instanceId, nodeId });
     if (begun) this.ports.telemetry.emit({ type: "feed.epochBegun", epoch, mayHaveLost });
@@ -268,7 +273,7 @@ export class Lease {
     // Once for each, however often it takes to register the next.
     if (!this.startingOver && this.silentAs !== this.current) this.events.onSilence();
     this.silentAs = this.current;
-    const startedMs = await this.register({ replaces: this.instanceId });
+    const startedMs = await this.register();
     this.startingOver = false;
     // What was held under the instance before is dropped before anything may act again.
     this.events.onLost();

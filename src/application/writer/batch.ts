@@ -5,6 +5,8 @@ export interface Entry {
   readonly write: LaneWrite;
   readonly shard: number;
   readonly weight: number;
+  /** When it was given to the writer. */
+  readonly sinceMs: number;
   readonly resolve: (outcome: WriteOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -102,6 +104,7 @@ export function splitEntry(entry: Entry): readonly Entry[] {
     write: { ...write, items: [item] } as LaneWrite,
     shard: entry.shard,
     weight: 1,
+    sinceMs: entry.sinceMs,
     resolve: (outcome) => settle(index, outcome),
     reject: (error) => settle(index, { error }),
   }));

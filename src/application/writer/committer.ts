@@ -44,6 +44,8 @@ export interface CommitterPorts {
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly telemetry: Telemetry;
+  /** More callers want to create something than there was time to read. Absent: nobody is ever kept waiting. */
+  readonly callersWait?: () => boolean;
 }
 
 export interface CommitterEvents {
@@ -65,6 +67,8 @@ const MAX_IN_FLIGHT = 2;
 const COMMIT_EVERY_MS = 12;
 /** What a single transaction needs until it is sent, and one more, leaves without waiting. */
 const COMMITS_IN_RESERVE = 4;
+/** Moves that were left for the sake of callers who wait: whether they still do is looked at so often. */
+const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
 const BUSY_BACKOFF = { firstMs: 10, mostMs: 250 };
@@ -118,7 +122,8 @@ export class Committer {
   private enqueue(write: LaneWrite, shard: number): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
       const weight = weightOf(write);
-      this.queue.push({ write, shard, weight, resolve, reject });
+      const sinceMs = this.ports.clock.monotonicMs();
+      this.queue.push({ write, shard, weight, sinceMs, resolve, reject });
       this.queuedItems += weight;
       this.schedule(isWorthACommit(write));
     });
@@ -181,7 +186,10 @@ export class Committer {
   private flush(): void {
     if (this.inFlight >= MAX_IN_FLIGHT) return;
     const batch = this.take();
-    if (batch.length === 0) return;
+    if (batch.length === 0) {
+      if (this.queue.length > 0 && this.inFlight === 0) this.flushLater(LOOK_AGAIN_MS);
+      return;
+    }
     const shards = new Set(batch.map((entry) => entry.shard));
     const completing = batch.some((entry) => hasCompletion(entry.write));
     for (const shard of shards) this.busyShards.add(shard);
@@ -204,8 +212,10 @@ export class Committer {
   }
 
   private take(): Entry[] {
-    const { busyShards, completing } = this;
-    const { taken, left } = this.turns.next(this.queue, { busyShards, completing });
+    const { busyShards, completing, ports } = this;
+    const callersWait = ports.callersWait?.() ?? false;
+    const underWay = { busyShards, completing, callersWait, nowMs: ports.clock.monotonicMs() };
+    const { taken, left } = this.turns.next(this.queue, underWay);
     this.queue = left;
     for (const { weight } of taken) this.queuedItems -= weight;
     return taken;

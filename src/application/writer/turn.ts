@@ -7,11 +7,17 @@ const CREATES_PER_MOVE = 3;
 /** Where creates press, this many of them are committed for every move. */
 const CREATES_FOR_A_MOVE = 8;
 
-/** What is in flight. */
+/** Where callers wait unread, a move that has waited for so long leaves whatever its share is. */
+const PATIENCE_MS = 1_000;
+
+/** What is in flight, and what waits outside. */
 export interface UnderWay {
   readonly busyShards: ReadonlySet<number>;
   /** A transaction that ends at the feed's counter row. */
   readonly completing: boolean;
+  /** More callers want to create something than the node has had time to read. */
+  readonly callersWait: boolean;
+  readonly nowMs: number;
 }
 
 export interface Turn {
@@ -25,7 +31,9 @@ export interface Turn {
  * Allocations may overtake what follows transactions that exist, since they touch none of those rows; everything else
  * keeps its place. Where a whole batch of creates waits on one lane, the others get a share and no more: who asks for
  * more than a lane can send is answered at once and waits in the database, instead of waiting for the answer behind all
- * that was asked before. The share is what keeps that moving.
+ * that was asked before. The share is what keeps that moving. A node that is short of time reads fewer creates at once
+ * than a batch holds, and would spend most of its time on what follows the first of them: so creates press, too, while
+ * callers wait to be read. Which lanes they want is not known then, so every lane's moves wait, but for a second at most.
  */
 export class Turns {
   private readonly batchSize: number;
@@ -36,8 +44,9 @@ export class Turns {
     this.batchSize = batchSize;
   }
 
-  next(queue: readonly Entry[], { busyShards, completing }: UnderWay): Turn {
-    this.findPressed(queue, busyShards);
+  next(queue: readonly Entry[], underWay: UnderWay): Turn {
+    const { busyShards, completing } = underWay;
+    this.findPressed(queue, underWay);
     const turn: Turn = { taken: [], left: [] };
     const held = new Set(busyShards);
     const movesHeld = new Set<number>();
@@ -45,7 +54,7 @@ export class Turns {
     for (const entry of queue) {
       const fits = turn.taken.length === 0 || costOf(entry) <= room;
       const queuesUp = completing && hasCompletion(entry.write);
-      if (held.has(entry.shard) || !fits || queuesUp || this.isBehind(entry, movesHeld)) {
+      if (held.has(entry.shard) || !fits || queuesUp || this.isBehind(entry, movesHeld, underWay)) {
         (isMove(entry.write) ? movesHeld : held).add(entry.shard);
         turn.left.push(entry);
       } else {
@@ -57,14 +66,15 @@ export class Turns {
     return turn;
   }
 
-  private findPressed(queue: readonly Entry[], busyShards: ReadonlySet<number>): void {
+  private findPressed(queue: readonly Entry[], { busyShards, callersWait }: UnderWay): void {
     const creates = new Map<number, number>();
     const strict = new Set<number>();
     for (const { shard, weight, write } of queue) {
-      if (write.kind === "allocate") creates.set(shard, (creates.get(shard) ?? 0) + weight);
-      else if (!isMove(write)) strict.add(shard);
+      creates.set(shard, (creates.get(shard) ?? 0) + (write.kind === "allocate" ? weight : 0));
+      if (write.kind !== "allocate" && !isMove(write)) strict.add(shard);
     }
-    const isPressed = (shard: number) => !strict.has(shard) && (creates.get(shard) ?? 0) >= this.batchSize;
+    const isPressed = (shard: number) =>
+      !strict.has(shard) && (callersWait || (creates.get(shard) ?? 0) >= this.batchSize);
     for (const shard of this.shares.keys()) {
       if (!busyShards.has(shard) && !isPressed(shard)) this.shares.delete(shard);
     }
@@ -72,9 +82,10 @@ export class Turns {
   }
 
   /** Only where nothing strict waits: what has to keep its place must not stand behind what has none yet. */
-  private isBehind({ shard, write }: Entry, movesHeld: ReadonlySet<number>): boolean {
+  private isBehind({ shard, write, sinceMs }: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay): boolean {
     if (write.kind === "allocate") return false;
-    return movesHeld.has(shard) || (this.shares.get(shard) ?? 1) <= 0;
+    const isPatient = !underWay.callersWait || underWay.nowMs - sinceMs < PATIENCE_MS;
+    return movesHeld.has(shard) || (isPatient && (this.shares.get(shard) ?? 1) <= 0);
   }
 
   private charge({ shard, weight, write }: Entry): void {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Door, type RefusalReport, type Visitor } from "../../../src/adapters/http/door.ts";
 import { type Admittance, OPEN } from "../../../src/application/admittance.ts";
+import { PEER_CREATES_PATH, PEER_SCHEME } from "../../../src/contract/peers.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";
@@ -14,13 +15,26 @@ let admittance: Admittance;
 let door: Door;
 let said: string[];
 let reports: RefusalReport[];
+let waiting: number[];
+let arrivals: { keepComing: boolean };
+const onWaiting = (count: number) => waiting.push(count);
 beforeEach(() => {
   clock = createManualClock();
   admittance = OPEN;
   said = [];
   reports = [];
+  waiting = [];
+  arrivals = { keepComing: false };
   const onRefused = (report: RefusalReport) => reports.push(report);
-  door = new Door({ clock, admittance: () => admittance, turnMs: TURN_MS, limit: LIMIT, onRefused });
+  door = new Door({
+    clock,
+    arrivals,
+    admittance: () => admittance,
+    turnMs: TURN_MS,
+    limit: LIMIT,
+    onRefused,
+    onWaiting,
+  });
 });
 
 function visitor(name: string, arrivedMs = clock.monotonicMs(), isGone = false): Visitor {
@@ -47,15 +61,51 @@ describe("a door", () => {
     expect(said).toEqual(["early", ...Array.from({ length: 200 }, (_, n) => `v${n}`), "last"]);
   });
 
+  it("while others are still connecting, keeps those who have come until all are there", async () => {
+    arrivals.keepComing = true;
+    ask(3);
+    const gathering = clock.advance(100);
+    expect(said).toEqual([]);
+    arrivals.keepComing = false;
+    await gathering;
+    expect(said).toEqual(["v0", "v1", "v2"]);
+  });
+
+  it("or until half a second has passed, or enough have come: callers without end keep nobody out", async () => {
+    const turn = { ...clock, soon: (callback: () => void) => void clock.after(10, callback) };
+    const crowded = { clock: turn, arrivals: { keepComing: true }, admittance: () => OPEN, turnMs: TURN_MS };
+    door = new Door({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
+    ask(1);
+    await clock.advance(490);
+    expect(said).toEqual([]);
+    await clock.advance(20);
+    expect(said).toEqual(["v0"]);
+    said = [];
+    ask(512);
+    await clock.advance(10);
+    expect(said).toHaveLength(64);
+  });
+
+  it("says how many wait, until nobody does", async () => {
+    door.ask(visitor("early"));
+    expect(waiting).toEqual([]);
+    ask(2, TURN_MS);
+    expect(waiting).toEqual([1, 2]);
+    await clock.advance(0);
+    expect(waiting.at(-1)).toBe(0);
+  });
+
   it("lets fewer in at once where a turn takes too long, and more where it does not", async () => {
     const perTurn: number[] = [];
     const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
     door = new Door({
       clock: slowly,
+      arrivals,
       admittance: () => OPEN,
       turnMs: TURN_MS,
       limit: 2_000,
       onRefused: () => undefined,
+      onWaiting,
     });
     door.ask(visitor("early"));
     ask(1_000, TURN_MS);
@@ -67,10 +117,12 @@ describe("a door", () => {
     expect(perTurn).toEqual([64, 64, 64, 64]);
     const quick = new Door({
       clock,
+      arrivals,
       admittance: () => OPEN,
       turnMs: TURN_MS,
       limit: 2_000,
       onRefused: () => undefined,
+      onWaiting,
     });
     quick.ask(visitor("early"));
     said = [];
@@ -128,7 +180,12 @@ describe("a door", () => {
 });
 
 describe("a request", () => {
-  const closed = { admittance: () => ({ kind: "closed" as const, refusal }), turnMs: TURN_MS, limit: 1 };
+  const closed = {
+    admittance: () => ({ kind: "closed" as const, refusal }),
+    turnMs: TURN_MS,
+    limit: 1,
+    onWaiting: () => undefined,
+  };
   const options = { door: { ...closed, onRefused: () => undefined } };
 
   it.each(["/api/v1/tx", "/api/v1/tx/batch"])("to %s is refused before its body is read", async (url) => {
@@ -143,6 +200,36 @@ describe("a request", () => {
     const secured = { ...options, apiKeys: [{ name: "a", secret: "s".repeat(22) }] };
     const answer = await httpApp({}, secured).inject({ method: "POST", url: "/api/v1/tx", payload: {} });
     expect(answer.statusCode).toBe(401);
+  });
+
+  describe("of another node", () => {
+    const secret = "c".repeat(64);
+    const full = { admittance: () => OPEN, turnMs: 0, limit: 0, onRefused: () => undefined, onWaiting };
+    const act = async () => unavailable("not asked for");
+    const asked: unknown[] = [];
+    const create = async (creates: readonly unknown[]) => {
+      asked.push(...creates);
+      return [];
+    };
+    const post = (authorization: string, door: typeof full) =>
+      httpApp({}, { door, peer: { secret, create, act } }).inject({
+        method: "POST",
+        url: PEER_CREATES_PATH,
+        headers: { authorization, "content-type": "application/json" },
+        payload: { creates: [], repeat: false },
+      });
+
+    it("waits like everybody's, and where there is no room hears that nothing was done", async () => {
+      const answer = await post(`${PEER_SCHEME} ${secret}`, full);
+      expect(answer.statusCode).toBe(503);
+      expect(answer.json()).toMatchObject({ code: "UNAVAILABLE" });
+      expect(asked).toEqual([]);
+      expect((await post(`${PEER_SCHEME} ${secret}`, { ...full, turnMs: TURN_MS })).statusCode).toBe(200);
+    });
+
+    it("takes no place at the door where it is not one", async () => {
+      expect((await post("Bearer stranger", full)).statusCode).toBe(401);
+    });
   });
 
   it("that creates nothing is answered all the same, and so is whoever asks for a sign of life", async () => {

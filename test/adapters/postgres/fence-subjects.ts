@@ -20,6 +20,7 @@ import { renewKnownInstance } from "../../../src/adapters/postgres/statements/re
 import { replaceInstance } from "../../../src/adapters/postgres/statements/replace-instance.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { takeLanes } from "../../../src/adapters/postgres/statements/take-lanes.ts";
+import { tellKnownLock } from "../../../src/adapters/postgres/statements/tell-known-lock.ts";
 import { tellLock } from "../../../src/adapters/postgres/statements/tell-lock.ts";
 import { updateLanes } from "../../../src/adapters/postgres/statements/update-lanes.ts";
 
@@ -257,7 +258,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
   },
   {
     statement: replaceInstance,
-    values: [OWNER, null],
+    values: [[OWNER], null],
     answers: 0,
     accepts: [USUAL],
     refuses: [{ name: "a transaction that is not open", values: { 2: "m" } }],
@@ -316,6 +317,25 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       ...OTHER_LOCKS.map(([name, world]) => ({ name: `no lock, while it holds ${name}`, world })),
     ],
     refuses: LIFE,
+    beside: OTHER_SESSIONS,
+  },
+  {
+    statement: tellKnownLock,
+    values: [OWNER, null, null, null],
+    answers: 1,
+    accepts: [
+      USUAL,
+      { name: "a lock that it holds", world: LOCKED, values: { 2: 7, 3: session } },
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 4: "m" } },
+    ],
+    refuses: [
+      ...LIFE,
+      { name: "a lock that another session holds", world: LOCKED, values: { 2: 7, 3: session + 1 } },
+      ...OTHER_LOCKS.map(([name, world]) => {
+        return { name: `a lock, while it holds ${name}`, world, values: { 2: 7, 3: session } };
+      }),
+      { name: "a transaction that is not open", values: { 4: "m" } },
+    ],
     beside: OTHER_SESSIONS,
   },
   {

@@ -10,6 +10,7 @@ import { createTestDatabase } from "../../support/database.ts";
 import { anInstance } from "../../support/lane-samples.ts";
 import { startOwnPostgres } from "../../support/own-postgres.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient, createPostgresSubject, openSessionLock } from "./postgres-subject.ts";
 
@@ -44,6 +45,19 @@ describe("a session lock of PostgreSQL", () => {
     await waitUntil(async () => (await idleMs()) > 200, "it was idle for longer than a session may be");
     expect(lock.held).toBe(first);
     await lock.close();
+    await close();
+  });
+
+  it("is taken in another session where the server took the connection and then answers nothing", async () => {
+    const { url, close } = await createPostgresSubject();
+    const proxy = await TcpProxy.start(Number(new URL(url).port));
+    const silent = proxy.holdAt("pg_try_advisory_lock");
+    const opening = openSessionLock(proxy.through(url));
+    await silent;
+    const lock = await opening;
+    expect(lock.held).not.toBeNull();
+    await lock.close();
+    await proxy.close();
     await close();
   });
 

@@ -2,7 +2,7 @@
  * A process that others keep from the processor hears the database late. The server ends a transaction that stands idle
  * between two round trips, so what must not fail takes one; and what arrived in time is heard, however late.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { Committer } from "../../../src/application/writer/committer.ts";
@@ -12,7 +12,7 @@ import { allocate, anInstance, anIntent, holdLane, nonces } from "../../support/
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+import { createPostgresSubject, openSessionLock, type PostgresSubject } from "./postgres-subject.ts";
 
 /** Two thirds of a second for a transaction, of which it may stand idle for 66 ms. */
 const LEASE_MS = 2_000;
@@ -68,10 +68,45 @@ describe("one round trip", () => {
     expect(await tripsOf(() => counted.renewInstance(instanceId, LEASE_MS))).toBe(1);
   });
 
+  it("is what telling of a session lock takes, and telling of none", async () => {
+    const { instanceId } = await holdLane(counted);
+    await counted.renewInstance(instanceId, LEASE_MS);
+    const lock = await openSessionLock(subject.url);
+    onTestFinished(() => lock.close());
+    for (const told of [lock.held, null]) {
+      expect(await tripsOf(() => counted.tellLock(instanceId, told))).toBe(1);
+      const row = (await counted.instances()).find((each) => each.instanceId === instanceId);
+      expect(row?.lock).toBe(told === null ? "none" : "held");
+    }
+  });
+
+  it("is what a process takes to become another instance, and what is long dead is forgotten with it", async () => {
+    const before = await holdLane(counted);
+    await counted.renewInstance(before.instanceId, LEASE_MS);
+    const old = anInstance();
+    await settled(() => store.registerInstance(old));
+    await subject.client.query(
+      "UPDATE fencepost.node_instance SET dead = true, heartbeat_at = now() - interval '2 days' WHERE instance_id = $1",
+      [old.instanceId],
+    );
+    await subject.client.query(
+      "INSERT INTO fencepost.commit_marker (store_id, slot, marker, written_at) VALUES ($1, 1, $1, now() - interval '31 days')",
+      [old.instanceId],
+    );
+    const next = anInstance({ replaces: [before.instanceId] });
+    expect(await tripsOf(() => counted.registerInstance(next))).toBe(1);
+    const left = await subject.client.query(
+      `SELECT instance_id FROM fencepost.node_instance WHERE instance_id = $1
+       UNION ALL SELECT store_id FROM fencepost.commit_marker WHERE store_id = $1`,
+      [old.instanceId],
+    );
+    expect(left.rows).toEqual([]);
+  });
+
   it("is what a process takes to become another instance, and the lanes of the one before are free", async () => {
     const fence = await holdLane(counted);
     await counted.renewInstance(fence.instanceId, LEASE_MS);
-    const next = anInstance({ replaces: fence.instanceId });
+    const next = anInstance({ replaces: [fence.instanceId] });
     expect(await tripsOf(() => counted.registerInstance(next))).toBe(1);
     expect(await counted.acquireLane(fence.lane, next.instanceId)).toMatchObject({ result: "takenOver" });
   });
@@ -107,7 +142,7 @@ describe("in another history, one round trip", () => {
     await other.client.query("UPDATE fencepost.feed SET last_seq = 5");
     await there.feed(0, 1);
     await other.client.query(change);
-    const registered = await there.registerInstance(anInstance({ replaces: before.instanceId }));
+    const registered = await there.registerInstance(anInstance({ replaces: [before.instanceId] }));
     expect(registered).toMatchObject({ begun: true, mayHaveLost: true });
   });
 });

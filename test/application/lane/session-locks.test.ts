@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
 import { DURATION, type Holder, LANE, LeaseBench, RENEW } from "./lease-bench.ts";
 
 let bench: LeaseBench;
@@ -242,6 +243,25 @@ describe("a silence", () => {
     await bench.clock.advance(1_000);
     expect(silent.telemetry.of("instance.registered")).toHaveLength(2);
     expect(silent.noted.filter((word) => word === "silent")).toHaveLength(1);
+  });
+});
+
+describe("a registration whose answer was lost", () => {
+  it("leaves no instance behind that others would place lanes on", async () => {
+    const [silent, other] = await pair();
+    const register = silent.store.registerInstance.bind(silent.store);
+    const unheard: string[] = [];
+    silent.store.registerInstance = async (registration) => {
+      unheard.push(registration.instanceId);
+      await register(registration);
+      silent.store.registerInstance = register;
+      throw new OutcomeUnknown("no answer");
+    };
+    Object.assign(bench.row(silent.lease.instanceId) ?? {}, { dead: true });
+    await bench.clock.advance(RENEW + 1_000);
+    const alive = (await other.store.instances()).filter(({ dead }) => !dead).map(({ instanceId }) => instanceId);
+    expect(unheard).toHaveLength(1);
+    expect(alive.toSorted()).toEqual([silent.lease.instanceId, other.lease.instanceId].toSorted());
   });
 });
 

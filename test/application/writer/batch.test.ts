@@ -19,6 +19,7 @@ function entry(write: LaneWrite): Entry & { readonly heard: Heard } {
   return {
     write,
     shard: 0,
+    sinceMs: 0,
     weight: weightOf(write),
     resolve: (outcome) => {
       heard.outcome = outcome;

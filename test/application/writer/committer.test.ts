@@ -19,7 +19,7 @@ interface Bench {
   readonly givenUp: string[];
 }
 
-function bench(settings: Partial<WriterSettings> = {}): Bench {
+function bench(settings: Partial<WriterSettings> = {}, callersWait = () => false): Bench {
   const clock = createManualClock();
   const store = new ScriptedStore();
   const telemetry = recordTelemetry();
@@ -27,7 +27,7 @@ function bench(settings: Partial<WriterSettings> = {}): Bench {
   const histories: HistoryChanged[] = [];
   const givenUp: string[] = [];
   const committer = new Committer(
-    { store, clock, telemetry, entropy: createSeededEntropy(1) },
+    { store, clock, telemetry, entropy: createSeededEntropy(1), callersWait },
     { batchSize: 10, batchTimeoutMs: 5, shards: 64, ...settings },
     {
       onFenced: (lost, write) => fenced.push(`${lost.lane.signer.slice(-1)} ${write}`),
@@ -51,6 +51,35 @@ function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; err
   );
   return seen;
 }
+
+describe("while callers wait to be read", () => {
+  it("what follows transactions waits, with nothing else to wake it, until nobody does", async () => {
+    let waiting = 100;
+    const { committer, store, clock } = bench({}, () => waiting > 0);
+    void committer.write(moves(1, "a"));
+    await clock.advance(500);
+    expect(store.calls).toEqual([]);
+    waiting = 0;
+    await clock.advance(20);
+    expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
+  });
+
+  it("or for a second, so that callers without end stop nothing", async () => {
+    const { committer, store, clock } = bench({}, () => true);
+    void committer.write(moves(1, "a"));
+    await clock.advance(1_020);
+    expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
+  });
+
+  it("creates do not", async () => {
+    const { committer, store, clock } = bench({}, () => true);
+    void committer.write(moves(1, "a"));
+    await clock.advance(100);
+    void committer.write(allocation(1, "b"));
+    await clock.advance(1);
+    expect(store.call(0).writes.map(idsOf)).toEqual([["b"]]);
+  });
+});
 
 describe("flushing", () => {
   it("happens soon where nothing is under way, with all that came in the same turn", async () => {

@@ -5,12 +5,12 @@ import { Turns } from "../../../src/application/writer/turn.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, moves } from "./scripted-store.ts";
 
-const FREE = { busyShards: new Set<number>(), completing: false };
+const FREE = { busyShards: new Set<number>(), completing: false, callersWait: false, nowMs: 0 };
 
 /** The shard of a lane is its number. */
 function entry(write: LaneWrite): Entry {
   const shard = Number(write.fence.lane.signer);
-  return { write, shard, weight: weightOf(write), resolve: () => undefined, reject: () => undefined };
+  return { write, shard, weight: weightOf(write), sinceMs: 0, resolve: () => undefined, reject: () => undefined };
 }
 
 function ids(prefix: string, count: number): readonly string[] {
@@ -35,7 +35,7 @@ describe("a transaction", () => {
 
   it("takes nothing of a lane that is in flight, and completions one at a time", () => {
     const queue = [moves(1, "a"), allocation(1, "b"), completion(2, "c"), moves(2, "d"), allocation(2, "e")].map(entry);
-    const { taken } = new Turns(100).next(queue, { busyShards: new Set([1]), completing: true });
+    const { taken } = new Turns(100).next(queue, { ...FREE, busyShards: new Set([1]), completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["e"]);
   });
 });
@@ -81,7 +81,7 @@ describe("where creates press", () => {
     const turns = new Turns(10);
     const first = turns.next([entry(moves(1, "m")), entry(allocation(1, ...ids("a", 12)))], FREE);
     expect(read(first.left)).toEqual(["transition 1"]);
-    const busy = { busyShards: new Set([1]), completing: false };
+    const busy = { ...FREE, busyShards: new Set([1]) };
     expect(turns.next(first.left, busy).taken).toEqual([]);
     expect(turns.next([...first.left, entry(allocation(1, "b"))], busy).taken).toEqual([]);
     const queue = [...first.left, entry(allocation(1, ...ids("c", 12)))];
@@ -99,6 +99,41 @@ describe("where creates press", () => {
     const held = new Turns(2).next([moves(1, "m", "n", "o"), suspension(1), allocation(1, "a")].map(entry), FREE);
     expect(read(held.taken)).toEqual(["transition 3"]);
     expect(read(held.left)).toEqual(["suspend 1", "allocate 1"]);
+  });
+});
+
+describe("while callers wait to be read", () => {
+  const CROWDED = { ...FREE, callersWait: true };
+
+  it("creates press however few of them are queued, and also where their lane's moves come first", () => {
+    const turns = new Turns(200);
+    const first = turns.next([moves(1, ...ids("m", 64)), allocation(1, ...ids("a", 64))].map(entry), CROWDED);
+    expect(read(first.taken)).toEqual(["allocate 64"]);
+    // The callers were answered and the next ones are not here yet: for those the lane is kept free.
+    const between = new Turns(200).next(first.left, CROWDED);
+    expect(read(between.taken)).toEqual([]);
+    expect(read(turns.next([...first.left, entry(allocation(1, "b"))], CROWDED).taken)).toEqual([
+      "transition 64",
+      "allocate 1",
+    ]);
+  });
+
+  it("a move of any lane waits for a second at most", () => {
+    const queue = [entry(moves(2, "m")), entry(moves(2, "n"))];
+    const turns = new Turns(200);
+    expect(read(turns.next(queue, { ...CROWDED, nowMs: 999 }).taken)).toEqual([]);
+    expect(read(turns.next(queue, { ...CROWDED, nowMs: 1_000 }).taken)).toEqual(["transition 1", "transition 1"]);
+  });
+
+  it("what changes the lane itself waits for nobody, and neither do the moves before it", () => {
+    const queue = [moves(1, "m"), suspension(1)].map(entry);
+    expect(read(new Turns(200).next(queue, CROWDED).taken)).toEqual(["transition 1", "suspend 1"]);
+  });
+
+  it("moves leave at once when nobody waits any more", () => {
+    const turns = new Turns(200);
+    const { left } = turns.next([entry(moves(1, "m"))], CROWDED);
+    expect(read(turns.next(left, FREE).taken)).toEqual(["transition 1"]);
   });
 });
 

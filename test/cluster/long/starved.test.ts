@@ -46,11 +46,11 @@ interface Outcome {
 
 function judge(served: readonly Served[], wokenMs: number, share: Share): Outcome {
   const lastMs = Math.max(...served.map(({ atMs }) => atMs - wokenMs));
-  const got = share.ranMs / (share.ranMs + share.waitedMs);
+  const got = share.ranMs / share.wantedMs;
   const barMs = BAR_MS * Math.max(1, FAIR_SHARE / got);
   const percent = (part: number) => `${Math.round(100 * part)} %`;
   const refusals = served.reduce((sum, caller) => sum + caller.refusals.length, 0);
-  const starved = `the node ran for ${Math.round(share.ranMs)} ms and waited ${Math.round(share.waitedMs)} ms for a processor`;
+  const starved = `the node's threads ran for ${Math.round(share.ranMs)} ms in the ${Math.round(share.wantedMs)} ms that its main one wanted to run`;
   const words = `the last of ${served.length} callers was served ${Math.round(lastMs)} ms after the node woke, after ${refusals} refusals; ${starved}: it got ${percent(got)} of what it wanted, where our loops alone would leave ${percent(FAIR_SHARE)}; bar ${Math.round(barMs)} ms`;
   return { lastMs, barMs, words };
 }
@@ -71,7 +71,7 @@ async function pauseAndAsk(node: NodeProcess, callers: InsistentCallers): Promis
   stop();
   return judge(served, wokenMs, {
     ranMs: after.ranMs - before.ranMs,
-    waitedMs: after.waitedMs - before.waitedMs,
+    wantedMs: after.wantedMs - before.wantedMs,
   });
 }
 

@@ -15,7 +15,7 @@ import type { HeldLock } from "../../../src/ports/session-lock.ts";
 import { type DatabaseState, isAlive, type LaneRow } from "./state.ts";
 
 export function registerInstance(state: DatabaseState, registration: InstanceRegistration, now: Date): void {
-  const { leaseDurationMs, replaces = "", ...identity } = registration;
+  const { leaseDurationMs, replaces = [], ...identity } = registration;
   if (state.instances.has(identity.instanceId))
     throw new Error(`instance ${identity.instanceId} is registered already`);
   state.instances.set(identity.instanceId, {
@@ -28,8 +28,10 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
     draining: false,
     sessionLock: null,
   });
-  const replaced = state.instances.get(replaces);
-  if (replaced !== undefined) replaced.dead = true;
+  for (const each of replaces) {
+    const replaced = state.instances.get(each);
+    if (replaced !== undefined) replaced.dead = true;
+  }
 }
 
 /** Every term ends with the history it was given in, and where commits may be lost, the lanes wait for an operator. */

@@ -1,6 +1,6 @@
 /** Takes the processor away from others, for a bounded time, and measures how much of it a process had to do without. */
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** Whatever becomes of the test, a busy loop ends by itself after this. */
 const BUSY_AT_MOST_S = 90;
@@ -30,13 +30,20 @@ function killGroup(pid: number): void {
 }
 
 export interface Share {
+  /** All threads of it: they share what the scheduler gives to their session. */
   readonly ranMs: number;
-  /** It could have run, and others did. */
-  readonly waitedMs: number;
+  /** Its main thread ran, or could have run while others did. */
+  readonly wantedMs: number;
 }
 
-/** Of the main thread of a process, since it began (Documentation/scheduler/sched-stats.rst). */
+/** Of a process, since it began (Documentation/scheduler/sched-stats.rst). */
 export function shareOf(pid: number): Share {
-  const [ran, waited] = readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ").map(Number) as [number, number];
-  return { ranMs: ran / 1e6, waitedMs: waited / 1e6 };
+  const [ran, waited] = statOf(`/proc/${pid}/schedstat`);
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => statOf(`/proc/${pid}/task/${thread}/schedstat`)[0]);
+  return { ranMs: threads.reduce((sum, each) => sum + each, 0), wantedMs: ran + waited };
+}
+
+function statOf(file: string): readonly [ranMs: number, waitedMs: number] {
+  const [ran = 0, waited = 0] = readFileSync(file, "utf8").split(" ").map(Number);
+  return [ran / 1e6, waited / 1e6];
 }

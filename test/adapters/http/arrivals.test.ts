@@ -1,0 +1,47 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Arrivals } from "../../../src/adapters/http/arrivals.ts";
+import { createHttpServer } from "../../../src/adapters/http/server.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { OPEN } from "../../../src/application/admittance.ts";
+import { httpOptions } from "../../support/http-app.ts";
+
+describe("connections", () => {
+  it("keep coming from the second turn in a row that brought one, until a turn brings none", () => {
+    let turnEnded: () => void = () => undefined;
+    const arrivals = new Arrivals({ soon: (callback) => (turnEnded = callback) });
+    const turn = (brings: number) => {
+      for (let n = 0; n < brings; n++) arrivals.came();
+      const keptComing = arrivals.keepComing;
+      turnEnded();
+      return keptComing;
+    };
+    expect([turn(1), turn(0), turn(1), turn(1), turn(1), turn(0), turn(0), turn(1)]).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("that are opened at once are served together, although a turn of the event loop accepts one of them", async () => {
+    const waiting: number[] = [];
+    const door = {
+      admittance: () => OPEN,
+      turnMs: Number.POSITIVE_INFINITY,
+      limit: 1_000,
+      onRefused: () => undefined,
+      onWaiting: (count: number) => void waiting.push(count),
+    };
+    const server = createHttpServer(httpOptions({}, { door, clock: systemClock }));
+    onTestFinished(() => server.close(0));
+    const { url } = await server.listen("127.0.0.1", 0);
+    const asked = Array.from({ length: 50 }, () => fetch(`${url}/api/v1/tx`, { method: "POST", body: "{}" }));
+    await Promise.all(asked);
+    expect(Math.max(0, ...waiting)).toBeGreaterThan(5);
+    expect(waiting.at(-1)).toBe(0);
+  });
+});
