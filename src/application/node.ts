@@ -254,7 +254,7 @@ export class FencepostNode {
       for (const lane of this.lanes.all()) lane.kickDue(nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       void this.lanes.retryWanted();
-      this.intake.kick();
+      if (this.intakes.isDue(count)) this.intake.kick();
     }
   }
 

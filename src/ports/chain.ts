@@ -68,7 +68,8 @@ export interface Revert {
 
 /** What the chain says of a call that has not been sent yet. Anything it cannot say throws `ChainUnavailable`. */
 export type Simulation =
-  | { readonly outcome: "ok"; readonly gas: bigint }
+  /** `balance`: the sender's, in the same answer. */
+  | { readonly outcome: "ok"; readonly gas: bigint; readonly balance: bigint }
   | { readonly outcome: "revert"; readonly revert: Revert }
   | { readonly outcome: "insufficientFunds"; readonly detail: string }
   | { readonly outcome: "gasTooLow"; readonly detail: string }

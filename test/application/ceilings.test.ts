@@ -159,7 +159,7 @@ describe("gas", () => {
 
   it("that an endpoint estimates at a whole block is paid what the ceiling of its cost leaves for it", async () => {
     const node = await startLying({ baseFee: null, price: FORTUNE });
-    node.rpc.simulate = async () => ({ outcome: "ok", gas: 30_000_000n });
+    node.rpc.simulate = async () => ({ outcome: "ok", gas: 30_000_000n, balance: 10n ** 20n });
     const txId = await ops.create(node, { payload: { to: GUZZLER, data: "0x01" } });
     await world.until(() => ops.row(txId).attempts.length > 0);
     const [attempt] = ops.row(txId).attempts;
@@ -192,7 +192,7 @@ describe("fees that a caller names above the ceiling", () => {
 
   it("are refused for the gas that was estimated, too", async () => {
     const node = await start({ settings: { maxGasCostWei: 21_000n * 10n * GWEI } });
-    node.rpc.simulate = async () => ({ outcome: "ok", gas: 21_100n });
+    node.rpc.simulate = async () => ({ outcome: "ok", gas: 21_100n, balance: 10n ** 20n });
     const fees = { maxFeePerGas: String(10n * GWEI), maxPriorityFeePerGas: String(GWEI) };
     const made = node.node.api.create(transfer({ payload: { ...BARE, data: "0x", ...fees } }));
     expect(await refusal(made)).toMatchObject(overCeiling("FENCEPOST_MAX_GAS_COST_WEI"));

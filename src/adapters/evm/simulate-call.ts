@@ -14,15 +14,17 @@ import type { RpcTransport } from "./rpc/transport.ts";
  */
 export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simulation> {
   const asksCode = call.gas === undefined && call.gasWithoutCode !== undefined;
-  const [execution, balance, code] = await rpc.batch([
+  const [execution, funds, code] = await rpc.batch([
     { method: call.gas === undefined ? "eth_estimateGas" : "eth_call", params: [encodeRequest(call), "latest"] },
     { method: "eth_getBalance", params: [call.from, "latest"] },
     ...(asksCode ? [{ method: "eth_getCode", params: [call.to, "latest"] }] : []),
   ]);
-  const impossible = valueOverBalance(call, balance);
-  if (impossible !== null) return impossible;
-  if (call.gasWithoutCode !== undefined && hasNoCode(code)) return { outcome: "ok", gas: call.gasWithoutCode };
-  if (execution?.ok === true) return { outcome: "ok", gas: gasOf(call, execution.result) };
+  const balance = readBigInt(resultOf(funds), "eth_getBalance");
+  if (call.value > balance) {
+    return { outcome: "insufficientFunds", detail: `value ${call.value} is over the balance of ${balance}` };
+  }
+  if (call.gasWithoutCode !== undefined && hasNoCode(code)) return { outcome: "ok", gas: call.gasWithoutCode, balance };
+  if (execution?.ok === true) return { outcome: "ok", gas: gasOf(call, execution.result), balance };
   const refusal = classifyFailure(execution?.error, call);
   if (refusal === null) throw execution?.error ?? new BadAnswer("it left a call unanswered");
   return refusal;
@@ -48,12 +50,6 @@ function gasOf(call: Call, result: unknown): bigint {
   if (call.gas === undefined) return readGas(result, "eth_estimateGas");
   readBytes(result, "eth_call");
   return call.gas;
-}
-
-function valueOverBalance({ value }: Call, reply: RpcReply | undefined): Simulation | null {
-  const balance = readBigInt(resultOf(reply), "eth_getBalance");
-  if (value <= balance) return null;
-  return { outcome: "insufficientFunds", detail: `value ${value} is over the balance of ${balance}` };
 }
 
 function classifyFailure(error: Error | undefined, call: Call): Simulation | null {

@@ -152,7 +152,10 @@ export class ChainLoop {
     const all = ports.lanesOf(context.chain.chainId);
     const lanes = await trustedLanes(ports, context, all);
     try {
-      await this.passOver(all, lanes);
+      await this.passOver(
+        all,
+        lanes.filter((lane) => lane.isOnChain),
+      );
     } finally {
       // Also where it came to nothing half-way: what was mined has made room, and nobody has to wait for what is final.
       for (const lane of lanes) lane.kick();

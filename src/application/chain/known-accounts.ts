@@ -32,6 +32,11 @@ export class KnownAccounts {
       this.note(address, { balance: wei });
       return wei;
     };
+    const simulate: Chain["simulate"] = async (call) => {
+      const simulation = await chain.simulate(call);
+      if (simulation.outcome === "ok") this.note(call.from, { balance: simulation.balance });
+      return simulation;
+    };
     const transactionCountEverywhere: Chain["transactionCountEverywhere"] = async (
       address,
       atBlock,
@@ -42,7 +47,7 @@ export class KnownAccounts {
       if (said?.kind === "says") this.note(address, { [tag]: said.count });
       return answers;
     };
-    const overheard: Partial<Chain> = { transactionCount, transactionCountEverywhere, balance };
+    const overheard: Partial<Chain> = { transactionCount, transactionCountEverywhere, balance, simulate };
     return new Proxy(chain, {
       get: (target, name) => {
         const method: unknown = Reflect.get(overheard, name) ?? Reflect.get(target, name, target);

@@ -21,6 +21,9 @@ export interface IntakePorts extends AllocatePorts {
 }
 
 const AT_ONCE = 200;
+/** While rows come, they are looked for on every beat; where none has come for this long, on every third. */
+const QUIET_AFTER_MS = 10_000;
+const QUIET_BEATS = 3;
 
 export interface IntakeEvents {
   /** A lane has taken all that a look found, and may have more. */
@@ -36,10 +39,16 @@ export class Intake {
   private readonly ports: IntakePorts;
   private readonly events: IntakeEvents;
   private readonly underWay = new Map<OwnedLane, Promise<void>>();
+  private lastFoundMs = Number.NEGATIVE_INFINITY;
 
   constructor(ports: IntakePorts, events: IntakeEvents) {
     this.ports = ports;
     this.events = events;
+  }
+
+  isDue(beat: number): boolean {
+    const isQuiet = this.ports.clock.monotonicMs() - this.lastFoundMs > QUIET_AFTER_MS;
+    return !isQuiet || beat % QUIET_BEATS === 0;
   }
 
   /** Begins with what is there; those that are busy with an earlier look are passed over. */
@@ -50,6 +59,7 @@ export class Intake {
         open.map(({ lane }) => lane),
         AT_ONCE,
       );
+      if (rows.length > 0) this.lastFoundMs = this.ports.clock.monotonicMs();
       const byLane = groupByLane(rows);
       const isFull = rows.length === AT_ONCE;
       for (const lane of open) {

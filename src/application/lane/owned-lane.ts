@@ -118,6 +118,11 @@ export class OwnedLane {
     return this.suspendedBy === "HISTORY" || !this.reconciled;
   }
 
+  /** Something of it may be in a block, or get into one. */
+  get isOnChain(): boolean {
+    return this.unmined.size > 0 || this.mined.size > 0 || this.watched.size > 0;
+  }
+
   /** Nothing in flight, waiting or watched: the lane may be let go. */
   get idle(): boolean {
     return !this.hasUnmined() && this.nonces.reserved === 0 && this.mined.size === 0 && this.watched.size === 0;

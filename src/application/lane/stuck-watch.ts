@@ -35,6 +35,8 @@ interface Finding {
 /** A hook that hangs must not make the others wait for long, nor be asked by all lanes at once. */
 const ASK_AT_ONCE = 8;
 
+const NONE: readonly Question[] = [];
+
 export class StuckWatch {
   private readonly ports: StuckWatchPorts;
   private readonly told = new Map<LaneKey, ReadonlySet<string>>();
@@ -58,6 +60,7 @@ export class StuckWatch {
   }
 
   private lookAt(lane: OwnedLane): readonly Question[] {
+    if (!lane.hasUnmined() && !this.told.has(lane.key)) return NONE;
     const context = this.ports.chains.get(lane.lane.chainId);
     const head = lane.unmined.get(lane.headOfLine() ?? -1);
     if (context === undefined || lane.stopped) return [];

@@ -38,6 +38,7 @@ import {
   weightOf,
 } from "./batch.ts";
 import { isMove, Turns } from "./turn.ts";
+import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts {
   readonly store: Pick<LaneStore, "commit">;
@@ -63,8 +64,8 @@ interface Fate {
 }
 
 const MAX_IN_FLIGHT = 2;
-/** Six writes follow a transaction from its create to the end of its watch; at this pace a thousand a second share. */
-const COMMIT_EVERY_MS = 12;
+/** Five writes follow a transaction from its create to the end of its watch; at this pace a thousand a second share. */
+const COMMIT_EVERY_MS = 16;
 /** What a single transaction needs until it is sent, and one more, leaves without waiting. */
 const COMMITS_IN_RESERVE = 4;
 /** Moves that were left for the sake of callers who wait: whether they still do is looked at so often. */
@@ -86,6 +87,8 @@ export class Committer {
   private readonly pace = new Pace(COMMIT_EVERY_MS, COMMITS_IN_RESERVE);
   private isFlushedSoon = false;
   private cancelTimer: (() => void) | null = null;
+  private readonly rooms = new WaitingRooms();
+  private cancelLeaving: (() => void) | null = null;
   private readonly openWrites = new Map<LaneKey, number>();
   private idleWaiters: { readonly isIdle: () => boolean; readonly resolve: () => void }[] = [];
 
@@ -106,7 +109,7 @@ export class Committer {
     const key = laneKey(write.fence.lane);
     this.openWrites.set(key, (this.openWrites.get(key) ?? 0) + 1);
     try {
-      return await this.enqueue(write, shardOf(key, this.settings.shards));
+      return await this.enqueue(write, key);
     } finally {
       this.close(key);
     }
@@ -116,16 +119,36 @@ export class Committer {
   async idle(lane?: Lane): Promise<void> {
     const key = lane === undefined ? null : laneKey(lane);
     const isIdle = (): boolean => (key === null ? this.openWrites.size === 0 : !this.openWrites.has(key));
+    this.queueUp(key === null ? this.rooms.leaveBefore(Number.POSITIVE_INFINITY) : this.rooms.all(key));
     if (!isIdle()) await new Promise<void>((resolve) => this.idleWaiters.push({ isIdle, resolve }));
   }
 
-  private enqueue(write: LaneWrite, shard: number): Promise<WriteOutcome> {
+  private enqueue(write: LaneWrite, key: LaneKey): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
-      const weight = weightOf(write);
+      const shard = shardOf(key, this.settings.shards);
       const sinceMs = this.ports.clock.monotonicMs();
-      this.queue.push({ write, shard, weight, sinceMs, resolve, reject });
-      this.queuedItems += weight;
-      this.schedule(isWorthACommit(write));
+      const entry = { write, shard, weight: weightOf(write), sinceMs, resolve, reject };
+      if (this.rooms.admit(key, entry)) this.leaveLater();
+      else this.queueUp([...this.rooms.before(key, write), entry]);
+    });
+  }
+
+  private queueUp(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      this.queue.push(entry);
+      this.queuedItems += entry.weight;
+      this.schedule(isWorthACommit(entry.write));
+    }
+  }
+
+  /** Those who have waited for company long enough. */
+  private leaveLater(): void {
+    const { clock } = this.ports;
+    if (this.cancelLeaving !== null || this.rooms.nextLeaveMs === Number.POSITIVE_INFINITY) return;
+    this.cancelLeaving = clock.after(Math.max(0, this.rooms.nextLeaveMs - clock.monotonicMs()), () => {
+      this.cancelLeaving = null;
+      this.queueUp(this.rooms.leaveBefore(clock.monotonicMs()));
+      this.leaveLater();
     });
   }
 
@@ -326,9 +349,10 @@ export class Committer {
    */
   private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean): void {
     const lanes = new Set(batch.map((entry) => laneKey(entry.write.fence.lane)));
-    const doomed = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
+    const queued = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
     this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
-    for (const entry of doomed) this.queuedItems -= entry.weight;
+    for (const entry of queued) this.queuedItems -= entry.weight;
+    const doomed = [...queued, ...[...lanes].flatMap((lane) => this.rooms.answersOf(lane))];
     if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
     if (error instanceof StoreUnavailable && !partlyCommitted) {
       for (const { write } of mergeAllocations([...batch, ...doomed])) this.events.onGivenUp(write.fence, write.kind);

@@ -27,8 +27,8 @@ describe("a simulation", () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
-    expect(await chain.simulate(CALL)).toEqual({ outcome: "ok", gas: 21_000n });
-    expect(await chain.simulate({ ...CALL, gas: 50_000n })).toEqual({ outcome: "ok", gas: 50_000n });
+    expect(await chain.simulate(CALL)).toMatchObject({ outcome: "ok", gas: 21_000n });
+    expect(await chain.simulate({ ...CALL, gas: 50_000n })).toMatchObject({ outcome: "ok", gas: 50_000n });
     const [estimate] = server.calls("eth_estimateGas");
     expect(estimate?.params).toEqual([{ from: CALL.from, to: CALL.to, data: "0x", value: "0x0" }, "latest"]);
     expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
@@ -209,7 +209,7 @@ describe("a simulation", () => {
     server.on("eth_estimateGas", () => {
       throw new Refusal(-32000, "missing trie node");
     });
-    expect(await chain.simulate(CALL)).toEqual({ outcome: "ok", gas: 21_000n });
+    expect(await chain.simulate(CALL)).toMatchObject({ outcome: "ok", gas: 21_000n });
     server.on("eth_estimateGas", () => {
       throw new Refusal(3, "execution reverted", REASON);
     });
@@ -225,7 +225,7 @@ describe("a transfer whose cost is known where its receiver has no code", () => 
     server.on("eth_estimateGas", () => "0xd88a42");
     server.on("eth_getCode", () => "0x");
     const before = server.requests.length;
-    expect(await chain.simulate(PLAIN)).toEqual({ outcome: "ok", gas: 21_000n });
+    expect(await chain.simulate(PLAIN)).toMatchObject({ outcome: "ok", gas: 21_000n });
     expect(server.requests.slice(before).map(({ calls }) => calls.map(({ method }) => method))).toEqual([
       ["eth_chainId"],
       ["eth_estimateGas", "eth_getBalance", "eth_getCode"],
@@ -233,7 +233,7 @@ describe("a transfer whose cost is known where its receiver has no code", () => 
     server.on("eth_estimateGas", () => {
       throw new Refusal(3, "execution reverted", REASON);
     });
-    expect(await chain.simulate(PLAIN), "nor where it fails").toEqual({ outcome: "ok", gas: 21_000n });
+    expect(await chain.simulate(PLAIN), "nor where it fails").toMatchObject({ outcome: "ok", gas: 21_000n });
   });
 
   it.each([
@@ -250,20 +250,20 @@ describe("a transfer whose cost is known where its receiver has no code", () => 
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xafc8");
     server.on("eth_getCode", code);
-    expect(await chain.simulate(PLAIN)).toEqual({ outcome: "ok", gas: 45_000n });
+    expect(await chain.simulate(PLAIN)).toMatchObject({ outcome: "ok", gas: 45_000n });
   });
 
   it("is not asked about where the caller brought the gas", async () => {
     const { server, chain } = await bench();
     server.on("eth_call", () => "0x");
-    expect(await chain.simulate({ ...PLAIN, gas: 50_000n })).toEqual({ outcome: "ok", gas: 50_000n });
+    expect(await chain.simulate({ ...PLAIN, gas: 50_000n })).toMatchObject({ outcome: "ok", gas: 50_000n });
     expect(server.calls("eth_getCode")).toEqual([]);
   });
 });
 
 describe("a second opinion on a simulation", () => {
   it("is what every endpoint that is up says, each for itself, also while one of them fails", async () => {
-    const says = (gas: bigint) => ({ kind: "says", simulation: { outcome: "ok", gas } });
+    const says = (gas: bigint) => ({ kind: "says", simulation: expect.objectContaining({ outcome: "ok", gas }) });
     const alone = await bench();
     alone.server.on("eth_estimateGas", () => "0x5208");
     expect(await alone.chain.simulateEverywhere(CALL)).toEqual([says(21_000n)]);

@@ -501,7 +501,7 @@ describe("the watch", () => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(3), 3);
     bench.control.answer = () => new Error("away");
-    await expect(decide(bench)).rejects.toThrow("away");
+    await decide(bench);
     expect(bench.lane.watched.size).toBe(1);
   });
 });

@@ -44,7 +44,7 @@ async function writeAll(
       ),
     ),
   );
-  await clock.advance(1_000);
+  await clock.advance(10_000);
   return { fates: await all, committed, calls: store.calls.length };
 }
 

@@ -216,7 +216,7 @@ describe("flushing", () => {
     void committer.write({ kind: "settleIntake", fence: fence(1), fates });
     await clock.advance(0);
     expect(store.calls.length).toBe(1);
-    void committer.write({ kind: "unwatch", fence: fence(2), throughBlock: 9 });
+    void committer.write({ kind: "suspend", fence: fence(2), suspended: true });
     expect(committer.depth).toBe(1);
   });
 });

@@ -228,7 +228,10 @@ export class DirectChain implements Chain {
   }
 
   simulate(call: Call): Promise<Simulation> {
-    return this.#answer(methodOf(call), [call], () => simulateOn(this.#chain, this.#view, call));
+    return this.#answer(methodOf(call), [call], () => {
+      failOn(this.faults, "eth_getBalance", [call.from]);
+      return simulateOn(this.#chain, this.#view, call);
+    });
   }
 
   simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]> {
@@ -321,9 +324,10 @@ function methodOf({ gas }: Call): string {
 function simulateOn(chain: SimulatedChain, view: ChainView, call: Call): Simulation {
   const result = simulateCall(chain, view, call);
   const { to, gas, gasWithoutCode } = call;
+  const { balance } = view.account(call.from);
   const isPlain = gasWithoutCode !== undefined && to !== null && !chain.hasCode(to);
-  if (isPlain && result.outcome !== "insufficientFunds") return { outcome: "ok", gas: gasWithoutCode };
-  if (result.outcome === "ok") return { outcome: "ok", gas: gas ?? result.gas };
+  if (isPlain && result.outcome !== "insufficientFunds") return { outcome: "ok", gas: gasWithoutCode, balance };
+  if (result.outcome === "ok") return { outcome: "ok", gas: gas ?? result.gas, balance };
   return result.outcome === "revert" ? { outcome: "revert", revert: decodeRevert(result.data) } : result;
 }
 

@@ -73,25 +73,21 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
 }
 
 async function askChain(context: ChainContext, intent: Intent, behindPending: boolean): Promise<PreparedIntent> {
-  const { payload, lane } = intent;
+  const { payload } = intent;
   if (payload.gas !== undefined && behindPending) {
     priced(context, payload, { gas: payload.gas, market: await context.marketFor(payload) });
     refuseHopelessFee(context, payload);
     return withGas(intent, payload.gas);
   }
   const call = callOf(intent);
-  const [simulation, market, balance] = await Promise.all([
-    simulateWithin(context, call),
-    context.marketFor(payload),
-    context.balance(lane.signer),
-  ]);
+  const [simulation, market] = await Promise.all([simulateWithin(context, call), context.marketFor(payload)]);
   if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
   refuseHopelessFee(context, payload);
   const gas = payload.gas ?? withMargin(simulation.gas, payload, context.gasLimits.most?.gas ?? null);
   if (payload.gas === undefined) await confirmEstimate(context, call, { gas: simulation.gas, market, wishes: payload });
   const needed = payload.value + gas * feeCap(priced(context, payload, { gas, market }));
-  if (needed > balance) {
-    const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${balance}`;
+  if (needed > simulation.balance) {
+    const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${simulation.balance}`;
     throw refusal({ outcome: "insufficientFunds", detail }, behindPending);
   }
   return withGas(intent, gas);

@@ -31,6 +31,8 @@ interface Drift {
 }
 
 const PROOF_INTERVALS = 3;
+/** An answer takes its time, however short the poll interval is: a node with a thousand lanes asks for many at once. */
+const ANSWERED_WITHIN_MS = 1_000;
 /** What is looked for in the pool at once: a count is anybody's claim, and no pool keeps so many of one sender. */
 const POOLED_AT_ONCE = 1_000;
 const proving = new WeakMap<OwnedLane, Promise<number | null>>();
@@ -133,12 +135,13 @@ function claimedAt({ follower }: ChainContext, lane: OwnedLane, count: number): 
   return lane.countClaim.atBlock;
 }
 
-/** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment an interval longer. */
+/** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment a little longer. */
 async function everywhere(clock: Clock, work: Proof, atBlock: number): Promise<readonly CountAnswer[]> {
   const { context, lane, deadlineMs } = work;
   const answered = new AbortController();
   const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
-  const late = clock.sleep(leftMs + context.settings.pollIntervalMs, answered.signal).then(
+  const patienceMs = Math.max(ANSWERED_WITHIN_MS, leftMs + context.settings.pollIntervalMs);
+  const late = clock.sleep(patienceMs, answered.signal).then(
     () => {
       throw notProved();
     },

@@ -158,14 +158,17 @@ export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane
     if (others.length > 0) await complete(ports, lane, { settled: others, corrected });
   }
   const inDispute = [...lane.watched.keys()].some((hash) => context.disputes.about(hash) !== null);
-  if (!lane.stopped && !inDispute) await endWatch(ports, lane, watchEnds);
+  if (!lane.stopped && !inDispute) endWatch(ports, lane, watchEnds);
 }
 
-async function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): Promise<void> {
+/** Nobody waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
+function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): void {
   const past = [...lane.watched].filter(([, number]) => number <= throughBlock);
   if (past.length === 0) return;
-  await ports.writer.write({ kind: "unwatch", fence: lane.fence, throughBlock });
   for (const [hash] of past) lane.watched.delete(hash);
+  ports.writer.write({ kind: "unwatch", fence: lane.fence, throughBlock }).catch(() => {
+    for (const [hash, number] of past) lane.watched.set(hash, number);
+  });
 }
 
 function blockNumberOf(tx: Tracked): number {

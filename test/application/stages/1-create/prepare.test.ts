@@ -337,7 +337,7 @@ describe("a chain that is away", () => {
 
   it("is asked again after a failure, not remembered as down", async () => {
     const bench = await ready();
-    bench.faults.inject({ kind: "unavailable" }, { times: 3 });
+    bench.faults.inject({ kind: "unavailable" }, { times: 2 });
     await prepareWith(bench, { value: 1 }).catch(() => undefined);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
   });

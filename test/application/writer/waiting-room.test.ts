@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { Committer } from "../../../src/application/writer/committer.ts";
+import { BatchRefused, type LaneWrite, StoreUnavailable, type TransitionItem } from "../../../src/ports/lane-store.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { allocation, fence, idsOf, lane, moves, outcomeOf, ScriptedStore } from "./scripted-store.ts";
+
+const ANSWERS_WAIT_MS = 100;
+const ENDINGS_WAIT_MS = 5_000;
+
+function bench() {
+  const clock = createManualClock();
+  const store = new ScriptedStore();
+  const committer = new Committer(
+    { store, clock, telemetry: recordTelemetry(), entropy: createSeededEntropy(1) },
+    { batchSize: 100, batchTimeoutMs: 5, shards: 64 },
+    { onFenced: () => undefined, onHistoryChanged: () => undefined, onGivenUp: () => undefined },
+  );
+  store.reply = (writes) => writes.map(outcomeOf);
+  return { clock, store, committer };
+}
+
+function answered(txId: string, more: Partial<TransitionItem> = {}): TransitionItem {
+  return { txId, event: "broadcast", from: "TRACKING", to: "TRACKING", subState: "BROADCAST", ...more };
+}
+
+function answer(n: number, ...items: readonly TransitionItem[]): LaneWrite {
+  return { kind: "transition", fence: fence(n), items };
+}
+
+function ending(n: number, throughBlock: number): LaneWrite {
+  return { kind: "unwatch", fence: fence(n), throughBlock };
+}
+
+function endings(store: ScriptedStore): readonly number[] {
+  return store.calls.flatMap(({ writes }) =>
+    writes.flatMap((write) => (write.kind === "unwatch" ? write.throughBlock : [])),
+  );
+}
+
+describe("the answer of a node that took a transaction", () => {
+  it("waits for company, and leaves after a while without it", async () => {
+    const { clock, store, committer } = bench();
+    const written = committer.write(answer(1, answered("a")));
+    await clock.advance(ANSWERS_WAIT_MS - 1);
+    expect(store.calls).toEqual([]);
+    await clock.advance(1);
+    await expect(written).resolves.toMatchObject({ status: "applied" });
+    expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
+  });
+
+  it("leaves with the next write of its lane, and before it", async () => {
+    const { clock, store, committer } = bench();
+    void committer.write(answer(1, answered("a")));
+    void committer.write(answer(2, answered("b")));
+    await clock.advance(10);
+    void committer.write(moves(1, "c"));
+    await clock.advance(1);
+    expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"], ["c"]]]);
+  });
+
+  it("is overtaken by creates of its lane", async () => {
+    const { clock, store, committer } = bench();
+    void committer.write(answer(1, answered("a")));
+    void committer.write(allocation(1, "b"));
+    await clock.advance(1);
+    expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["b"]]]);
+  });
+
+  it("does not wait where it names what a signing node made of it: nobody else could", async () => {
+    const { clock, store, committer } = bench();
+    const identified = { ordinal: 1, txHash: `0x${"1".repeat(64)}` } as const;
+    void committer.write(answer(1, answered("a", { identified: identified as never })));
+    void committer.write(answer(2, answered("b"), { ...answered("c"), event: "submitFailed" }));
+    await clock.advance(1);
+    expect(store.calls.flatMap(({ writes }) => writes.map(idsOf))).toEqual([["a"], ["b", "c"]]);
+  });
+
+  it("fails with the write of its lane that it was planned on top of", async () => {
+    const { clock, store, committer } = bench();
+    store.reply = () => {
+      throw new BatchRefused("no");
+    };
+    const refused = committer.write(moves(1, "a")).catch((error: unknown) => error);
+    store.reply = () => {
+      throw new StoreUnavailable("away");
+    };
+    const written = committer.write(answer(1, answered("b"))).catch((error: unknown) => error);
+    await clock.advance(1);
+    await expect(refused).resolves.toBeInstanceOf(StoreUnavailable);
+    await expect(written).resolves.toMatchObject({ message: "a write before this one failed" });
+  });
+});
+
+describe("the end of a watch", () => {
+  it("leaves once for all blocks that came meanwhile, and everybody hears of it", async () => {
+    const { clock, store, committer } = bench();
+    const first = committer.write(ending(1, 7));
+    await clock.advance(ENDINGS_WAIT_MS - 1);
+    const second = committer.write(ending(1, 9));
+    expect(store.calls).toEqual([]);
+    await clock.advance(1);
+    expect(endings(store)).toEqual([9]);
+    await expect(Promise.all([first, second])).resolves.toEqual([{ status: "done" }, { status: "done" }]);
+  });
+
+  it("is not hurried by other writes of its lane", async () => {
+    const { clock, store, committer } = bench();
+    void committer.write(ending(1, 7));
+    void committer.write(moves(1, "a"));
+    await clock.advance(10);
+    expect(store.calls.flatMap(({ writes }) => writes.map(({ kind }) => kind))).toEqual(["transition"]);
+  });
+
+  it("is told where it fails, to everybody", async () => {
+    const { clock, store, committer } = bench();
+    store.reply = () => {
+      throw new StoreUnavailable("away");
+    };
+    const fates = [7, 9].map((block) => committer.write(ending(1, block)).catch(String));
+    await clock.advance(ENDINGS_WAIT_MS);
+    expect(await Promise.all(fates)).toEqual(["StoreUnavailable: away", "StoreUnavailable: away"]);
+  });
+});
+
+describe("whoever waits for a lane, or for all, to be idle", () => {
+  it.each([
+    ["a lane", lane(1)],
+    ["all", undefined],
+  ])("has what waits written at once: %s", async (_, which) => {
+    const { clock, store, committer } = bench();
+    void committer.write(answer(1, answered("a")));
+    void committer.write(ending(1, 7));
+    const idle = committer.idle(which);
+    await clock.advance(1);
+    await idle;
+    expect(store.calls.flatMap(({ writes }) => writes.map(({ kind }) => kind))).toEqual(["transition", "unwatch"]);
+  });
+});
