@@ -1,5 +1,6 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
-import { bare, feeValues, payloadValues } from "../columns.ts";
+import { type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { bare, feeValues, laneOf, payloadValues } from "../columns.ts";
 import { aliasIntake } from "../statements/alias-intake.ts";
 import { appendCompletions } from "../statements/append-completions.ts";
 import { deleteConfirmations } from "../statements/delete-confirmations.ts";
@@ -22,13 +23,14 @@ import { writeHistory } from "../statements/write-history.ts";
 import { writeQueuedChanges } from "../statements/write-queued-changes.ts";
 import { writeReceipts } from "../statements/write-receipts.ts";
 import { subStateOf } from "./intake.ts";
+import { LIVE_STATES, type LiveChanges, liveChangesOf } from "./live-counts.ts";
 import type { Allocation, ChainPlan, HistoryStep, LanePlan, Move, Plan } from "./plan.ts";
 
 export function commandsOf(plan: Plan): readonly Command[] {
   const moved = [...plan.moves.values()].filter((move) => move.moved);
   const history = [...plan.allocations.flatMap(firstSteps), ...moved.flatMap((move) => [...move.steps.values()])];
   return [
-    ...lanes(plan),
+    ...lanes(plan, liveChangesOf(plan, moved)),
     ...allocations(plan),
     ...intake(plan),
     ...transactions(moved),
@@ -51,8 +53,8 @@ export function commandsOf(plan: Plan): readonly Command[] {
   ];
 }
 
-function lanes(plan: Plan): readonly Command[] {
-  const changed = [...plan.lanes.values()].filter((lane) => lane.changed);
+function lanes(plan: Plan, live: ReadonlyMap<LaneKey, LiveChanges>): readonly Command[] {
+  const changed = [...plan.lanes].filter(([key, lane]) => lane.changed || live.has(key)).map(([, lane]) => lane);
   if (changed.length === 0) return [];
   const each = <T>(column: (lane: LanePlan) => T) => changed.map(column);
   const values = [
@@ -64,6 +66,7 @@ function lanes(plan: Plan): readonly Command[] {
     each(({ reconciledEpoch }) => reconciledEpoch),
     each(({ confirmed }) => confirmed),
     each(({ failed }) => failed),
+    ...LIVE_STATES.map((state) => each(({ row }) => live.get(laneKey(laneOf(row)))?.get(state) ?? 0)),
   ];
   return [command(updateLanes, [...values, changed.length])];
 }
@@ -239,9 +242,11 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
   ];
 }
 
-/** What this very commit moves is not past its watch, whatever was read before. */
-function unwatched({ unwatched, moves }: Plan): readonly Command[] {
-  const ids = [...unwatched].filter((id) => moves.get(id)?.moved !== true).sort();
+function unwatched(plan: Plan): readonly Command[] {
+  const ids = plan
+    .pastWatch()
+    .map(({ tx_id }) => tx_id)
+    .sort();
   return ids.length === 0 ? [] : [command(unwatchTransactions, [ids, ids.length])];
 }
 
