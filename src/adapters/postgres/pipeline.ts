@@ -150,6 +150,7 @@ function toWire(value: unknown): WireValue {
 }
 
 function toElement(value: unknown): string {
+  if (typeof value === "number") return String(value);
   const text = toWire(value);
   return text === null ? "NULL" : `"${text.replace(/["\\]/g, "\\$&")}"`;
 }

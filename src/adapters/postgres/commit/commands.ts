@@ -14,6 +14,7 @@ import { insertTransactions } from "../statements/insert-transactions.ts";
 import { markAttemptsSent } from "../statements/mark-attempts-sent.ts";
 import { noteGenesis } from "../statements/note-genesis.ts";
 import { refuseIntake } from "../statements/refuse-intake.ts";
+import { repeatHistory } from "../statements/repeat-history.ts";
 import type { Command, Statement } from "../statements/statement.ts";
 import { unwatchTransactions } from "../statements/unwatch-transactions.ts";
 import { updateLanes } from "../statements/update-lanes.ts";
@@ -28,13 +29,12 @@ import type { Allocation, ChainPlan, HistoryStep, LanePlan, Move, Plan } from ".
 
 export function commandsOf(plan: Plan): readonly Command[] {
   const moved = [...plan.moves.values()].filter((move) => move.moved);
-  const history = [...plan.allocations.flatMap(firstSteps), ...moved.flatMap((move) => [...move.steps.values()])];
   return [
     ...lanes(plan, liveChangesOf(plan, moved)),
     ...allocations(plan),
     ...intake(plan),
     ...transactions(moved),
-    ...rows(writeHistory, history),
+    ...historyOf(plan.allocations.flatMap(firstSteps), moved),
     ...rows(writeQueuedChanges, moved.flatMap(changeRows)),
     ...rows(insertAttempts, moved.flatMap(attemptRows)),
     ...sentAttempts(moved),
@@ -139,35 +139,80 @@ function intake({ aliases, refusals }: Plan): readonly Command[] {
 
 function transactions(moved: readonly Move[]): readonly Command[] {
   if (moved.length === 0) return [];
-  const ids = moved.map(({ row }) => row.tx_id).sort();
   const shifted = moved
     .filter(({ row, nonce }) => nonce !== null && nonce < (row.nonce ?? 0))
     .map(({ row }) => row.tx_id);
   return [
     ...(shifted.length === 0 ? [] : [command(vacateNonces, [shifted.sort(), shifted.length])]),
-    command(updateTransactions, [JSON.stringify(moved.map(moveRow)), ids, moved.length]),
+    command(updateTransactions, [...columnsOf(MOVE, moved), moved.length]),
   ];
 }
 
-function moveRow(move: Move) {
-  return {
-    tx_id: move.row.tx_id,
-    from_state: move.row.state,
-    sets_nonce: move.nonce !== move.row.nonce,
-    nonce: move.nonce,
-    state: move.state,
-    sub_state: move.subState,
-    history_count: move.historyCount,
-    last_event: move.lastEvent,
-    attempt_count: move.attemptCount,
-    claim_token: move.claim?.token,
-    claim_ordinal: move.claim?.ordinal,
-    accepted_ordinal: move.acceptedOrdinal,
-    claims: move.claims,
-    sets_error: move.lastError !== undefined,
-    last_error: move.lastError,
-  };
+/** In the order of update-transactions.ts. */
+const MOVE: Columns<Move> = [
+  ({ row }) => row.tx_id,
+  ({ row }) => row.state,
+  (move) => setsNonce(move) || null,
+  (move) => (setsNonce(move) ? move.nonce : null),
+  ({ state }) => state,
+  ({ subState }) => subState,
+  ({ historyCount }) => historyCount,
+  ({ lastEvent }) => lastEvent,
+  ({ attemptCount }) => attemptCount,
+  ({ claim }) => claim?.token ?? null,
+  ({ claim }) => claim?.ordinal ?? null,
+  ({ acceptedOrdinal }) => acceptedOrdinal,
+  ({ claims }) => claims,
+  ({ lastError }) => (lastError === undefined ? null : true),
+  ({ lastError }) => lastError ?? null,
+];
+
+function setsNonce({ nonce, row }: Move): boolean {
+  return nonce !== row.nonce;
 }
+
+/** A step that the row of the transaction had counted before repeats its last one; the others are new. */
+function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
+  const isRepeat =
+    ({ row }: Move) =>
+    ({ ordinal }: HistoryStep) =>
+      ordinal <= row.history_count;
+  const steps = moved.map((move) => ({ all: [...move.steps.values()], isRepeat: isRepeat(move) }));
+  const fresh = [...first, ...steps.flatMap(({ all, isRepeat }) => all.filter((step) => !isRepeat(step)))];
+  const repeats = steps.flatMap(({ all, isRepeat }) => all.filter(isRepeat));
+  return [
+    ...(fresh.length === 0 ? [] : [command(writeHistory, columnsOf(STEP, fresh))]),
+    ...(repeats.length === 0 ? [] : [command(repeatHistory, [...columnsOf(REPEAT, repeats), repeats.length])]),
+  ];
+}
+
+/** In the order of write-history.ts. */
+const STEP: Columns<HistoryStep> = [
+  (step) => step.tx_id,
+  (step) => step.ordinal,
+  (step) => step.chain_id,
+  (step) => step.event,
+  (step) => step.from_state,
+  (step) => step.state,
+  (step) => step.sub_state,
+  (step) => step.node_id,
+  (step) => step.token,
+  (step) => step.reason,
+  (step) => step.actor,
+  (step) => (step.audit === null ? null : JSON.stringify(step.audit)),
+  (step) => step.count,
+  (step) => step.at ?? null,
+];
+
+/** In the order of repeat-history.ts. */
+const REPEAT: Columns<HistoryStep> = [
+  (step) => step.tx_id,
+  (step) => step.ordinal,
+  (step) => step.count,
+  (step) => step.node_id,
+  (step) => step.token,
+  (step) => step.reason,
+];
 
 function laneDecisionRow({ lane, action, actor, reason }: Plan["laneDecisions"][number]) {
   const { chain_id, signer, node_id, token } = lane.row;
@@ -265,6 +310,16 @@ function completions({ completions }: Plan): readonly Command[] {
     tx_hash: completion.txHash,
   }));
   return [command(appendCompletions, [JSON.stringify(records), records.length])];
+}
+
+type Columns<Row> = readonly ((row: Row) => string | number | boolean | null)[];
+
+/** A list for each column; null for one that has nothing in any row. */
+function columnsOf<Row>(columns: Columns<Row>, records: readonly Row[]): readonly unknown[] {
+  return columns.map((column) => {
+    const values = records.map(column);
+    return values.every((value) => value === null) ? null : values;
+  });
 }
 
 /** A statement whose only parameter is its rows. */
