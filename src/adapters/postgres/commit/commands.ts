@@ -1,6 +1,6 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
-import { bare, feeValues, laneOf, payloadValues } from "../columns.ts";
+import { laneOf, payloadValues } from "../columns.ts";
 import { aliasIntake } from "../statements/alias-intake.ts";
 import { appendCompletions } from "../statements/append-completions.ts";
 import { deleteConfirmations } from "../statements/delete-confirmations.ts";
@@ -23,6 +23,7 @@ import { vacateNonces } from "../statements/vacate-nonces.ts";
 import { writeHistory } from "../statements/write-history.ts";
 import { writeQueuedChanges } from "../statements/write-queued-changes.ts";
 import { writeReceipts } from "../statements/write-receipts.ts";
+import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
 import { subStateOf } from "./intake.ts";
 import { LIVE_STATES, type LiveChanges, liveChangesOf } from "./live-counts.ts";
 import type { Allocation, ChainPlan, HistoryStep, LanePlan, Move, Plan } from "./plan.ts";
@@ -36,7 +37,7 @@ export function commandsOf(plan: Plan): readonly Command[] {
     ...transactions(moved),
     ...historyOf(plan.allocations.flatMap(firstSteps), moved),
     ...rows(writeQueuedChanges, moved.flatMap(changeRows)),
-    ...rows(insertAttempts, moved.flatMap(attemptRows)),
+    ...attempts(moved),
     ...sentAttempts(moved),
     ...identified(moved),
     ...receipts(moved),
@@ -82,24 +83,7 @@ function allocations({ allocations }: Plan): readonly Command[] {
 
 /** `marker`: of a transaction that leaves in one write. */
 export function insertion(allocations: readonly Allocation[], marker: string | null): Command {
-  return command(insertTransactions, [JSON.stringify(allocations.map(allocationRow)), allocations.length, marker]);
-}
-
-function allocationRow({ intent, nonce, lane, intake }: Allocation) {
-  return {
-    tx_id: intent.txId,
-    chain_id: lane.row.chain_id,
-    signer: lane.row.signer,
-    request_id: intent.requestId,
-    nonce,
-    accepted_at: intake?.accepted_at,
-    gas_limit: intent.gas.toString(),
-    metadata: intent.metadata,
-    fingerprint: bare(intent.fingerprint),
-    node_id: lane.row.node_id,
-    token: lane.row.token,
-    ...payloadValues(intent.payload),
-  };
+  return command(insertTransactions, [...columnsOf(ALLOCATION, allocations), allocations.length, marker]);
 }
 
 /**
@@ -148,29 +132,6 @@ function transactions(moved: readonly Move[]): readonly Command[] {
   ];
 }
 
-/** In the order of update-transactions.ts. */
-const MOVE: Columns<Move> = [
-  ({ row }) => row.tx_id,
-  ({ row }) => row.state,
-  (move) => setsNonce(move) || null,
-  (move) => (setsNonce(move) ? move.nonce : null),
-  ({ state }) => state,
-  ({ subState }) => subState,
-  ({ historyCount }) => historyCount,
-  ({ lastEvent }) => lastEvent,
-  ({ attemptCount }) => attemptCount,
-  ({ claim }) => claim?.token ?? null,
-  ({ claim }) => claim?.ordinal ?? null,
-  ({ acceptedOrdinal }) => acceptedOrdinal,
-  ({ claims }) => claims,
-  ({ lastError }) => (lastError === undefined ? null : true),
-  ({ lastError }) => lastError ?? null,
-];
-
-function setsNonce({ nonce, row }: Move): boolean {
-  return nonce !== row.nonce;
-}
-
 /** A step that the row of the transaction had counted before repeats its last one; the others are new. */
 function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
   const isRepeat =
@@ -186,34 +147,6 @@ function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): reado
   ];
 }
 
-/** In the order of write-history.ts. */
-const STEP: Columns<HistoryStep> = [
-  (step) => step.tx_id,
-  (step) => step.ordinal,
-  (step) => step.chain_id,
-  (step) => step.event,
-  (step) => step.from_state,
-  (step) => step.state,
-  (step) => step.sub_state,
-  (step) => step.node_id,
-  (step) => step.token,
-  (step) => step.reason,
-  (step) => step.actor,
-  (step) => (step.audit === null ? null : JSON.stringify(step.audit)),
-  (step) => step.count,
-  (step) => step.at ?? null,
-];
-
-/** In the order of repeat-history.ts. */
-const REPEAT: Columns<HistoryStep> = [
-  (step) => step.tx_id,
-  (step) => step.ordinal,
-  (step) => step.count,
-  (step) => step.node_id,
-  (step) => step.token,
-  (step) => step.reason,
-];
-
 function laneDecisionRow({ lane, action, actor, reason }: Plan["laneDecisions"][number]) {
   const { chain_id, signer, node_id, token } = lane.row;
   return { chain_id, signer, node_id, token, action, actor, reason };
@@ -224,22 +157,6 @@ function changeRows({ row, change }: Move) {
   const { kind, payload, gas } = change;
   const key = { tx_id: row.tx_id, chain_id: row.chain_id };
   return [{ ...key, kind, gas_limit: gas.toString(), ...payloadValues(payload) }];
-}
-
-function attemptRows({ row, attempts }: Move) {
-  return attempts.map(({ attempt, claimed }) => ({
-    tx_id: row.tx_id,
-    ordinal: attempt.ordinal,
-    chain_id: row.chain_id,
-    tx_hash: attempt.txHash,
-    kind: attempt.kind,
-    gas: attempt.gas.toString(),
-    is_foreign: attempt.foreign === true,
-    node_signed: attempt.nodeSigned === true,
-    raw_transaction: attempt.rawTransaction === null ? null : bare(attempt.rawTransaction),
-    claimed,
-    ...feeValues(attempt.fees),
-  }));
 }
 
 function sentAttempts(moved: readonly Move[]): readonly Command[] {
@@ -256,24 +173,18 @@ function identified(moved: readonly Move[]): readonly Command[] {
   return [command(identifyAttempts, [JSON.stringify(records), records.map(({ tx_id }) => tx_id), records.length])];
 }
 
+function attempts(moved: readonly Move[]): readonly Command[] {
+  const signed = moved.flatMap(({ row, attempts }) => attempts.map((each) => ({ row, ...each })));
+  return signed.length === 0 ? [] : [command(insertAttempts, columnsOf(ATTEMPT, signed))];
+}
+
 function receipts(moved: readonly Move[]): readonly Command[] {
   const withdrawn = moved.filter(({ receipt }) => receipt === null).map(({ row }) => row.tx_id);
-  const found = moved.flatMap(({ row, receipt }) => {
-    if (receipt === null || receipt === undefined) return [];
-    return {
-      tx_id: row.tx_id,
-      chain_id: row.chain_id,
-      tx_hash: receipt.txHash,
-      block_number: receipt.blockNumber,
-      block_hash: receipt.blockHash,
-      transaction_index: receipt.transactionIndex,
-      status: receipt.status,
-      gas_used: receipt.gasUsed.toString(),
-      effective_gas_price: receipt.effectiveGasPrice?.toString(),
-      contract_address: receipt.contractAddress,
-    };
-  });
-  return [...(withdrawn.length === 0 ? [] : [command(deleteReceipts, [withdrawn])]), ...rows(writeReceipts, found)];
+  const found = moved.flatMap(({ row, receipt }) => (receipt ? { row, receipt } : []));
+  return [
+    ...(withdrawn.length === 0 ? [] : [command(deleteReceipts, [withdrawn])]),
+    ...(found.length === 0 ? [] : [command(writeReceipts, columnsOf(RECEIPT, found))]),
+  ];
 }
 
 function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
@@ -297,29 +208,7 @@ function unwatched(plan: Plan): readonly Command[] {
 
 function completions({ completions }: Plan): readonly Command[] {
   if (completions.length === 0) return [];
-  const records = completions.map(({ lane, ...completion }, index) => ({
-    place: index + 1,
-    tx_id: completion.txId,
-    chain_id: lane.row.chain_id,
-    signer: lane.row.signer,
-    request_id: completion.requestId,
-    nonce: completion.nonce,
-    state: completion.state,
-    sub_state: completion.subState,
-    settled: completion.settled,
-    tx_hash: completion.txHash,
-  }));
-  return [command(appendCompletions, [JSON.stringify(records), records.length])];
-}
-
-type Columns<Row> = readonly ((row: Row) => string | number | boolean | null)[];
-
-/** A list for each column; null for one that has nothing in any row. */
-function columnsOf<Row>(columns: Columns<Row>, records: readonly Row[]): readonly unknown[] {
-  return columns.map((column) => {
-    const values = records.map(column);
-    return values.every((value) => value === null) ? null : values;
-  });
+  return [command(appendCompletions, [...columnsOf(COMPLETION, completions), completions.length])];
 }
 
 /** A statement whose only parameter is its rows. */

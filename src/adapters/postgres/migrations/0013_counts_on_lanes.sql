@@ -36,6 +36,7 @@ WHERE l.signer = c.signer AND l.chain_id = c.chain_id;
 
 DROP TABLE fencepost.live_count;
 
+-- Every signer is above the empty text: said so that lanes are read by their key where tables may not be scanned.
 CREATE VIEW fencepost.live_count AS
 SELECT c.state COLLATE "C" AS state, l.chain_id, l.signer, c.count
 FROM fencepost.lane AS l
@@ -46,47 +47,64 @@ CROSS JOIN LATERAL (
     ('STUCK', l.live_stuck),
     ('CONFIRMED', l.live_confirmed),
     ('FAILED_FINAL', l.live_failed)
-) AS c(state, count);
+) AS c(state, count)
+WHERE l.signer >= '';
 
+-- What a statement changes is added up by lane and state first: it may have written a million rows.
 CREATE OR REPLACE FUNCTION fencepost.keep_live_counts() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  signers text[];
+  chain_ids bigint[];
+  states text[];
+  changes bigint[];
 BEGIN
   IF TG_OP = 'INSERT' THEN
-    PERFORM fencepost.count_live(array_agg(n.signer), array_agg(n.chain_id), array_agg(n.state), 1)
-    FROM after_rows AS n WHERE n.live;
-  ELSIF TG_OP = 'DELETE' THEN
-    PERFORM fencepost.count_live(array_agg(o.signer), array_agg(o.chain_id), array_agg(o.state), -1)
-    FROM before_rows AS o WHERE o.live;
+    SELECT array_agg(c.signer), array_agg(c.chain_id), array_agg(c.state), array_agg(c.change)
+    INTO signers, chain_ids, states, changes
+    FROM (
+      SELECT n.signer, n.chain_id, n.state, count(*) AS change FROM after_rows AS n
+      WHERE n.live
+      GROUP BY n.signer, n.chain_id, n.state
+    ) AS c;
+  ELSIF TG_OP = 'UPDATE' THEN
+    SELECT array_agg(c.signer), array_agg(c.chain_id), array_agg(c.state), array_agg(c.change)
+    INTO signers, chain_ids, states, changes
+    FROM (
+      SELECT d.signer, d.chain_id, d.state, sum(d.change) AS change FROM (
+        SELECT n.signer, n.chain_id, n.state, 1 AS change FROM after_rows AS n WHERE n.live
+        UNION ALL
+        SELECT o.signer, o.chain_id, o.state, -1 FROM before_rows AS o WHERE o.live
+      ) AS d
+      GROUP BY d.signer, d.chain_id, d.state
+      HAVING sum(d.change) <> 0
+    ) AS c;
   ELSE
-    PERFORM fencepost.count_live(array_agg(o.signer), array_agg(o.chain_id), array_agg(o.state), -1)
-    FROM before_rows AS o WHERE o.live;
-    PERFORM fencepost.count_live(array_agg(n.signer), array_agg(n.chain_id), array_agg(n.state), 1)
-    FROM after_rows AS n WHERE n.live;
+    SELECT array_agg(c.signer), array_agg(c.chain_id), array_agg(c.state), array_agg(c.change)
+    INTO signers, chain_ids, states, changes
+    FROM (
+      SELECT o.signer, o.chain_id, o.state, -count(*) AS change FROM before_rows AS o
+      WHERE o.live
+      GROUP BY o.signer, o.chain_id, o.state
+    ) AS c;
   END IF;
-  RETURN NULL;
-END
-$$;
-
--- Adds `change` to the count of each lane and state, once for each place of the three lists.
-CREATE FUNCTION fencepost.count_live(signers text[], chain_ids bigint[], states text[], change integer) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
   UPDATE fencepost.lane AS l
-  SET live_allocated = l.live_allocated + change * c.allocated,
-    live_tracking = l.live_tracking + change * c.tracking,
-    live_stuck = l.live_stuck + change * c.stuck,
-    live_confirmed = l.live_confirmed + change * c.confirmed,
-    live_failed = l.live_failed + change * c.failed
+  SET live_allocated = l.live_allocated + c.allocated,
+    live_tracking = l.live_tracking + c.tracking,
+    live_stuck = l.live_stuck + c.stuck,
+    live_confirmed = l.live_confirmed + c.confirmed,
+    live_failed = l.live_failed + c.failed
   FROM (
     SELECT r.signer, r.chain_id,
-      count(*) FILTER (WHERE r.state = 'ALLOCATED') AS allocated,
-      count(*) FILTER (WHERE r.state = 'TRACKING') AS tracking,
-      count(*) FILTER (WHERE r.state = 'STUCK') AS stuck,
-      count(*) FILTER (WHERE r.state = 'CONFIRMED') AS confirmed,
-      count(*) FILTER (WHERE r.state = 'FAILED_FINAL') AS failed
-    FROM unnest(signers, chain_ids, states) AS r(signer, chain_id, state)
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'ALLOCATED'), 0) AS allocated,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'TRACKING'), 0) AS tracking,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'STUCK'), 0) AS stuck,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'CONFIRMED'), 0) AS confirmed,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'FAILED_FINAL'), 0) AS failed
+    FROM unnest(signers, chain_ids, states, changes) AS r(signer, chain_id, state, change)
     GROUP BY r.signer, r.chain_id
   ) AS c
   WHERE l.signer = ANY (signers) AND l.chain_id = ANY (chain_ids) AND l.signer = c.signer AND l.chain_id = c.chain_id;
+  RETURN NULL;
 END
 $$;
 
