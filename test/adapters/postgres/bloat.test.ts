@@ -91,8 +91,9 @@ describe("the traces of one transaction on each of many lanes", () => {
     await client.end();
     // Claimed and aligned first; then given a nonce, signed, settled, past its watch. Being sent or mined counts nothing.
     expect(tables.get("lane")).toMatchObject({ inserted: LANES, updated: LANES * 6 });
-    const versions = [...tables.values()].reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
-    expect((versions - LANES * 3) / LANES).toBeLessThan(19);
+    const others = [...tables.values()].filter(({ relname }) => !["lane", "commit_marker"].includes(relname));
+    const versions = others.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
+    expect(versions / LANES).toBeLessThan(15);
   });
 });
 
