@@ -14,7 +14,7 @@ type Columns<Row> = readonly ((row: Row) => string | number | boolean | null | u
 export function columnsOf<Row>(columns: Columns<Row>, rows: readonly Row[]): readonly unknown[] {
   return columns.map((column) => {
     const values = rows.map(column);
-    return values.every((value) => value === null || value === undefined) ? null : values;
+    return values.some((value) => value !== null && value !== undefined) ? values : null;
   });
 }
 
