@@ -25,9 +25,7 @@ export function signerAt(n: number): `0x${string}` {
  */
 export async function fillTables(client: Client, size: Size): Promise<void> {
   await withoutUpkeep(client, () => insertRows(client, size));
-  const tables = ["transaction", "payload", "attempt", "intake", "lane", "live_count"].map(
-    (name) => `fencepost.${name}`,
-  );
+  const tables = ["transaction", "payload", "attempt", "intake", "lane"].map((name) => `fencepost.${name}`);
   await client.query(`VACUUM (ANALYZE) ${tables.join(", ")}`);
 }
 
@@ -42,9 +40,18 @@ async function withoutUpkeep(client: Client, fill: () => Promise<void>): Promise
   await fill();
   for (const { create } of indexes) await client.query(create);
   await client.query(
-    `INSERT INTO fencepost.live_count (signer, chain_id, state, count)
-     SELECT t.signer, t.chain_id, t.state, count(*) FROM fencepost.transaction AS t WHERE t.live
-     GROUP BY t.signer, t.chain_id, t.state ORDER BY t.state, t.chain_id, t.signer`,
+    `UPDATE fencepost.lane AS l
+     SET live_allocated = c.allocated, live_tracking = c.tracking, live_stuck = c.stuck, live_confirmed = c.confirmed,
+       live_failed = c.failed
+     FROM (
+       SELECT t.signer, t.chain_id,
+         count(*) FILTER (WHERE t.state = 'ALLOCATED') AS allocated,
+         count(*) FILTER (WHERE t.state = 'TRACKING') AS tracking,
+         count(*) FILTER (WHERE t.state = 'STUCK') AS stuck,
+         count(*) FILTER (WHERE t.state = 'CONFIRMED') AS confirmed,
+         count(*) FILTER (WHERE t.state = 'FAILED_FINAL') AS failed
+       FROM fencepost.transaction AS t WHERE t.live GROUP BY t.signer, t.chain_id
+     ) AS c WHERE l.signer = c.signer AND l.chain_id = c.chain_id`,
   );
   await client.query("ALTER TABLE fencepost.transaction ENABLE TRIGGER USER; COMMIT");
 }

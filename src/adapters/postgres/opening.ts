@@ -4,7 +4,8 @@
 export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /**
- * Of the transaction alone; $1 to $5. Its COMMIT waits for the disk, also where a session's defaults have been changed
+ * Of the transaction alone; $1 to $5. `fencepost.counts` tells the triggers on transactions that this program keeps the
+ * counts of its lanes itself (commit/live-counts.ts). Its COMMIT waits for the disk, also where a session's defaults have been changed
  * since the store was opened: a crash would take back nonces that the network knows, and leave no other trace.
  */
 export const LIMITS = `
@@ -18,7 +19,8 @@ export const LIMITS = `
   set_config('enable_bitmapscan', 'off', true),
   set_config('enable_nestloop', 'off', true),
   set_config('jit', 'off', true),
-  set_config('DateStyle', 'ISO', true)`;
+  set_config('DateStyle', 'ISO', true),
+  set_config('fencepost.counts', 'kept', true)`;
 
 /** Which database this is, as far as it can tell. */
 export const HISTORY = `

@@ -144,9 +144,20 @@ type WireValue = string | null;
 /** Parameters are words, numbers, truths and lists of these; everything else travels as JSON, which is a word. */
 function toWire(value: unknown): WireValue {
   if (value === null || value === undefined) return null;
-  if (Array.isArray(value)) return `{${value.map(toElement).join(",")}}`;
+  if (Array.isArray(value)) return toList(value);
   if (typeof value === "object" || typeof value === "function") throw new TypeError("a parameter is not a plain value");
   return String(value);
+}
+
+/** A commit has thousands of elements, most of them in lists of numbers or of words with nothing to escape. */
+function toList(values: readonly unknown[]): string {
+  if (values.every((value) => typeof value === "number")) return `{${values.join(",")}}`;
+  if (values.every((value) => typeof value === "string" && isPlain(value))) return `{"${values.join('","')}"}`;
+  return `{${values.map(toElement).join(",")}}`;
+}
+
+function isPlain(text: string): boolean {
+  return !text.includes('"') && !text.includes("\\");
 }
 
 function toElement(value: unknown): string {

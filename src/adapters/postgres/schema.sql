@@ -211,6 +211,11 @@ CREATE TABLE fencepost.lane (
   failed_total bigint NOT NULL DEFAULT 0,
   reconciled_epoch integer NOT NULL DEFAULT 1,
   suspended_by text COLLATE "C",
+  live_allocated bigint NOT NULL DEFAULT 0,
+  live_tracking bigint NOT NULL DEFAULT 0,
+  live_stuck bigint NOT NULL DEFAULT 0,
+  live_confirmed bigint NOT NULL DEFAULT 0,
+  live_failed bigint NOT NULL DEFAULT 0,
   CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
   CONSTRAINT lane_next_nonce CHECK ((next_nonce >= 0)),
@@ -233,14 +238,6 @@ CREATE TABLE fencepost.lane_decision (
 );
 
 CREATE INDEX lane_decision_by_lane ON fencepost.lane_decision USING btree (signer, chain_id, decision_id);
-
-CREATE TABLE fencepost.live_count (
-  state text COLLATE "C" NOT NULL,
-  chain_id bigint NOT NULL,
-  signer text COLLATE "C" NOT NULL,
-  count bigint NOT NULL,
-  CONSTRAINT live_count_pkey PRIMARY KEY (state, chain_id, signer)
-) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE fencepost.migration (
   name text NOT NULL,
@@ -421,11 +418,11 @@ CREATE UNIQUE INDEX transaction_request_once ON fencepost.transaction USING btre
 
 CREATE INDEX transaction_request_refused ON fencepost.transaction USING btree (request_id) WHERE ((NOT owns_request) AND (request_id IS NOT NULL));
 
-CREATE TRIGGER keep_live_counts_of_deletes AFTER DELETE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows FOR EACH STATEMENT EXECUTE FUNCTION fencepost.keep_live_counts();
+CREATE TRIGGER keep_live_counts_of_deletes AFTER DELETE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows FOR EACH STATEMENT WHEN ((current_setting('fencepost.counts'::text, true) IS DISTINCT FROM 'kept'::text)) EXECUTE FUNCTION fencepost.keep_live_counts();
 
-CREATE TRIGGER keep_live_counts_of_inserts AFTER INSERT ON fencepost.transaction REFERENCING NEW TABLE AS after_rows FOR EACH STATEMENT EXECUTE FUNCTION fencepost.keep_live_counts();
+CREATE TRIGGER keep_live_counts_of_inserts AFTER INSERT ON fencepost.transaction REFERENCING NEW TABLE AS after_rows FOR EACH STATEMENT WHEN ((current_setting('fencepost.counts'::text, true) IS DISTINCT FROM 'kept'::text)) EXECUTE FUNCTION fencepost.keep_live_counts();
 
-CREATE TRIGGER keep_live_counts_of_updates AFTER UPDATE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows NEW TABLE AS after_rows FOR EACH STATEMENT EXECUTE FUNCTION fencepost.keep_live_counts();
+CREATE TRIGGER keep_live_counts_of_updates AFTER UPDATE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows NEW TABLE AS after_rows FOR EACH STATEMENT WHEN ((current_setting('fencepost.counts'::text, true) IS DISTINCT FROM 'kept'::text)) EXECUTE FUNCTION fencepost.keep_live_counts();
 
 -- view fencepost.every_step
 --  tx_id uuid,
@@ -444,37 +441,68 @@ CREATE TRIGGER keep_live_counts_of_updates AFTER UPDATE ON fencepost.transaction
 --  first_at timestamp with time zone,
 --  last_at timestamp with time zone
 
+-- view fencepost.live_count
+--  state text COLLATE "C",
+--  chain_id bigint,
+--  signer text COLLATE "C",
+--  count bigint
+
 CREATE OR REPLACE FUNCTION fencepost.keep_live_counts()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  signers text[];
+  chain_ids bigint[];
+  states text[];
+  changes bigint[];
 BEGIN
   IF TG_OP = 'INSERT' THEN
-    INSERT INTO fencepost.live_count AS kept (signer, chain_id, state, count)
-    SELECT n.signer, n.chain_id, n.state, count(*) FROM after_rows AS n
-    WHERE n.live
-    GROUP BY n.signer, n.chain_id, n.state
-    ORDER BY n.chain_id, n.signer, n.state
-    ON CONFLICT (state, chain_id, signer) DO UPDATE SET count = kept.count + excluded.count;
+    SELECT array_agg(c.signer), array_agg(c.chain_id), array_agg(c.state), array_agg(c.change)
+    INTO signers, chain_ids, states, changes
+    FROM (
+      SELECT n.signer, n.chain_id, n.state, count(*) AS change FROM after_rows AS n
+      WHERE n.live
+      GROUP BY n.signer, n.chain_id, n.state
+    ) AS c;
   ELSIF TG_OP = 'UPDATE' THEN
-    INSERT INTO fencepost.live_count AS kept (signer, chain_id, state, count)
-    SELECT d.signer, d.chain_id, d.state, sum(d.change) FROM (
-      SELECT n.signer, n.chain_id, n.state, 1 AS change FROM after_rows AS n WHERE n.live
-      UNION ALL
-      SELECT o.signer, o.chain_id, o.state, -1 FROM before_rows AS o WHERE o.live
-    ) AS d
-    GROUP BY d.signer, d.chain_id, d.state
-    HAVING sum(d.change) <> 0
-    ORDER BY d.chain_id, d.signer, d.state
-    ON CONFLICT (state, chain_id, signer) DO UPDATE SET count = kept.count + excluded.count;
+    SELECT array_agg(c.signer), array_agg(c.chain_id), array_agg(c.state), array_agg(c.change)
+    INTO signers, chain_ids, states, changes
+    FROM (
+      SELECT d.signer, d.chain_id, d.state, sum(d.change) AS change FROM (
+        SELECT n.signer, n.chain_id, n.state, 1 AS change FROM after_rows AS n WHERE n.live
+        UNION ALL
+        SELECT o.signer, o.chain_id, o.state, -1 FROM before_rows AS o WHERE o.live
+      ) AS d
+      GROUP BY d.signer, d.chain_id, d.state
+      HAVING sum(d.change) <> 0
+    ) AS c;
   ELSE
-    INSERT INTO fencepost.live_count AS kept (signer, chain_id, state, count)
-    SELECT o.signer, o.chain_id, o.state, -count(*) FROM before_rows AS o
-    WHERE o.live
-    GROUP BY o.signer, o.chain_id, o.state
-    ORDER BY o.chain_id, o.signer, o.state
-    ON CONFLICT (state, chain_id, signer) DO UPDATE SET count = kept.count + excluded.count;
+    SELECT array_agg(c.signer), array_agg(c.chain_id), array_agg(c.state), array_agg(c.change)
+    INTO signers, chain_ids, states, changes
+    FROM (
+      SELECT o.signer, o.chain_id, o.state, -count(*) AS change FROM before_rows AS o
+      WHERE o.live
+      GROUP BY o.signer, o.chain_id, o.state
+    ) AS c;
   END IF;
+  UPDATE fencepost.lane AS l
+  SET live_allocated = l.live_allocated + c.allocated,
+    live_tracking = l.live_tracking + c.tracking,
+    live_stuck = l.live_stuck + c.stuck,
+    live_confirmed = l.live_confirmed + c.confirmed,
+    live_failed = l.live_failed + c.failed
+  FROM (
+    SELECT r.signer, r.chain_id,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'ALLOCATED'), 0) AS allocated,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'TRACKING'), 0) AS tracking,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'STUCK'), 0) AS stuck,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'CONFIRMED'), 0) AS confirmed,
+      coalesce(sum(r.change) FILTER (WHERE r.state = 'FAILED_FINAL'), 0) AS failed
+    FROM unnest(signers, chain_ids, states, changes) AS r(signer, chain_id, state, change)
+    GROUP BY r.signer, r.chain_id
+  ) AS c
+  WHERE l.signer = ANY (signers) AND l.chain_id = ANY (chain_ids) AND l.signer = c.signer AND l.chain_id = c.chain_id;
   RETURN NULL;
 END
 $function$;

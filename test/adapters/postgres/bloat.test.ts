@@ -3,10 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { migrate } from "../../../src/adapters/postgres/migrate.ts";
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Fence } from "../../../src/domain/lane.ts";
+import type { PreparedIntent } from "../../../src/domain/transaction.ts";
+import type { LaneWrite, TransitionItem } from "../../../src/ports/lane-store.ts";
 import {
   AT,
+  aLane,
   allocate,
   anAttempt,
+  anInstance,
   anIntent,
   apply,
   aReceipt,
@@ -69,6 +74,64 @@ describe("the traces of an ordinary life", () => {
   });
 });
 
+/** Where lanes are many, what is written for a lane is written for every transaction. */
+describe("the traces of one transaction on each of many lanes", () => {
+  const LANES = 50;
+  let server: OwnPostgres;
+  beforeAll(async () => {
+    server = await startOwnPostgres();
+    await migrate({ databaseUrl: server.url });
+  });
+  afterAll(() => server.remove());
+
+  it("are one version of the lane's row for each commit that counts anew, and no other row of counts", async () => {
+    await liveOnMany(server.url, LANES);
+    const client = await connectClient(server.url);
+    const tables = await waitUntil(() => readCounters(client, LANES), "the server has counted everything");
+    await client.end();
+    // Claimed and aligned first; then given a nonce, signed, settled, past its watch. Being sent or mined counts nothing.
+    expect(tables.get("lane")).toMatchObject({ inserted: LANES, updated: LANES * 6 });
+    const others = [...tables.values()].filter(({ relname }) => !["lane", "commit_marker"].includes(relname));
+    const versions = others.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
+    expect(versions / LANES).toBeLessThan(15);
+  });
+});
+
+interface Held {
+  readonly fence: Fence;
+  readonly intent: PreparedIntent;
+  readonly attempt: ReturnType<typeof anAttempt>;
+}
+
+async function liveOnMany(databaseUrl: string, lanes: number): Promise<void> {
+  const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
+  const instance = anInstance();
+  await store.registerInstance(instance);
+  const held: Held[] = [];
+  for (let lane = 0; lane < lanes; lane++) {
+    const acquisition = await store.acquireLane(aLane(), instance.instanceId);
+    if (acquisition.result === "notLeader") throw new Error("the lane has an owner");
+    const { fence } = acquisition;
+    await commitOne(store, { kind: "align", fence, floor: 0 });
+    held.push({ fence, intent: anIntent(fence.lane), attempt: anAttempt() });
+  }
+  const all = (write: (one: Held) => LaneWrite) => store.commit(held.map(write));
+  const move = (of: (one: Held) => TransitionItem) =>
+    all((one) => ({ kind: "transition", fence: one.fence, items: [of(one)] }));
+  await all(({ fence, intent }) => ({ kind: "allocate", fence, floor: 0, items: [{ intent }] }));
+  await move(({ intent, attempt }) => step(intent.txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } }));
+  await move(({ intent }) => step(intent.txId, AT.pending, "broadcast", { accepted: { ordinal: 1 } }));
+  await move(({ intent, attempt }) =>
+    step(intent.txId, AT.broadcast, "mine", { receipt: aReceipt(attempt.txHash, { blockNumber: 1 }) }),
+  );
+  await move(({ intent, attempt }) => {
+    const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
+    return step(intent.txId, AT.mined, "confirm", { completion });
+  });
+  await all(({ fence }) => ({ kind: "unwatch", fence, throughBlock: 1 }));
+  await store.close();
+}
+
 /** Five batches, each step of all before the next: as a busy lane does it. */
 async function live(databaseUrl: string): Promise<void> {
   const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
@@ -106,11 +169,11 @@ async function live(databaseUrl: string): Promise<void> {
   await store.close();
 }
 
-async function readCounters(client: Client): Promise<ReadonlyMap<string, Counters> | null> {
+async function readCounters(client: Client, count = COUNT): Promise<ReadonlyMap<string, Counters> | null> {
   const { rows } = await client.query<Counters>(
     `SELECT relname, n_tup_ins::int AS inserted, n_tup_upd::int AS updated, n_tup_hot_upd::int AS hot
      FROM pg_stat_user_tables WHERE schemaname = 'fencepost'`,
   );
   const tables = new Map(rows.map((row) => [row.relname, row]));
-  return (tables.get("transaction")?.updated ?? 0) >= COUNT * 5 ? tables : null;
+  return (tables.get("transaction")?.updated ?? 0) >= count * 5 ? tables : null;
 }

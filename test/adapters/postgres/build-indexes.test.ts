@@ -76,6 +76,7 @@ describe("kept counts", () => {
     const migrations = await shippedMigrations();
     const before = migrations.filter(({ name }) => name < "0011");
     await migrate({ databaseUrl: database.url, migrations: before });
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await insert(client, "ALLOCATED", 0);
     await insert(client, "ALLOCATED", 1);
     await insert(client, "CONFIRMED", 2);
@@ -95,7 +96,20 @@ describe("kept counts", () => {
     ]);
   });
 
+  it("are not kept twice: the server leaves them to a program that says that it keeps them", async () => {
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
+    await client.query("BEGIN");
+    await client.query("SELECT set_config('fencepost.counts', 'kept', true)");
+    await insert(client, "ALLOCATED", 0);
+    await client.query("UPDATE fencepost.lane SET live_allocated = live_allocated + 1");
+    await client.query("COMMIT");
+    await expectKeptCounts(client);
+    await insert(client, "ALLOCATED", 1);
+    await expectKeptCounts(client);
+  });
+
   it("are given up with a transaction that rolls back", async () => {
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await client.query("BEGIN");
     await insert(client, "ALLOCATED", 0);
     await client.query("ROLLBACK");

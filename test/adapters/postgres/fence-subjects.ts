@@ -165,17 +165,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
   },
   {
     statement: advanceLane,
-    values: [1, A, OWNER, 3, 5, null, 1, 9, null],
-    answers: 1,
-    accepts: [
-      USUAL,
-      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 9: "m" } },
-    ],
-    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 9: "m" } }],
-  },
-  {
-    statement: advanceLanes,
-    values: [...TERMS, ...LEFT, [9, 9], 2, null],
+    values: [1, A, OWNER, 3, 5, null, 1, 9, 4, null],
     answers: 1,
     accepts: [
       USUAL,
@@ -184,8 +174,18 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 10: "m" } }],
   },
   {
+    statement: advanceLanes,
+    values: [...TERMS, ...LEFT, [9, 9], [4, 4], 2, null],
+    answers: 1,
+    accepts: [
+      USUAL,
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 11: "m" } },
+    ],
+    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 11: "m" } }],
+  },
+  {
     statement: updateLanes,
-    values: [[1, 2], [A, B], [3, 3], [9, 9], [null, null], [1, 1], [0, 0], [0, 0], 2],
+    values: [[1, 2], [A, B], [3, 3], [9, 9], [null, null], [1, 1], ...Array(7).fill([0, 0]), 2],
     answers: 1,
     accepts: [USUAL],
     refuses: [{ name: "a later token", world: lane("token = 4") }],

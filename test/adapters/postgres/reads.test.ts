@@ -171,6 +171,10 @@ describe("request ids of many lanes", () => {
   beforeAll(async () => {
     subject = await createPostgresSubject();
     await subject.client.query(
+      `INSERT INTO fencepost.lane (chain_id, signer)
+       SELECT ${BUSY_CHAIN}, '0x' || lpad(to_hex(lane), 40, '0') FROM generate_series(0, ${LANES - 1}) AS lane`,
+    );
+    await subject.client.query(
       `INSERT INTO fencepost.transaction (
          tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at
        )

@@ -188,13 +188,18 @@ interface RowWishes {
   readonly requestId?: string;
 }
 
-function insertTransaction({ state, subState, nonce, signer, chainId, requestId }: RowWishes): Promise<unknown> {
+async function insertTransaction(wishes: RowWishes): Promise<unknown> {
+  const { state, subState, nonce, requestId, chainId = 1, signer = uniqueAddress() } = wishes;
+  await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
+    chainId,
+    signer,
+  ]);
   return client.query(
     `INSERT INTO fencepost.transaction (
        tx_id, chain_id, signer, request_id, nonce, state, sub_state, attempt_count, history_count, last_event,
        created_at, updated_at
      ) VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, 1, 1, 'allocate', now(), now())`,
-    [chainId ?? 1, signer ?? uniqueAddress(), requestId ?? null, nonce, state, subState],
+    [chainId, signer, requestId ?? null, nonce, state, subState],
   );
 }
 

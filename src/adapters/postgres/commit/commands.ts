@@ -1,5 +1,6 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
-import { bare, feeValues, payloadValues } from "../columns.ts";
+import { type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { laneOf, payloadValues } from "../columns.ts";
 import { aliasIntake } from "../statements/alias-intake.ts";
 import { appendCompletions } from "../statements/append-completions.ts";
 import { deleteConfirmations } from "../statements/delete-confirmations.ts";
@@ -13,6 +14,7 @@ import { insertTransactions } from "../statements/insert-transactions.ts";
 import { markAttemptsSent } from "../statements/mark-attempts-sent.ts";
 import { noteGenesis } from "../statements/note-genesis.ts";
 import { refuseIntake } from "../statements/refuse-intake.ts";
+import { repeatHistory } from "../statements/repeat-history.ts";
 import type { Command, Statement } from "../statements/statement.ts";
 import { unwatchTransactions } from "../statements/unwatch-transactions.ts";
 import { updateLanes } from "../statements/update-lanes.ts";
@@ -21,20 +23,21 @@ import { vacateNonces } from "../statements/vacate-nonces.ts";
 import { writeHistory } from "../statements/write-history.ts";
 import { writeQueuedChanges } from "../statements/write-queued-changes.ts";
 import { writeReceipts } from "../statements/write-receipts.ts";
+import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
 import { subStateOf } from "./intake.ts";
+import { LIVE_STATES, type LiveChanges, liveChangesOf } from "./live-counts.ts";
 import type { Allocation, ChainPlan, HistoryStep, LanePlan, Move, Plan } from "./plan.ts";
 
 export function commandsOf(plan: Plan): readonly Command[] {
   const moved = [...plan.moves.values()].filter((move) => move.moved);
-  const history = [...plan.allocations.flatMap(firstSteps), ...moved.flatMap((move) => [...move.steps.values()])];
   return [
-    ...lanes(plan),
+    ...lanes(plan, liveChangesOf(plan, moved)),
     ...allocations(plan),
     ...intake(plan),
     ...transactions(moved),
-    ...rows(writeHistory, history),
+    ...historyOf(plan.allocations.flatMap(firstSteps), moved),
     ...rows(writeQueuedChanges, moved.flatMap(changeRows)),
-    ...rows(insertAttempts, moved.flatMap(attemptRows)),
+    ...attempts(moved),
     ...sentAttempts(moved),
     ...identified(moved),
     ...receipts(moved),
@@ -51,8 +54,8 @@ export function commandsOf(plan: Plan): readonly Command[] {
   ];
 }
 
-function lanes(plan: Plan): readonly Command[] {
-  const changed = [...plan.lanes.values()].filter((lane) => lane.changed);
+function lanes(plan: Plan, live: ReadonlyMap<LaneKey, LiveChanges>): readonly Command[] {
+  const changed = [...plan.lanes].filter(([key, lane]) => lane.changed || live.has(key)).map(([, lane]) => lane);
   if (changed.length === 0) return [];
   const each = <T>(column: (lane: LanePlan) => T) => changed.map(column);
   const values = [
@@ -64,6 +67,7 @@ function lanes(plan: Plan): readonly Command[] {
     each(({ reconciledEpoch }) => reconciledEpoch),
     each(({ confirmed }) => confirmed),
     each(({ failed }) => failed),
+    ...LIVE_STATES.map((state) => each(({ row }) => live.get(laneKey(laneOf(row)))?.get(state) ?? 0)),
   ];
   return [command(updateLanes, [...values, changed.length])];
 }
@@ -79,24 +83,7 @@ function allocations({ allocations }: Plan): readonly Command[] {
 
 /** `marker`: of a transaction that leaves in one write. */
 export function insertion(allocations: readonly Allocation[], marker: string | null): Command {
-  return command(insertTransactions, [JSON.stringify(allocations.map(allocationRow)), allocations.length, marker]);
-}
-
-function allocationRow({ intent, nonce, lane, intake }: Allocation) {
-  return {
-    tx_id: intent.txId,
-    chain_id: lane.row.chain_id,
-    signer: lane.row.signer,
-    request_id: intent.requestId,
-    nonce,
-    accepted_at: intake?.accepted_at,
-    gas_limit: intent.gas.toString(),
-    metadata: intent.metadata,
-    fingerprint: bare(intent.fingerprint),
-    node_id: lane.row.node_id,
-    token: lane.row.token,
-    ...payloadValues(intent.payload),
-  };
+  return command(insertTransactions, [...columnsOf(ALLOCATION, allocations), allocations.length, marker]);
 }
 
 /**
@@ -136,34 +123,28 @@ function intake({ aliases, refusals }: Plan): readonly Command[] {
 
 function transactions(moved: readonly Move[]): readonly Command[] {
   if (moved.length === 0) return [];
-  const ids = moved.map(({ row }) => row.tx_id).sort();
   const shifted = moved
     .filter(({ row, nonce }) => nonce !== null && nonce < (row.nonce ?? 0))
     .map(({ row }) => row.tx_id);
   return [
     ...(shifted.length === 0 ? [] : [command(vacateNonces, [shifted.sort(), shifted.length])]),
-    command(updateTransactions, [JSON.stringify(moved.map(moveRow)), ids, moved.length]),
+    command(updateTransactions, [...columnsOf(MOVE, moved), moved.length]),
   ];
 }
 
-function moveRow(move: Move) {
-  return {
-    tx_id: move.row.tx_id,
-    from_state: move.row.state,
-    sets_nonce: move.nonce !== move.row.nonce,
-    nonce: move.nonce,
-    state: move.state,
-    sub_state: move.subState,
-    history_count: move.historyCount,
-    last_event: move.lastEvent,
-    attempt_count: move.attemptCount,
-    claim_token: move.claim?.token,
-    claim_ordinal: move.claim?.ordinal,
-    accepted_ordinal: move.acceptedOrdinal,
-    claims: move.claims,
-    sets_error: move.lastError !== undefined,
-    last_error: move.lastError,
-  };
+/** A step that the row of the transaction had counted before repeats its last one; the others are new. */
+function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
+  const isRepeat =
+    ({ row }: Move) =>
+    ({ ordinal }: HistoryStep) =>
+      ordinal <= row.history_count;
+  const steps = moved.map((move) => ({ all: [...move.steps.values()], isRepeat: isRepeat(move) }));
+  const fresh = [...first, ...steps.flatMap(({ all, isRepeat }) => all.filter((step) => !isRepeat(step)))];
+  const repeats = steps.flatMap(({ all, isRepeat }) => all.filter(isRepeat));
+  return [
+    ...(fresh.length === 0 ? [] : [command(writeHistory, columnsOf(STEP, fresh))]),
+    ...(repeats.length === 0 ? [] : [command(repeatHistory, [...columnsOf(REPEAT, repeats), repeats.length])]),
+  ];
 }
 
 function laneDecisionRow({ lane, action, actor, reason }: Plan["laneDecisions"][number]) {
@@ -176,22 +157,6 @@ function changeRows({ row, change }: Move) {
   const { kind, payload, gas } = change;
   const key = { tx_id: row.tx_id, chain_id: row.chain_id };
   return [{ ...key, kind, gas_limit: gas.toString(), ...payloadValues(payload) }];
-}
-
-function attemptRows({ row, attempts }: Move) {
-  return attempts.map(({ attempt, claimed }) => ({
-    tx_id: row.tx_id,
-    ordinal: attempt.ordinal,
-    chain_id: row.chain_id,
-    tx_hash: attempt.txHash,
-    kind: attempt.kind,
-    gas: attempt.gas.toString(),
-    is_foreign: attempt.foreign === true,
-    node_signed: attempt.nodeSigned === true,
-    raw_transaction: attempt.rawTransaction === null ? null : bare(attempt.rawTransaction),
-    claimed,
-    ...feeValues(attempt.fees),
-  }));
 }
 
 function sentAttempts(moved: readonly Move[]): readonly Command[] {
@@ -208,24 +173,18 @@ function identified(moved: readonly Move[]): readonly Command[] {
   return [command(identifyAttempts, [JSON.stringify(records), records.map(({ tx_id }) => tx_id), records.length])];
 }
 
+function attempts(moved: readonly Move[]): readonly Command[] {
+  const signed = moved.flatMap(({ row, attempts }) => attempts.map((each) => ({ row, ...each })));
+  return signed.length === 0 ? [] : [command(insertAttempts, columnsOf(ATTEMPT, signed))];
+}
+
 function receipts(moved: readonly Move[]): readonly Command[] {
   const withdrawn = moved.filter(({ receipt }) => receipt === null).map(({ row }) => row.tx_id);
-  const found = moved.flatMap(({ row, receipt }) => {
-    if (receipt === null || receipt === undefined) return [];
-    return {
-      tx_id: row.tx_id,
-      chain_id: row.chain_id,
-      tx_hash: receipt.txHash,
-      block_number: receipt.blockNumber,
-      block_hash: receipt.blockHash,
-      transaction_index: receipt.transactionIndex,
-      status: receipt.status,
-      gas_used: receipt.gasUsed.toString(),
-      effective_gas_price: receipt.effectiveGasPrice?.toString(),
-      contract_address: receipt.contractAddress,
-    };
-  });
-  return [...(withdrawn.length === 0 ? [] : [command(deleteReceipts, [withdrawn])]), ...rows(writeReceipts, found)];
+  const found = moved.flatMap(({ row, receipt }) => (receipt ? { row, receipt } : []));
+  return [
+    ...(withdrawn.length === 0 ? [] : [command(deleteReceipts, [withdrawn])]),
+    ...(found.length === 0 ? [] : [command(writeReceipts, columnsOf(RECEIPT, found))]),
+  ];
 }
 
 function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
@@ -239,27 +198,17 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
   ];
 }
 
-/** What this very commit moves is not past its watch, whatever was read before. */
-function unwatched({ unwatched, moves }: Plan): readonly Command[] {
-  const ids = [...unwatched].filter((id) => moves.get(id)?.moved !== true).sort();
+function unwatched(plan: Plan): readonly Command[] {
+  const ids = plan
+    .pastWatch()
+    .map(({ tx_id }) => tx_id)
+    .sort();
   return ids.length === 0 ? [] : [command(unwatchTransactions, [ids, ids.length])];
 }
 
 function completions({ completions }: Plan): readonly Command[] {
   if (completions.length === 0) return [];
-  const records = completions.map(({ lane, ...completion }, index) => ({
-    place: index + 1,
-    tx_id: completion.txId,
-    chain_id: lane.row.chain_id,
-    signer: lane.row.signer,
-    request_id: completion.requestId,
-    nonce: completion.nonce,
-    state: completion.state,
-    sub_state: completion.subState,
-    settled: completion.settled,
-    tx_hash: completion.txHash,
-  }));
-  return [command(appendCompletions, [JSON.stringify(records), records.length])];
+  return [command(appendCompletions, [...columnsOf(COMPLETION, completions), completions.length])];
 }
 
 /** A statement whose only parameter is its rows. */

@@ -91,7 +91,7 @@ function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWr
     case "transition":
       return { status: "applied", items: write.items.map((item) => planTransition(plan, write.fence, item)) };
     case "unwatch":
-      for (const txId of plan.unwatchable.get(laneKey(write.fence.lane)) ?? []) plan.unwatched.add(txId);
+      for (const row of plan.unwatchable.get(laneKey(write.fence.lane)) ?? []) plan.unwatched.set(row.tx_id, row);
       return { status: "done" };
     case "confirmations":
       return planConfirmations(plan, write);

@@ -48,7 +48,8 @@ export const UNWATCH_PAGE = 1_000;
 export function lookupFor(writes: readonly LaneWrite[]): Lookup {
   const terms = termsOf(writes);
   const requests = requestsOf(writes);
-  const transactions = transactionIdsOf(writes);
+  const repeated = repeatedIdsOf(writes);
+  const transactions = transactionIdsOf(writes, repeated);
   const intake = intakeIdsOf(writes);
   const heights = lowestHeights(writes);
   const chains = [...heights.keys()].sort((a, b) => a - b);
@@ -74,7 +75,7 @@ export function lookupFor(writes: readonly LaneWrite[]): Lookup {
         await Promise.all([
           run(lockLanes, fences),
           when(requests, () => run(findRequests, requestKeys(requests))),
-          when(transactions, () => run(readTransactions, [transactions])),
+          when(transactions, () => run(readTransactions, [transactions, repeated])),
           when(intake, () => run(readIntake, [intake])),
           when(unwatched, () => run(findUnwatchable, [JSON.stringify(unwatched), UNWATCH_PAGE])),
           when(reconciled, () => run(readDatabaseHistory, [])),
@@ -161,16 +162,20 @@ function requestIdOf(write: LaneWrite): readonly (string | null)[] {
   return write.kind === "bind" ? [write.intent.requestId] : [];
 }
 
-/** Those that move, and those from the intake table, which a repeated allocation would bring again. */
-function transactionIdsOf(writes: readonly LaneWrite[]): readonly string[] {
-  const ids = writes.flatMap((write) => {
-    if (write.kind === "transition") return write.items.map((item) => item.txId);
+/** Those that move, and those that may exist. */
+function transactionIdsOf(writes: readonly LaneWrite[], repeated: readonly string[]): readonly string[] {
+  const moving = writes.flatMap((write) => (write.kind === "transition" ? write.items.map(({ txId }) => txId) : []));
+  return [...new Set([...moving, ...repeated])].sort();
+}
+
+/** What a repeated allocation would bring again: from the intake table, or told twice. */
+function repeatedIdsOf(writes: readonly LaneWrite[]): readonly string[] {
+  return writes.flatMap((write) => {
     if (write.kind !== "allocate") return [];
     return write.items.flatMap((item) =>
       item.intakeId === undefined && item.mayExist !== true ? [] : [item.intent.txId],
     );
   });
-  return [...new Set(ids)].sort();
 }
 
 function intakeIdsOf(writes: readonly LaneWrite[]): readonly number[] {

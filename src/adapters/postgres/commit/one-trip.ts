@@ -7,7 +7,9 @@
  *
  * Writes: allocations alone. Invariants: I1–I5, as commit.ts. A crash here leaves nothing, or all of it.
  */
+import { laneKey } from "../../../domain/lane.ts";
 import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import { laneOf } from "../columns.ts";
 import { type DurableRuntime, durablyAtOnce } from "../durably.ts";
 import type { ObservedHistory } from "../known-history.ts";
 import { advanceLane } from "../statements/advance-lane.ts";
@@ -16,6 +18,7 @@ import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { Command } from "../statements/statement.ts";
 import { planAllocation } from "./allocate.ts";
 import { insertion } from "./commands.ts";
+import { liveChangesOf } from "./live-counts.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
 
@@ -69,7 +72,7 @@ async function commitPlan(
   if (plan.allocations.length === 0 || lanes.some((lane) => !lane.changed)) return false;
   const { history } = runtime;
   const { floor } = history;
-  const commandsFor = (marker: string) => [advance(lanes, marker), insertion(plan.allocations, marker)];
+  const commandsFor = (marker: string) => [advance(plan, lanes, marker), insertion(plan.allocations, marker)];
   const sent = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
     runtime.lanes.wasWrong(lanes);
     throw error;
@@ -84,9 +87,13 @@ async function commitPlan(
   return true;
 }
 
-function advance(lanes: readonly LanePlan[], marker: string): Command {
-  const columns = COLUMNS.map((column) => lanes.map(({ row }) => row[column]));
-  const cursors = lanes.map(({ cursor }) => cursor);
-  if (lanes.length > 1) return { statement: advanceLanes, values: [...columns, cursors, lanes.length, marker] };
-  return { statement: advanceLane, values: [...[...columns, cursors].flat(), marker] };
+function advance(plan: Plan, lanes: readonly LanePlan[], marker: string): Command {
+  const live = liveChangesOf(plan, []);
+  const columns = [
+    ...COLUMNS.map((column) => lanes.map(({ row }) => row[column])),
+    lanes.map(({ cursor }) => cursor),
+    lanes.map(({ row }) => live.get(laneKey(laneOf(row)))?.get("ALLOCATED") ?? 0),
+  ];
+  if (lanes.length > 1) return { statement: advanceLanes, values: [...columns, lanes.length, marker] };
+  return { statement: advanceLane, values: [...columns.flat(), marker] };
 }

@@ -13,6 +13,7 @@ import type {
 } from "../../../ports/lane-store.ts";
 import { laneOf, prefixed } from "../columns.ts";
 import type { ExistingRow } from "../statements/find-requests.ts";
+import type { UnwatchableRow } from "../statements/find-unwatchable.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { WaitingIntakeRow } from "../statements/read-intake.ts";
 import type { CurrentRow } from "../statements/read-transactions.ts";
@@ -116,8 +117,8 @@ export class Plan {
   readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
   readonly refusals: Refusal[] = [];
   /** What is past its watch, by lane. */
-  readonly unwatchable: ReadonlyMap<LaneKey, readonly string[]>;
-  readonly unwatched = new Set<string>();
+  readonly unwatchable: ReadonlyMap<LaneKey, readonly UnwatchableRow[]>;
+  readonly unwatched = new Map<string, UnwatchableRow>();
   readonly completions: PlannedCompletion[] = [];
   /** Of the feed, as the transaction found it. */
   readonly epoch: number;
@@ -138,12 +139,17 @@ export class Plan {
     this.moves = new Map(found.transactions.map((row) => [row.tx_id, standing(row)]));
     this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
     this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
-    this.unwatchable = idsByLane(found.unwatchable);
+    this.unwatchable = byLane(found.unwatchable);
     this.bound = new Map(found.bound.map((row) => [laneKey(laneOf(row)), row.nonce]));
     this.heldNonces = noncesByLane(found.heldNonces);
     this.holes = new HoleBook(found.holes);
     this.reservations = new ReservationBook(found.reservations, found.openReservations);
     this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
+  }
+
+  /** What this very commit moves is not past its watch, whatever was read before. */
+  pastWatch(): readonly UnwatchableRow[] {
+    return [...this.unwatched.values()].filter(({ tx_id }) => this.moves.get(tx_id)?.moved !== true);
   }
 
   /** The database's history changed, and the lane has not been reconciled since or waits for an operator. */
@@ -183,15 +189,15 @@ function noncesByLane(rows: Found["heldNonces"]): ReadonlyMap<LaneKey, ReadonlyS
   return nonces;
 }
 
-function idsByLane(rows: Found["unwatchable"]): ReadonlyMap<LaneKey, readonly string[]> {
-  const ids = new Map<LaneKey, string[]>();
+function byLane(rows: readonly UnwatchableRow[]): ReadonlyMap<LaneKey, readonly UnwatchableRow[]> {
+  const lanes = new Map<LaneKey, UnwatchableRow[]>();
   for (const row of rows) {
     const key = laneKey(laneOf(row));
-    const group = ids.get(key);
-    if (group === undefined) ids.set(key, [row.tx_id]);
-    else group.push(row.tx_id);
+    const group = lanes.get(key);
+    if (group === undefined) lanes.set(key, [row]);
+    else group.push(row);
   }
-  return ids;
+  return lanes;
 }
 
 function lanePlan(row: LockedLaneRow): LanePlan {

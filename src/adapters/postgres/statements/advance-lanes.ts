@@ -4,16 +4,17 @@ import { statement } from "./statement.ts";
  * Fence, lock and cursor of an allocation that was planned from memory: as lock-lanes.ts, but only where the lane is as
  * it was left, and the cursor moves at once. One lane that is not ends the transaction.
  *
- * $1 to $8, a place for each lane: chain, signer, instance, token, then cursor, suspension and epoch as they were left,
- * and the new cursor. $9 how many they are, $10 the transaction's marker.
+ * $1 to $9, a place for each lane: chain, signer, instance, token, then cursor, suspension and epoch as they were left,
+ * the new cursor, and how many transactions it allocates. $10 how many lanes they are, $11 the transaction's marker.
  */
 export const advanceLanes = statement<unknown>(
   "advance-lanes",
   `WITH held AS MATERIALIZED (
-     SELECT l.chain_id, l.signer, f.new_cursor
+     SELECT l.chain_id, l.signer, f.new_cursor, f.allocated
      FROM fencepost.lane AS l
-     JOIN unnest($1::bigint[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[])
-       AS f(chain_id, signer, instance_id, token, cursor, suspended_by, reconciled_epoch, new_cursor)
+     JOIN unnest(
+       $1::bigint[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[], $9::bigint[]
+     ) AS f(chain_id, signer, instance_id, token, cursor, suspended_by, reconciled_epoch, new_cursor, allocated)
        ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
          AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
          AND l.reconciled_epoch = f.reconciled_epoch
@@ -23,12 +24,13 @@ export const advanceLanes = statement<unknown>(
      ORDER BY l.chain_id, l.signer
      FOR NO KEY UPDATE OF l
    ), advanced AS (
-     UPDATE fencepost.lane AS l SET next_nonce = h.new_cursor
+     UPDATE fencepost.lane AS l
+     SET next_nonce = h.new_cursor, live_allocated = l.live_allocated + h.allocated
      FROM held AS h
      WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
        AND l.chain_id = h.chain_id AND l.signer = h.signer
      RETURNING 1
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), $9, 'lanes as they were left'),
-     fencepost.require_open($10)`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), $10, 'lanes as they were left'),
+     fencepost.require_open($11)`,
 );

@@ -6,7 +6,7 @@ import { statement } from "./statement.ts";
  */
 export const findUnwatchable = statement<UnwatchableRow>(
   "find-unwatchable",
-  `SELECT k.chain_id, k.signer, t.tx_id
+  `SELECT k.chain_id, k.signer, t.tx_id, t.state
    FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text, through_block bigint)
    CROSS JOIN LATERAL (
      SELECT low.tx_id, low.state
@@ -23,4 +23,5 @@ export interface UnwatchableRow {
   readonly chain_id: number;
   readonly signer: string;
   readonly tx_id: string;
+  readonly state: string;
 }

@@ -4,12 +4,8 @@ import { statement } from "./statement.ts";
 /** The lane of a term that still holds; nothing where it does not. Read, not locked: writes prove it again. */
 export const readLane = statement<LaneStateRow>(
   "read-lane",
-  `SELECT l.next_nonce, l.suspended_by,
+  `SELECT l.next_nonce, l.suspended_by, l.live_allocated AS allocated,
      l.reconciled_epoch >= (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS reconciled,
-     coalesce((
-       SELECT c.count FROM fencepost.live_count AS c
-       WHERE c.state = 'ALLOCATED' AND c.chain_id = l.chain_id AND c.signer = l.signer
-     ), 0) AS allocated,
      (
        SELECT e.next_nonce FROM fencepost.epoch_floor AS e WHERE e.signer = l.signer AND e.chain_id = l.chain_id
      ) AS epoch_floor,

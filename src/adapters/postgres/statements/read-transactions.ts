@@ -1,11 +1,16 @@
 import { statement } from "./statement.ts";
 
-/** The transactions that a commit is about, as they stand behind the lane's lock: nobody else can move them. */
+/**
+ * The transactions that a commit is about, as they stand behind the lane's lock: nobody else can move them. $2: those of
+ * them whose payload may be compared with another, a row of another table for each.
+ */
 export const readTransactions = statement<CurrentRow>(
   "read-transactions",
   `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
      t.last_event, t.attempt_count, t.accepted_ordinal,
-     (SELECT encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
+     CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
+       SELECT encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
+     ) ELSE '' END AS fingerprint
    FROM fencepost.transaction AS t
    WHERE t.tx_id = ANY ($1::uuid[])`,
 );
@@ -23,5 +28,6 @@ export interface CurrentRow {
   readonly last_event: string;
   readonly attempt_count: number;
   readonly accepted_ordinal: number | null;
+  /** Empty where it was not asked for. */
   readonly fingerprint: string;
 }

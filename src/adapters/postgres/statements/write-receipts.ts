@@ -1,6 +1,6 @@
 import { statement } from "./statement.ts";
 
-/** Receipts found on the canonical chain; a transaction has one at a time. */
+/** Receipts found on the canonical chain; a transaction has one at a time. $1 to $10, a place for each. */
 export const writeReceipts = statement<unknown>(
   "write-receipts",
   `INSERT INTO fencepost.receipt (
@@ -9,9 +9,12 @@ export const writeReceipts = statement<unknown>(
    )
    SELECT tx_id, chain_id, tx_hash, block_number, block_hash, transaction_index, status, gas_used, effective_gas_price,
      contract_address
-   FROM json_to_recordset($1::json) AS r(
-     tx_id uuid, chain_id bigint, tx_hash text, block_number bigint, block_hash text, transaction_index integer,
-     status text, gas_used bigint, effective_gas_price numeric, contract_address text
+   FROM unnest(
+     $1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::integer[], $7::text[], $8::bigint[],
+     $9::numeric[], $10::text[]
+   ) AS r(
+     tx_id, chain_id, tx_hash, block_number, block_hash, transaction_index, status, gas_used, effective_gas_price,
+     contract_address
    )
    ON CONFLICT (tx_id) DO UPDATE
    SET tx_hash = excluded.tx_hash,

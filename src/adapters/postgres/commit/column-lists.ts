@@ -1,0 +1,145 @@
+/**
+ * What the statements of a commit write, column by column. A list for each column and not one JSON text: taking that
+ * apart is a third of what the server does for such small rows, and a column with nothing in it costs nothing here.
+ */
+
+import type { Receipt } from "../../../domain/transaction.ts";
+import { bare, feeValues } from "../columns.ts";
+import type { Allocation, HistoryStep, Move, PlannedCompletion } from "./plan.ts";
+
+/** In the order of the statement's parameters. Wei as text: what is above 2^53 is no number. */
+type Columns<Row> = readonly ((row: Row) => string | number | boolean | null | undefined)[];
+
+/** A list for each column; null for one that has nothing in any row, which `unnest` fills up. */
+export function columnsOf<Row>(columns: Columns<Row>, rows: readonly Row[]): readonly unknown[] {
+  return columns.map((column) => {
+    const values = rows.map(column);
+    return values.some((value) => value !== null && value !== undefined) ? values : null;
+  });
+}
+
+function json(value: unknown): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value);
+}
+
+/** Of insert-transactions.ts. */
+export const ALLOCATION: Columns<Allocation> = [
+  ({ intent }) => intent.txId,
+  ({ lane }) => lane.row.chain_id,
+  ({ lane }) => lane.row.signer,
+  ({ intent }) => intent.requestId,
+  ({ nonce }) => nonce,
+  ({ intake }) => intake?.accepted_at,
+  ({ intent }) => intent.payload.to,
+  ({ intent }) => bare(intent.payload.data),
+  ({ intent }) => intent.payload.value.toString(),
+  ({ intent }) => intent.payload.gas?.toString(),
+  ({ intent }) => intent.gas.toString(),
+  ({ intent }) => intent.payload.type,
+  ({ intent }) => intent.payload.gasPrice?.toString(),
+  ({ intent }) => intent.payload.maxFeePerGas?.toString(),
+  ({ intent }) => intent.payload.maxPriorityFeePerGas?.toString(),
+  ({ intent }) => json(intent.payload.accessList),
+  ({ intent }) => json(intent.metadata),
+  ({ intent }) => bare(intent.fingerprint),
+  ({ lane }) => lane.row.node_id,
+  ({ lane }) => lane.row.token,
+];
+
+/** Of update-transactions.ts. */
+export const MOVE: Columns<Move> = [
+  ({ row }) => row.tx_id,
+  ({ row }) => row.state,
+  (move) => setsNonce(move) || null,
+  (move) => (setsNonce(move) ? move.nonce : null),
+  ({ state }) => state,
+  ({ subState }) => subState,
+  ({ historyCount }) => historyCount,
+  ({ lastEvent }) => lastEvent,
+  ({ attemptCount }) => attemptCount,
+  ({ claim }) => claim?.token ?? null,
+  ({ claim }) => claim?.ordinal ?? null,
+  ({ acceptedOrdinal }) => acceptedOrdinal,
+  ({ claims }) => claims,
+  ({ lastError }) => (lastError === undefined ? null : true),
+  ({ lastError }) => lastError ?? null,
+];
+
+function setsNonce({ nonce, row }: Move): boolean {
+  return nonce !== row.nonce;
+}
+
+/** Of write-history.ts. */
+export const STEP: Columns<HistoryStep> = [
+  (step) => step.tx_id,
+  (step) => step.ordinal,
+  (step) => step.chain_id,
+  (step) => step.event,
+  (step) => step.from_state,
+  (step) => step.state,
+  (step) => step.sub_state,
+  (step) => step.node_id,
+  (step) => step.token,
+  (step) => step.reason,
+  (step) => step.actor,
+  (step) => json(step.audit),
+  (step) => step.count,
+  (step) => step.at ?? null,
+];
+
+/** Of repeat-history.ts. */
+export const REPEAT: Columns<HistoryStep> = [
+  (step) => step.tx_id,
+  (step) => step.ordinal,
+  (step) => step.count,
+  (step) => step.node_id,
+  (step) => step.token,
+  (step) => step.reason,
+];
+
+type SignedMove = Pick<Move, "row"> & Move["attempts"][number];
+
+/** Of insert-attempts.ts. */
+export const ATTEMPT: Columns<SignedMove> = [
+  ({ row }) => row.tx_id,
+  ({ attempt }) => attempt.ordinal,
+  ({ row }) => row.chain_id,
+  ({ attempt }) => attempt.txHash,
+  ({ attempt }) => attempt.kind,
+  ({ attempt }) => attempt.gas.toString(),
+  ({ attempt }) => attempt.fees.type,
+  ({ attempt }) => feeValues(attempt.fees).gas_price,
+  ({ attempt }) => feeValues(attempt.fees).max_fee_per_gas,
+  ({ attempt }) => feeValues(attempt.fees).max_priority_fee_per_gas,
+  ({ attempt }) => attempt.foreign || null,
+  ({ attempt }) => attempt.nodeSigned || null,
+  ({ attempt }) => (attempt.rawTransaction === null ? null : bare(attempt.rawTransaction)),
+  ({ claimed }) => claimed || null,
+];
+
+/** Of write-receipts.ts. */
+export const RECEIPT: Columns<Pick<Move, "row"> & { readonly receipt: Receipt }> = [
+  ({ row }) => row.tx_id,
+  ({ row }) => row.chain_id,
+  ({ receipt }) => receipt.txHash,
+  ({ receipt }) => receipt.blockNumber,
+  ({ receipt }) => receipt.blockHash,
+  ({ receipt }) => receipt.transactionIndex,
+  ({ receipt }) => receipt.status,
+  ({ receipt }) => receipt.gasUsed.toString(),
+  ({ receipt }) => receipt.effectiveGasPrice?.toString(),
+  ({ receipt }) => receipt.contractAddress,
+];
+
+/** Of append-completions.ts: in the order of their numbers. */
+export const COMPLETION: Columns<PlannedCompletion> = [
+  ({ txId }) => txId,
+  ({ lane }) => lane.row.chain_id,
+  ({ lane }) => lane.row.signer,
+  ({ requestId }) => requestId,
+  ({ nonce }) => nonce,
+  ({ state }) => state,
+  ({ subState }) => subState,
+  ({ settled }) => settled,
+  ({ txHash }) => txHash,
+];
