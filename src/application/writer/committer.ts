@@ -63,6 +63,14 @@ interface Fate {
   readonly outcome: WriteOutcome;
 }
 
+/** Somebody who waits until nothing is open: a lane that is handed over or read again, a node that stops. */
+interface IdleWaiter {
+  /** Null: of any. */
+  readonly shard: number | null;
+  readonly isIdle: () => boolean;
+  readonly resolve: () => void;
+}
+
 const MAX_IN_FLIGHT = 2;
 /** Five writes follow a transaction from its create to the end of its watch; at this pace a thousand a second share. */
 const COMMIT_EVERY_MS = 16;
@@ -88,9 +96,9 @@ export class Committer {
   private isFlushedSoon = false;
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
-  private cancelLeaving: (() => void) | null = null;
+  private leaving: { readonly atMs: number; readonly cancel: () => void } | null = null;
   private readonly openWrites = new Map<LaneKey, number>();
-  private idleWaiters: { readonly isIdle: () => boolean; readonly resolve: () => void }[] = [];
+  private idleWaiters: IdleWaiter[] = [];
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
@@ -120,7 +128,9 @@ export class Committer {
     const key = lane === undefined ? null : laneKey(lane);
     const isIdle = (): boolean => (key === null ? this.openWrites.size === 0 : !this.openWrites.has(key));
     this.queueUp(key === null ? this.rooms.leaveBefore(Number.POSITIVE_INFINITY) : this.rooms.all(key));
-    if (!isIdle()) await new Promise<void>((resolve) => this.idleWaiters.push({ isIdle, resolve }));
+    this.leaveLater();
+    const shard = key === null ? null : shardOf(key, this.settings.shards);
+    if (!isIdle()) await new Promise<void>((resolve) => this.idleWaiters.push({ shard, isIdle, resolve }));
   }
 
   private enqueue(write: LaneWrite, key: LaneKey): Promise<WriteOutcome> {
@@ -144,12 +154,18 @@ export class Committer {
   /** Those who have waited for company long enough. */
   private leaveLater(): void {
     const { clock } = this.ports;
-    if (this.cancelLeaving !== null || this.rooms.nextLeaveMs === Number.POSITIVE_INFINITY) return;
-    this.cancelLeaving = clock.after(Math.max(0, this.rooms.nextLeaveMs - clock.monotonicMs()), () => {
-      this.cancelLeaving = null;
+    const atMs = this.rooms.nextLeaveMs;
+    const isNobodyHere = atMs === Number.POSITIVE_INFINITY;
+    if (this.leaving !== null && this.leaving.atMs <= atMs && !isNobodyHere) return;
+    this.leaving?.cancel();
+    this.leaving = null;
+    if (isNobodyHere) return;
+    const leave = (): void => {
+      this.leaving = null;
       this.queueUp(this.rooms.leaveBefore(clock.monotonicMs()));
       this.leaveLater();
-    });
+    };
+    this.leaving = { atMs, cancel: clock.after(Math.max(0, atMs - clock.monotonicMs()), leave) };
   }
 
   private close(key: LaneKey): void {
@@ -237,7 +253,8 @@ export class Committer {
   private take(): Entry[] {
     const { busyShards, completing, ports } = this;
     const callersWait = ports.callersWait?.() ?? false;
-    const underWay = { busyShards, completing, callersWait, nowMs: ports.clock.monotonicMs() };
+    const isHurried = (shard: number) => this.idleWaiters.some((each) => each.shard === null || each.shard === shard);
+    const underWay = { busyShards, completing, callersWait, isHurried, nowMs: ports.clock.monotonicMs() };
     const { taken, left } = this.turns.next(this.queue, underWay);
     this.queue = left;
     for (const { weight } of taken) this.queuedItems -= weight;

@@ -17,6 +17,8 @@ export interface UnderWay {
   readonly completing: boolean;
   /** More callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
+  /** Somebody waits until nothing of these lanes is open. */
+  readonly isHurried: (shard: number) => boolean;
   readonly nowMs: number;
 }
 
@@ -84,8 +86,9 @@ export class Turns {
   /** Only where nothing strict waits: what has to keep its place must not stand behind what has none yet. */
   private isBehind({ shard, write, sinceMs }: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay): boolean {
     if (write.kind === "allocate") return false;
-    const isPatient = !underWay.callersWait || underWay.nowMs - sinceMs < PATIENCE_MS;
-    return movesHeld.has(shard) || (isPatient && (this.shares.get(shard) ?? 1) <= 0);
+    if (movesHeld.has(shard)) return true;
+    if ((this.shares.get(shard) ?? 1) > 0 || underWay.isHurried(shard)) return false;
+    return !underWay.callersWait || underWay.nowMs - sinceMs < PATIENCE_MS;
   }
 
   private charge({ shard, weight, write }: Entry): void {

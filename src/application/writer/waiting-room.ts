@@ -30,8 +30,9 @@ class WaitingRoom {
     const guests = this.lanes.get(key) ?? { entries: [], leaveAtMs: entry.sinceMs + this.waitMs };
     this.lanes.set(key, guests);
     const last = guests.entries.at(-1);
-    if (last?.write.kind === "unwatch") guests.entries.splice(-1, 1, inPlaceOf(last, entry));
-    else guests.entries.push(entry);
+    const joined = last === undefined ? null : joinedEnding(last, entry);
+    if (joined === null) guests.entries.push(entry);
+    else guests.entries.splice(-1, 1, joined);
   }
 
   /** All of one lane, in order. */
@@ -103,10 +104,13 @@ function isPlainAnswer({ event, identified }: TransitionItem): boolean {
   return event === "broadcast" && identified === undefined;
 }
 
-/** A watch that ends at a later block ends at the earlier one, too. */
-function inPlaceOf(earlier: Entry, later: Entry): Entry {
+/** A watch that ends at a higher block ends at the lower one, too. Null: these are no ends of a watch. */
+function joinedEnding(earlier: Entry, later: Entry): Entry | null {
+  if (earlier.write.kind !== "unwatch" || later.write.kind !== "unwatch") return null;
+  const throughBlock = Math.max(earlier.write.throughBlock, later.write.throughBlock);
   return {
     ...later,
+    write: { ...later.write, throughBlock },
     resolve: (outcome) => {
       earlier.resolve(outcome);
       later.resolve(outcome);

@@ -7,7 +7,7 @@ import { HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../../src/p
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { type RecordedTelemetry, recordTelemetry } from "../../support/recorded-telemetry.ts";
-import { allocation, completion, fence, idsOf, lane, moves, ScriptedStore } from "./scripted-store.ts";
+import { allocation, completion, fence, idsOf, lane, moves, outcomeOf, ScriptedStore } from "./scripted-store.ts";
 
 interface Bench {
   readonly committer: Committer;
@@ -62,6 +62,18 @@ describe("while callers wait to be read", () => {
     waiting = 0;
     await clock.advance(20);
     expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
+  });
+
+  it("or until somebody waits for the lane to be idle: to hand it over, or to read it again", async () => {
+    const { committer, store, clock } = bench({}, () => true);
+    store.reply = (writes) => writes.map(outcomeOf);
+    void committer.write(moves(1, "a"));
+    await clock.advance(100);
+    expect(store.calls).toEqual([]);
+    const idle = committer.idle(lane(1));
+    await clock.advance(50);
+    await idle;
+    expect(store.calls.length).toBe(1);
   });
 
   it("or for a second, so that callers without end stop nothing", async () => {

@@ -5,7 +5,7 @@ import { Turns } from "../../../src/application/writer/turn.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, moves } from "./scripted-store.ts";
 
-const FREE = { busyShards: new Set<number>(), completing: false, callersWait: false, nowMs: 0 };
+const FREE = { busyShards: new Set<number>(), completing: false, callersWait: false, isHurried: () => false, nowMs: 0 };
 
 /** The shard of a lane is its number. */
 function entry(write: LaneWrite): Entry {
@@ -123,6 +123,12 @@ describe("while callers wait to be read", () => {
     const turns = new Turns(200);
     expect(read(turns.next(queue, { ...CROWDED, nowMs: 999 }).taken)).toEqual([]);
     expect(read(turns.next(queue, { ...CROWDED, nowMs: 1_000 }).taken)).toEqual(["transition 1", "transition 1"]);
+  });
+
+  it("a move does not wait where somebody waits until its lane is idle", () => {
+    const queue = [entry(moves(1, "m")), entry(moves(2, "n"))];
+    const isHurried = (shard: number) => shard === queue[0]?.shard;
+    expect(read(new Turns(200).next(queue, { ...CROWDED, isHurried }).taken)).toEqual(["transition 1"]);
   });
 
   it("what changes the lane itself waits for nobody, and neither do the moves before it", () => {

@@ -60,6 +60,15 @@ describe("the answer of a node that took a transaction", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"], ["c"]]]);
   });
 
+  it("does not wait longer because the end of a watch waits already", async () => {
+    const { clock, store, committer } = bench();
+    void committer.write(ending(2, 7));
+    await clock.advance(1);
+    void committer.write(answer(1, answered("a")));
+    await clock.advance(ANSWERS_WAIT_MS);
+    expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"]]]);
+  });
+
   it("is overtaken by creates of its lane", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));
@@ -105,6 +114,14 @@ describe("the end of a watch", () => {
     await expect(Promise.all([first, second])).resolves.toEqual([{ status: "done" }, { status: "done" }]);
   });
 
+  it("is never at a lower block than one that was asked for before", async () => {
+    const { clock, store, committer } = bench();
+    void committer.write(ending(1, 9));
+    void committer.write(ending(1, 7));
+    await clock.advance(ENDINGS_WAIT_MS);
+    expect(endings(store)).toEqual([9]);
+  });
+
   it("is not hurried by other writes of its lane", async () => {
     const { clock, store, committer } = bench();
     void committer.write(ending(1, 7));
@@ -136,5 +153,6 @@ describe("whoever waits for a lane, or for all, to be idle", () => {
     await clock.advance(1);
     await idle;
     expect(store.calls.flatMap(({ writes }) => writes.map(({ kind }) => kind))).toEqual(["transition", "unwatch"]);
+    expect(clock.armedTimers, "no timer is left behind").toBe(0);
   });
 });
