@@ -238,3 +238,22 @@ describe("a full page", () => {
     });
   });
 });
+
+describe("how often the table is looked at", () => {
+  it("on every beat for ten seconds after a row came, on every third before and afterwards", async () => {
+    const bench = await ready();
+    const intake = new Intake(
+      { ...bench.ports, store: { ...bench.ports.store, loadIntake: async () => bench.rows.intake } },
+      { onMore: () => undefined, onFailed: () => undefined },
+    );
+    const beats = [1, 2, 3, 4, 5, 6];
+    const due = () => beats.filter((beat) => intake.isDue(beat));
+    expect(due()).toEqual([3, 6]);
+    bench.rows.intake = [row(1)];
+    await intake.look([bench.lane]);
+    await intake.settled();
+    expect(due()).toEqual(beats);
+    await bench.clock.advance(10_001);
+    expect(due()).toEqual([3, 6]);
+  });
+});
