@@ -27,6 +27,16 @@ async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (t
   return { first, second, signer };
 }
 
+/** Has stood still so often that it stands back for four leases, and has been back for more than one of them. */
+async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[number]): Promise<void> {
+  for (const _ of [1, 2]) {
+    await pause(first, "node-2", signer);
+    await world.until(() => world.ownerOf(signer) === "node-1", 60_000);
+  }
+  await pause(first, "node-2", signer);
+  await world.clock.advance(LEASE_MS + 1_000);
+}
+
 describe("a node that wakes from a pause", () => {
   it("leaves its lane for a lease to whoever took it, and then has its share again", async () => {
     const { first, signer } = await pair();
@@ -101,6 +111,54 @@ describe("a node that wakes from a pause", () => {
     expect(world.clock.monotonicMs() - wokeMs).toBeLessThanOrEqual(2 * LEASE_MS + 1_000);
     await world.clock.advance(LEASE_MS);
     expect([world.ownerOf(signer), world.tokenOf(signer)], "and is kept").toEqual(["node-1", before + 1]);
+  });
+
+  it("does not race for what is freed while it stands back, however long ago its own silence was", async () => {
+    const { first, second, signer } = await pair();
+    await standingBackForLong(first, signer);
+    const third = await world.startNode();
+    await world.clock.advance(1_500);
+    const claim = third.store.claimLanes.bind(third.store);
+    third.store.claimLanes = async () => [];
+    const freed = SIGNERS.filter((each) => world.ownerOf(each) === "node-2");
+    expect(freed.length).toBeGreaterThan(0);
+    await world.settle(second.node.close());
+    await world.clock.advance(3_000);
+    expect(
+      freed.map((each) => world.ownerOf(each)),
+      "the other is slow",
+    ).toEqual(freed.map(() => undefined));
+    third.store.claimLanes = claim;
+    await world.clock.advance(1_500);
+    expect(SIGNERS.map((each) => world.ownerOf(each))).toEqual(SIGNERS.map(() => "node-3"));
+  });
+
+  it("gives what it took as the last one there to whoever comes, however long ago its own silence was", async () => {
+    const { first, second, signer } = await pair();
+    await standingBackForLong(first, signer);
+    await world.settle(second.node.close());
+    await world.until(() => SIGNERS.every((each) => world.ownerOf(each) === "node-1"), 1_500);
+    await world.startNode();
+    await world.until(() => SIGNERS.every((each) => world.ownerOf(each) === "node-3"), 5_000);
+  });
+
+  it("reads who holds what a few times a lease, and not at all before or after", async () => {
+    const { first, signer } = await pair();
+    let looks = 0;
+    const leases = first.store.leases.bind(first.store);
+    first.store.leases = () => {
+      looks++;
+      return leases();
+    };
+    await world.clock.advance(LEASE_MS);
+    expect(looks).toBe(0);
+    await pause(first, "node-2", signer);
+    await world.until(() => world.ownerOf(signer) === "node-1", 30_000);
+    expect(looks).toBeGreaterThan(0);
+    expect(looks).toBeLessThanOrEqual(6);
+    looks = 0;
+    await world.clock.advance(LEASE_MS);
+    expect(looks).toBe(0);
   });
 
   it("claims at once what nobody else can serve", async () => {

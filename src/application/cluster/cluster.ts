@@ -14,6 +14,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { LaneActions } from "./lane-actions.ts";
+import { LeftLying } from "./left-lying.ts";
 import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
@@ -50,6 +51,9 @@ export class Cluster {
   private readonly awaySince = new Map<number, number>();
   /** The last giving of each lane. One that is back since was left lying, and is not given there again for a lease. */
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
+  private readonly lying: LeftLying;
+  /** Lanes claimed while this node stands back, and whose they were to be: who left one lying is not given it again. */
+  private readonly leftBy = new Map<LaneKey, string>();
   private silences: Silences | null = null;
   private announced = "";
   private draining = false;
@@ -58,6 +62,7 @@ export class Cluster {
     this.ports = ports;
     this.signers = new Set(ports.signers);
     this.membership = new Membership(ports.store);
+    this.lying = new LeftLying(ports);
     this.outbox = new Outbox(ports);
     this.router = new Router({
       ...ports,
@@ -86,13 +91,26 @@ export class Cluster {
   wasSilent(): void {
     const { clock, leaseDurationMs } = this.ports;
     this.silences = afterSilence(this.silences, clock.monotonicMs(), leaseDurationMs);
+    this.lying.forget();
+    this.leftBy.clear();
   }
 
-  /** Placement gives this lane to us, or to nobody that is known, or nobody has taken it. */
+  /** Placement gives this lane to us, or to nobody that is known. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
-    if (favourite === null) return !this.draining;
-    return favourite.instanceId === this.ports.lease.instanceId() || this.mayBeLeftLying(lane);
+    return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
+  }
+
+  /** Those of the lanes, none of them ours, that are to be claimed all the same: for a lease nobody else has. */
+  async leftLying(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    if (!this.standsBack) return [];
+    const chains = this.reachableChains();
+    const lying = await this.lying.among(lanes.filter((lane) => this.canServe(lane) && chains.includes(lane.chainId)));
+    for (const lane of lying) {
+      const favourite = this.membership.favourite(lane);
+      if (favourite !== null) this.leftBy.set(laneKey(lane), favourite.instanceId);
+    }
+    return lying;
   }
 
   /**
@@ -142,7 +160,7 @@ export class Cluster {
     const strays = this.ports
       .lanes()
       .all()
-      .filter((lane) => !this.isOurs(lane.lane) && !this.isWithTaker(lane.lane, this.ports.leaseDurationMs));
+      .filter(({ lane }) => !this.isOurs(lane) && !this.isLeftHere(lane));
     const moving = strays.slice(0, Math.max(MOVE_LEAST, Math.ceil(strays.length / MOVE_PART)));
     await Promise.all(moving.map((lane) => this.give(lane)));
   }
@@ -170,15 +188,11 @@ export class Cluster {
     return standsBack(this.silences, this.ports.clock.monotonicMs(), this.ports.leaseDurationMs);
   }
 
-  /**
-   * A node of an older release does not know that we stand back, and takes the lane for ours. What is still free after a
-   * lease is therefore claimed here, however long we stand back; what others hold stays theirs.
-   */
-  private mayBeLeftLying(lane: Lane): boolean {
-    const { clock, leaseDurationMs } = this.ports;
-    const silentMs = clock.monotonicMs() - (this.silences?.lastMs ?? Number.NEGATIVE_INFINITY);
-    if (!this.standsBack || silentMs < leaseDurationMs) return false;
-    return this.canServe(lane) && this.reachableChains().includes(lane.chainId);
+  /** The one it belongs to did not take it: not after it was given there, or not while this node stands back. */
+  private isLeftHere(lane: Lane): boolean {
+    if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
+    const favourite = this.membership.favourite(lane);
+    return this.standsBack && favourite !== null && this.leftBy.get(laneKey(lane)) === favourite.instanceId;
   }
 
   private isLeftToAnother(lane: Lane): boolean {

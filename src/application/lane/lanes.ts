@@ -29,6 +29,8 @@ export interface LanesPorts {
   readonly placement: {
     /** Placement gives this lane to us, or to nobody that is known. */
     isOurs(lane: Lane): boolean;
+    /** Those of the lanes, none of them ours, that nobody has taken for so long that we should. */
+    leftLying(lanes: readonly Lane[]): Promise<readonly Lane[]>;
     /** This node gave it away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
     /** What a create is told where this node cannot act for the lane. */
@@ -109,7 +111,7 @@ export class Lanes {
     const servable = [...chains.keys()].flatMap((chainId) =>
       [...this.addresses].map((address) => ({ chainId, signer: address })),
     );
-    const missing = servable.filter((lane) => !this.held.has(laneKey(lane)) && this.ports.placement.isOurs(lane));
+    const missing = await this.claimable(servable.filter((lane) => !this.held.has(laneKey(lane))));
     const free = missing.filter((lane) => this.isFree(lane));
     this.owesClaim = missing.length > 0 && this.closedBecause === null;
     if (!this.owesClaim || free.length === 0) return;
@@ -128,6 +130,14 @@ export class Lanes {
     const results = claimed.map(({ result }) => result);
     await Promise.all(Array.from({ length: RESUME_AT_ONCE }, worker));
     this.summarise(results);
+  }
+
+  /** Ours, and what others left lying. Where the database does not say what that is, the next claim asks again. */
+  private async claimable(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const { placement } = this.ports;
+    const ours = new Set(lanes.filter((lane) => placement.isOurs(lane)));
+    const lying = await placement.leftLying(lanes.filter((lane) => !ours.has(lane))).catch(() => []);
+    return [...ours, ...lying];
   }
 
   /** Reads the lane again from the database: now, or as soon as that answers. */

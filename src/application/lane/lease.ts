@@ -17,7 +17,7 @@ import { LOOKS_APART_MS, type OwnSession } from "../../domain/witness.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { HistoryChanged } from "../../ports/lane-store.ts";
+import { BatchRefused, HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
 import {
   type InstanceRecord,
   type InstanceRegistration,
@@ -60,6 +60,8 @@ const SWEEP_MS = 500;
 const LOOK_AGAIN_MS = LOOKS_APART_MS + 5;
 /** However many peers are found unreachable, others are not looked at more often for that. */
 const SUSPECT_EVERY_MS = 100;
+/** Of those before them the lease has run out: the store asks for a good part of one before it says that it does not know. */
+const MOST_UNHEARD = 16;
 
 /** What the others were told of our session lock, and by when. */
 interface ToldLock {
@@ -74,8 +76,8 @@ export class Lease {
   private readonly events: LeaseEvents;
   private readonly stopping = new AbortController();
   private current: string | null = null;
-  /** What this process is, or may have become: a registration without an answer may be in the database all the same. */
-  private registering: string[] = [];
+  /** What this process may have become: a registration without an answer may be in the database all the same. */
+  private unheard: readonly string[] = [];
   private deadlineMs = Number.NEGATIVE_INFINITY;
   private loop: Promise<unknown> | null = null;
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
@@ -170,10 +172,9 @@ export class Lease {
   private async register(): Promise<number> {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
-    const replaces = [...this.registering];
-    this.registering.push(instanceId);
+    const replaces = this.current === null ? this.unheard : [this.current, ...this.unheard];
     const startedMs = this.ports.clock.monotonicMs();
-    const { epoch, begun, mayHaveLost } = await this.ports.store.registerInstance({
+    const registration = {
       ...this.ports.serving(),
       instanceId,
       nodeId,
@@ -182,9 +183,13 @@ export class Lease {
       mode,
       leaseDurationMs: lease.durationMs,
       ...(replaces.length === 0 ? {} : { replaces }),
+    };
+    const { epoch, begun, mayHaveLost } = await this.ports.store.registerInstance(registration).catch((error) => {
+      if (!provesNothingMade(error)) this.unheard = [...this.unheard, instanceId].slice(-MOST_UNHEARD);
+      throw error;
     });
     this.current = instanceId;
-    this.registering = [instanceId];
+    this.unheard = [];
     this.telling.kick();
     this.ports.telemetry.emit({ type: "instance.registered", instanceId, nodeId });
     if (begun) this.ports.telemetry.emit({ type: "feed.epochBegun", epoch, mayHaveLost });
@@ -333,4 +338,9 @@ export class Lease {
     if (error instanceof HistoryChanged) this.historyChanged(error);
     if (!this.stopping.signal.aborted) this.ports.clock.after(this.retryMs(), () => this.telling.kick());
   }
+}
+
+/** The store said so. Any other error leaves open what became of a registration. */
+function provesNothingMade(error: unknown): boolean {
+  return [StoreUnavailable, BatchRefused, HistoryChanged, SchemaTooNew].some((known) => error instanceof known);
 }

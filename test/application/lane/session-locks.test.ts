@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
+import { BatchRefused, HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { type InstanceRegistration, SchemaTooNew } from "../../../src/ports/lease-store.ts";
 import { DURATION, type Holder, LANE, LeaseBench, RENEW } from "./lease-bench.ts";
 
 let bench: LeaseBench;
@@ -263,7 +264,41 @@ describe("a registration whose answer was lost", () => {
     expect(unheard).toHaveLength(1);
     expect(alive.toSorted()).toEqual([silent.lease.instanceId, other.lease.instanceId].toSorted());
   });
+
+  it("is remembered only while it matters: where the database never answers, the list does not grow", async () => {
+    const { before, tries } = await failing(new OutcomeUnknown("no answer"));
+    const [last, previous] = tries.toReversed();
+    expect(tries.length).toBeGreaterThan(200);
+    expect(last?.replaces, "what it was, and what it may have become last").toEqual(
+      expect.arrayContaining([before, previous?.instanceId]),
+    );
+    expect(last?.replaces?.length).toBeLessThanOrEqual(20);
+  });
+
+  it.each([
+    new SchemaTooNew("upgrade"),
+    new StoreUnavailable("refused"),
+    new BatchRefused("a name that is too long"),
+    new HistoryChanged("another timeline"),
+  ])("is not what one is that certainly was not made: after $name nothing is remembered of it", async (error) => {
+    const { before, tries } = await failing(error);
+    expect(tries.length).toBeGreaterThan(200);
+    expect(tries.map(({ replaces }) => replaces)).toEqual(tries.map(() => [before]));
+  });
 });
+
+/** A node that was taken for dead and cannot become another instance: what it tried within a minute. */
+async function failing(error: Error): Promise<{ before: string; tries: readonly InstanceRegistration[] }> {
+  const { lease, store } = await bench.started("a");
+  const tries: InstanceRegistration[] = [];
+  store.registerInstance = async (registration) => {
+    tries.push(registration);
+    throw error;
+  };
+  Object.assign(bench.row(lease.instanceId) ?? {}, { dead: true });
+  await bench.clock.advance(60_000);
+  return { before: lease.instanceId, tries };
+}
 
 describe("a node that comes", () => {
   it("knows where it stands at once where everybody shows a lock", async () => {

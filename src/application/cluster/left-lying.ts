@@ -1,0 +1,58 @@
+/**
+ * Lanes that nobody has taken for a lease. A node of an older release does not know that this one stands back, and takes
+ * lanes for ours that by our reckoning are its own: then nobody would ever have them.
+ *
+ * Reads: who holds what, a few times a lease, and only while this node stands back. Writes: nothing. The token tells that
+ * nobody had the lane between two looks.
+ */
+import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
+
+export interface LeftLyingPorts {
+  readonly store: Pick<LeaseStore, "leases">;
+  readonly clock: Clock;
+  readonly leaseDurationMs: number;
+}
+
+interface Free {
+  readonly token: number;
+  readonly sinceMs: number;
+}
+
+const LOOKS_PER_LEASE = 4;
+
+export class LeftLying {
+  private readonly ports: LeftLyingPorts;
+  private free: ReadonlyMap<LaneKey, Free> = new Map();
+  private lookAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(ports: LeftLyingPorts) {
+    this.ports = ports;
+  }
+
+  /** Those of the lanes that were free at the first look and at every one since, for a lease. None between two looks. */
+  async among(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const { store, clock, leaseDurationMs } = this.ports;
+    const nowMs = clock.monotonicMs();
+    if (lanes.length === 0 || nowMs < this.lookAtMs) return [];
+    this.lookAtMs = nowMs + leaseDurationMs / LOOKS_PER_LEASE;
+    const records = new Map((await store.leases()).map((record) => [laneKey(record.lane), record]));
+    const free = new Map<LaneKey, Free>();
+    for (const lane of lanes) {
+      const key = laneKey(lane);
+      const { owner, token } = records.get(key) ?? { owner: null, token: 0 };
+      if (owner !== null) continue;
+      const before = this.free.get(key);
+      free.set(key, before?.token === token ? before : { token, sinceMs: nowMs });
+    }
+    this.free = free;
+    return lanes.filter((lane) => nowMs - (free.get(laneKey(lane))?.sinceMs ?? nowMs) >= leaseDurationMs);
+  }
+
+  /** What was seen free before says nothing about now. */
+  forget(): void {
+    this.free = new Map();
+    this.lookAtMs = Number.NEGATIVE_INFINITY;
+  }
+}
