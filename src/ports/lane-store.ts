@@ -208,6 +208,8 @@ export type WriteOutcome =
   | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
   | { readonly status: "confirmations"; readonly newFork: boolean }
   | { readonly status: "done" }
+  /** Of the end of a watch: a part is written, the rest failed and is to be written again. */
+  | { readonly status: "unfinished" }
   | NonceOutcome;
 
 export type AllocateFate =

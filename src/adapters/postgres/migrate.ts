@@ -48,7 +48,13 @@ export interface SchemaOptions {
 const LIMIT_WAITS = "SET LOCAL lock_timeout TO '500ms'";
 const PAUSE = "SELECT pg_sleep(1)";
 const MOST_WAITS = 40;
-const LOCK_NOT_AVAILABLE = "55P03";
+/** A lock that was not to be had in time, and a ring of waits that the server broke at our cost. */
+const LET_OTHERS_PASS = new Set(["55P03", "40P01"]);
+/**
+ * Locked before the first file, in the order of everybody who writes: a lane first. A file that takes `transaction` before
+ * `lane` would else hold what every writer needs, and wait for what every writer holds.
+ */
+const WRITERS_ORDER = ["fencepost.lane", "fencepost.transaction"];
 /** A host that swallows packets would else keep us for as long as the operating system tries: minutes. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -126,7 +132,7 @@ async function applyPatiently(client: pg.Client, migrations: readonly Migration[
     try {
       return await applyPending(client, migrations);
     } catch (error) {
-      if (!(error instanceof pg.DatabaseError) || error.code !== LOCK_NOT_AVAILABLE) throw error;
+      if (!(error instanceof pg.DatabaseError) || !LET_OTHERS_PASS.has(error.code ?? "")) throw error;
       if (waits >= MOST_WAITS)
         throw new SchemaMismatch("inUse", `another session keeps migrations out: ${error.message}`);
       await client.query(PAUSE);
@@ -144,6 +150,7 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
       await refuseWhileInUse(client, pending);
       await client.query(LIMIT_WAITS);
       await client.query(LEDGER);
+      await keepWritersOut(client);
     }
     for (const migration of pending) await apply(client, migration);
     await client.query("COMMIT");
@@ -151,6 +158,12 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);
     throw error;
+  }
+}
+
+async function keepWritersOut(client: pg.Client): Promise<void> {
+  for (const table of WRITERS_ORDER) {
+    if (await exists(client, table)) await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
   }
 }
 

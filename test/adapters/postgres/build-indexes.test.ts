@@ -96,6 +96,19 @@ describe("kept counts", () => {
     ]);
   });
 
+  it("begin with what is there also where the table before had lost count", async () => {
+    await client.query("DROP SCHEMA fencepost CASCADE");
+    const migrations = await shippedMigrations();
+    const before = migrations.filter(({ name }) => name < "0013");
+    await migrate({ databaseUrl: database.url, migrations: before });
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
+    await insert(client, "ALLOCATED", 0);
+    await insert(client, "CONFIRMED", 1);
+    await client.query("UPDATE fencepost.live_count SET count = count - 1");
+    await migrate({ databaseUrl: database.url, migrations });
+    await expectKeptCounts(client);
+  });
+
   it("are not kept twice: the server leaves them to a program that says that it keeps them", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await client.query("BEGIN");

@@ -196,7 +196,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     answers: 1,
     accepts: [USUAL],
     refuses: [...TERM, ...LIFE],
-    beside: [[/^[ceft]\./, "what else is told of the lane"]],
+    beside: [[/^([ceft]\.|l\.live_allocated )/, "what else is told of the lane"]],
   },
   {
     statement: takeLanes,

@@ -51,7 +51,7 @@ describe("a node that stalls", () => {
 
   it.each([
     ["between two statements", () => proxy.holdFrom("fencepost:insert-transactions")],
-    ["in the middle of one", () => proxy.holdWithin('"request_id":"half"')],
+    ["in the middle of one", () => proxy.holdWithin('{"half"}')],
   ])(
     "with half of a transaction still on its way is ended by the server too, though it waits behind no Sync: %s",
     async (_, hold) => {

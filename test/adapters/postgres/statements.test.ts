@@ -119,6 +119,10 @@ describe.each(["never analysed", "analysed while empty"])("plans on tables %s", 
     }
   });
 
+  it("count what waits to be signed among what is live, not among all that a lane ever sent", async () => {
+    expect(await planOf("read-lane")).toMatch(/Index Scan using transaction_live on transaction/);
+  });
+
   it("find rows by key, not by walking an index", async () => {
     for (const { statement } of statements) {
       const name = statement.name.replace("fencepost:", "");

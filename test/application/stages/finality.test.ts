@@ -497,11 +497,19 @@ describe("the watch", () => {
     expect(await decide(final)).toEqual(["unwatch"]);
   });
 
-  it("goes on where its end could not be written", async () => {
+  it.each([
+    ["could not be written", () => new Error("away")],
+    ["was written in part, also on a lane that sends nothing more", () => ({ status: "unfinished" }) as const],
+  ])("goes on where its end %s", async (_, answer) => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(3), 3);
-    bench.control.answer = () => new Error("away");
+    const { answer: applied } = bench.control;
+    bench.control.answer = answer;
     await decide(bench);
     expect(bench.lane.watched.size).toBe(1);
+    bench.control.answer = applied;
+    bench.writes.length = 0;
+    expect(await decide(bench)).toEqual(["unwatch"]);
+    expect(bench.lane.watched.size).toBe(0);
   });
 });

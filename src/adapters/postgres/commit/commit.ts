@@ -28,10 +28,8 @@ export async function commitWrites(
   const allocated = await commitInOneTrip(runtime, writes);
   if (allocated !== null) return allocated;
   const { result, unfinished } = await commitOnce(runtime, writes);
-  // The writes themselves are committed by now: nothing that fails here may be reported as theirs. The next block
-  // brings the same write again.
-  await letGoOfTheRest(runtime, unfinished).catch(() => undefined);
-  return result;
+  const left = new Set(await letGoOfTheRest(runtime, unfinished));
+  return result.map((outcome, index) => (left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome));
 }
 
 interface Committed {
@@ -61,8 +59,18 @@ function hasMore(plan: Plan, write: LaneWrite): boolean {
   return (plan.unwatchable.get(laneKey(write.fence.lane)) ?? []).length >= UNWATCH_PAGE;
 }
 
-async function letGoOfTheRest(runtime: OneTripRuntime, unfinished: readonly LaneWrite[]): Promise<void> {
-  for (let rest = unfinished; rest.length > 0; ) rest = (await commitOnce(runtime, rest)).unfinished;
+/** What is left over where this fails. The batch itself is committed by then: no failure may be reported as all of its writes'. */
+async function letGoOfTheRest(
+  runtime: OneTripRuntime,
+  unfinished: readonly LaneWrite[],
+): Promise<readonly LaneWrite[]> {
+  let rest = unfinished;
+  try {
+    while (rest.length > 0) rest = (await commitOnce(runtime, rest)).unfinished;
+  } catch {
+    return rest;
+  }
+  return [];
 }
 
 function planWrite(plan: Plan, write: LaneWrite, opened: Opened): WriteOutcome {

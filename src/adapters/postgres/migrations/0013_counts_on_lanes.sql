@@ -16,6 +16,9 @@ DROP TRIGGER keep_live_counts_of_inserts ON fencepost.transaction;
 DROP TRIGGER keep_live_counts_of_updates ON fencepost.transaction;
 DROP TRIGGER keep_live_counts_of_deletes ON fencepost.transaction;
 
+-- Counted anew, not copied: whatever was wrong in the table before would stay wrong for ever. Nobody writes meanwhile, so
+-- only what is live is looked at, by an index, however much is over.
+SET LOCAL enable_seqscan TO off;
 UPDATE fencepost.lane AS l
 SET live_allocated = c.allocated,
   live_tracking = c.tracking,
@@ -23,16 +26,18 @@ SET live_allocated = c.allocated,
   live_confirmed = c.confirmed,
   live_failed = c.failed
 FROM (
-  SELECT k.signer, k.chain_id,
-    coalesce(sum(k.count) FILTER (WHERE k.state = 'ALLOCATED'), 0) AS allocated,
-    coalesce(sum(k.count) FILTER (WHERE k.state = 'TRACKING'), 0) AS tracking,
-    coalesce(sum(k.count) FILTER (WHERE k.state = 'STUCK'), 0) AS stuck,
-    coalesce(sum(k.count) FILTER (WHERE k.state = 'CONFIRMED'), 0) AS confirmed,
-    coalesce(sum(k.count) FILTER (WHERE k.state = 'FAILED_FINAL'), 0) AS failed
-  FROM fencepost.live_count AS k
-  GROUP BY k.signer, k.chain_id
+  SELECT t.signer, t.chain_id,
+    count(*) FILTER (WHERE t.state = 'ALLOCATED') AS allocated,
+    count(*) FILTER (WHERE t.state = 'TRACKING') AS tracking,
+    count(*) FILTER (WHERE t.state = 'STUCK') AS stuck,
+    count(*) FILTER (WHERE t.state = 'CONFIRMED') AS confirmed,
+    count(*) FILTER (WHERE t.state = 'FAILED_FINAL') AS failed
+  FROM fencepost.transaction AS t
+  WHERE t.live
+  GROUP BY t.signer, t.chain_id
 ) AS c
 WHERE l.signer = c.signer AND l.chain_id = c.chain_id;
+SET LOCAL enable_seqscan TO DEFAULT;
 
 DROP TABLE fencepost.live_count;
 

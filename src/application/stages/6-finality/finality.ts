@@ -166,9 +166,12 @@ function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): 
   const past = [...lane.watched].filter(([, number]) => number <= throughBlock);
   if (past.length === 0) return;
   for (const [hash] of past) lane.watched.delete(hash);
-  ports.writer.write({ kind: "unwatch", fence: lane.fence, throughBlock }).catch(() => {
+  const watchOn = () => {
     for (const [hash, number] of past) lane.watched.set(hash, number);
-  });
+  };
+  ports.writer.write({ kind: "unwatch", fence: lane.fence, throughBlock }).then(({ status }) => {
+    if (status === "unfinished") watchOn();
+  }, watchOn);
 }
 
 function blockNumberOf(tx: Tracked): number {
