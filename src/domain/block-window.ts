@@ -55,6 +55,14 @@ export class BlockWindow {
     return this.hashAt(block.number) === block.hash;
   }
 
+  /**
+   * Whether it may be on the chain that is followed, and is not above it: a height says nothing about another branch.
+   * Below the window, nobody here knows better.
+   */
+  mayStandOn(block: Pick<BlockRef, "number" | "hash">): boolean {
+    return this.oldest !== null && (block.number < this.oldest.number || this.contains(block));
+  }
+
   /** Blocks above `number`, ascending. */
   above(number: number): readonly BlockRef[] {
     const first = this.blocks[0];

@@ -127,10 +127,15 @@ export interface Chain {
   readonly endpoints: number;
 
   /**
-   * Latest (or tagged) block with transaction hashes; null where the node does not know the tag. The latest is one
-   * endpoint's word; a tag has come as far as two endpoints say, where two are up.
+   * Latest (or tagged) block with transaction hashes; null where there is no such tag to go by. The latest is one
+   * endpoint's word; a tag has come as far as two endpoints say, of those that are up and have ever shown it.
    */
   head(tag: BlockTag): Promise<Block | null>;
+  /**
+   * As `head` of a tag, for what must not hang on one endpoint of several: throws `ChainUnavailable` where one alone shows
+   * it, or where it was shown before and is no more. Null: everybody who is up answers, and nobody ever knew the tag.
+   */
+  headForAll(tag: Exclude<BlockTag, "latest">): Promise<Block | null>;
   /** The highest block, up to this one, that two endpoints have come to; by the word of one where no other is up. */
   heightReached(upTo: number): Promise<number>;
   /** Canonical blocks by number, in the order asked; null where the node has none at that height. */

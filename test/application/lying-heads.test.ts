@@ -16,12 +16,16 @@ interface TwoEndpoints extends WorldNode {
 async function open(
   finality: "confirmations" | "safe" | "finalized",
   options: WorldOptions = { chain: { tagDepths: { safe: 5, finalized: 5 } } },
+  before: (endpoints: Pick<TwoEndpoints, "faults" | "elsewhere">) => void = () => undefined,
 ): Promise<TwoEndpoints> {
   world = new World({ ...options, settings: { finality, confirmations: 5, ...options.settings } });
   world.chain.mine(100);
   ops = new OperatedWorld(world);
   const elsewhere = new Faults();
-  return { ...(await world.startNode({ elsewhere: { chain: world.chain, faults: elsewhere } })), elsewhere };
+  const entry = { ...world.addNode({ elsewhere: { chain: world.chain, faults: elsewhere } }), elsewhere };
+  before(entry);
+  await world.settle(entry.node.start());
+  return entry;
 }
 
 /** A transaction in the newest block, after which no real one comes. */
@@ -29,6 +33,16 @@ async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
   const txId = await ops.sent(entry);
   world.holdBlocks();
   world.chain.mine();
+  await world.until(() => ops.row(txId).subState === "MINED");
+  return txId;
+}
+
+/** Somebody else uses the nonce after the first, and nothing more is mined. */
+async function losesItsNonce(entry: WorldNode): Promise<string> {
+  await ops.settled(await ops.create(entry));
+  world.holdBlocks();
+  const txId = await ops.sent(entry);
+  world.chain.mineForeign(SIGNER);
   await world.until(() => ops.row(txId).subState === "MINED");
   return txId;
 }
@@ -68,16 +82,6 @@ it.each(["confirmations", "safe"] as const)(
 );
 
 describe("blocks that one endpoint invents", () => {
-  /** Somebody else uses the nonce after the first, and nothing more is mined. */
-  async function losesItsNonce(entry: TwoEndpoints): Promise<string> {
-    await ops.settled(await ops.create(entry));
-    world.holdBlocks();
-    const txId = await ops.sent(entry);
-    world.chain.mineForeign(SIGNER);
-    await world.until(() => ops.row(txId).subState === "MINED");
-    return txId;
-  }
-
   it("give nothing another nonce while the one that took its own may still go away", async () => {
     const settings = { externalUsePolicy: "requeue" } as const;
     const entry = await open("confirmations", { settings, chain: { tagDepths: null } });
@@ -87,6 +91,39 @@ describe("blocks that one endpoint invents", () => {
     await world.clock.advance(10_000);
     expect(ops.row(txId)).toMatchObject({ nonce: 1, subState: "MINED" });
     world.chain.mine(4);
+    await world.until(() => ops.row(txId).nonce === 2);
+  });
+
+  it.each(["first", "second"] as const)(
+    "nor does a tag that the %s of two endpoints denies: it is not as if the chain had none",
+    async (which) => {
+      const settings = { externalUsePolicy: "requeue" } as const;
+      const entry = await open("confirmations", { settings, chain: { tagDepths: { safe: 30, finalized: 40 } } });
+      const denier = entry[which === "first" ? "faults" : "elsewhere"];
+      denier.lieAboutTags(() => null);
+      const txId = await losesItsNonce(entry);
+      world.chain.mine(20);
+      await world.clock.advance(10_000);
+      expect(ops.row(txId)).toMatchObject({ nonce: 1, subState: "MINED" });
+      denier.lieAboutTags(null);
+      world.chain.mine(30);
+      await world.until(() => ops.row(txId).nonce === 2);
+    },
+  );
+
+  it("nor does a tag that one endpoint puts too high, and the other has never known", async () => {
+    const settings = { externalUsePolicy: "requeue" } as const;
+    const options = { settings, chain: { tagDepths: { safe: 30, finalized: 40 } } } as const;
+    const entry = await open("confirmations", options, ({ faults, elsewhere }) => {
+      faults.lieAboutTags(() => world.chain.head);
+      elsewhere.lieAboutTags(() => null);
+    });
+    const txId = await losesItsNonce(entry);
+    world.chain.mine(20);
+    await world.clock.advance(10_000);
+    expect(ops.row(txId)).toMatchObject({ nonce: 1, subState: "MINED" });
+    entry.elsewhere.lieAboutTags(null);
+    world.chain.mine(30);
     await world.until(() => ops.row(txId).nonce === 2);
   });
 
@@ -106,5 +143,34 @@ describe("blocks that one endpoint invents", () => {
     entry.faults.inventBlocks(0);
     world.chain.mine(70);
     await world.until(() => world.database.state.holes.size === 0);
+  });
+});
+
+it("a finalized block with a number that is not its own gives nothing another nonce, from the only endpoint either", async () => {
+  const settings = { externalUsePolicy: "requeue", confirmations: 5 } as const;
+  world = new World({ settings, chain: { tagDepths: { safe: 30, finalized: 40 } } });
+  world.chain.mine(100);
+  ops = new OperatedWorld(world);
+  const entry = await world.startNode();
+  const txId = await losesItsNonce(entry);
+  entry.faults.lieAboutTags((block) => ({ ...block, number: block.number + 1_000 }));
+  world.chain.mine(20);
+  await world.clock.advance(10_000);
+  expect(ops.row(txId)).toMatchObject({ nonce: 1, subState: "MINED" });
+  entry.faults.lieAboutTags(null);
+  world.chain.mine(30);
+  await world.until(() => ops.row(txId).nonce === 2);
+});
+
+describe.each(["safe", "finalized"] as const)("where one of two endpoints does not know %s", (finality) => {
+  it.each(["first", "second"] as const)("and it is the %s, the other's tag decides", async (which) => {
+    const entry = await open(finality, undefined, (endpoints) => {
+      endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);
+    });
+    const txId = await ops.create(entry);
+    await ops.settled(txId);
+    const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
+    expect(depth).toBeGreaterThanOrEqual(5);
+    checkInvariants(world);
   });
 });

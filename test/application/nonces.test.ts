@@ -470,6 +470,20 @@ describe("a payload that no node will take", () => {
     checkInvariants(world);
   });
 
+  it("waits for its cancel while no price can be had; the lane is not read again for that", async () => {
+    world = new World({ settings: { holePolicy: "heal" } });
+    const entry = await world.startNode();
+    refusing();
+    const { txId } = await world.settle(entry.node.api.create(poison()));
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });
+    await world.until(() => alerts(entry).includes("TX_REFUSED"), 300_000);
+    await world.clock.advance(60_000);
+    expect(entry.events.filter(({ type }) => type === "lane.stopped")).toEqual([]);
+    expect(row(txId)?.attempts).toHaveLength(1);
+    heal();
+    await world.until(() => row(txId)?.subState === "CANCELLED", 300_000);
+  });
+
   it("nor its cancel is cancelled once, and said aloud", async () => {
     world = new World({ settings: { holePolicy: "heal", stuckAfterMs: 600_000 } });
     const entry = await world.startNode();

@@ -7,7 +7,15 @@ import type { Chain } from "../../src/ports/chain.ts";
 import type { ReceiptLieKind, SettlingHarness } from "../contracts/chain/settling.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { recordTelemetry } from "./recorded-telemetry.ts";
-import { type RpcProxy, type Rule, rewrite, startRpcProxy } from "./rpc-proxy.ts";
+import {
+  type ProxiedCall,
+  pretend,
+  type RpcProxy,
+  type Rule,
+  rewrite,
+  startRpcProxy,
+  type Treatment,
+} from "./rpc-proxy.ts";
 
 const GWEI = 1_000_000_000n;
 
@@ -47,6 +55,7 @@ export async function startLyingEndpoints(
   const account = node.accounts[0] as DevChain["accounts"][number];
   const lies = new Map<number, Rule>();
   const pins = new Map<number, Rule>();
+  const untagged = new Map<number, Rule>();
   return {
     node,
     proxies,
@@ -61,6 +70,17 @@ export async function startLyingEndpoints(
     pin(endpoint, blockNumber) {
       pins.get(endpoint)?.lift();
       if (blockNumber !== null) pins.set(endpoint, pinHead(proxyAt(proxies, endpoint), blockNumber));
+    },
+    knowsTags(endpoint, knows) {
+      untagged.get(endpoint)?.lift();
+      if (!knows)
+        untagged.set(
+          endpoint,
+          lieAboutTags(
+            proxyAt(proxies, endpoint),
+            pretend(() => null),
+          ),
+        );
     },
     async close() {
       await chain.close();
@@ -98,6 +118,12 @@ function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
     if (Number.isNaN(Number(tag))) return next({ ...call, params: [pinned, full] });
     return Number(tag) > blockNumber ? { result: null } : next();
   });
+}
+
+/** What becomes of the question for `safe` or `finalized`. */
+export function lieAboutTags(proxy: RpcProxy, lie: Treatment): Rule {
+  const asksForTag = ({ params: [tag] }: ProxiedCall) => tag === "safe" || tag === "finalized";
+  return proxy.rule({ methods: ["eth_getBlockByNumber"], when: asksForTag }, lie);
 }
 
 function transfer(privateKey: Hex, chainId: number, nonce: number): Promise<Hex> {

@@ -4,8 +4,8 @@
  */
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
-import type { Block, BlockPlace, BlockTag, ReceiptVerdict, SecondOpinion, Settling } from "../../ports/chain.ts";
-import { blockFrom, fetchBlockNumber, fetchTagged } from "./read-block.ts";
+import type { Block, BlockPlace, ReceiptVerdict, SecondOpinion, Settling } from "../../ports/chain.ts";
+import { blockFrom, fetchBlockNumber } from "./read-block.ts";
 import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
 import { fetchTransaction } from "./read-sent.ts";
 import type { Endpoint, Endpoints, Said } from "./rpc/endpoints.ts";
@@ -43,20 +43,6 @@ export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise
   if (said === null) return Math.min(upTo, await endpoints.read(fetchBlockNumber));
   const [, second = -1] = said.map(({ answer }) => answer).toSorted((a, b) => b - a);
   return Math.min(upTo, second);
-}
-
-/** As far as two endpoints say that the tag has come; by the word of one where no other is up. Null: they know no such tag. */
-export async function agreeOnTag(endpoints: Endpoints, tag: Exclude<BlockTag, "latest">): Promise<Block | null> {
-  const ask = (rpc: RpcTransport) => fetchTagged(rpc, tag);
-  const said = await endpoints.readEach(ask, (heard) => agreedBlock(heard) !== null);
-  if (said === null) return endpoints.read(ask);
-  const [, second = null] = said.flatMap(({ answer }) => answer ?? []).toSorted((a, b) => b.number - a.number);
-  return agreedBlock(said) ?? second;
-}
-
-function agreedBlock(said: readonly Said<Block | null>[]): Block | null {
-  const hash = agreedHash(said.map(({ label, answer }) => ({ label, answer: answer?.hash ?? null })));
-  return said.find(({ answer }) => answer?.hash === hash)?.answer ?? null;
 }
 
 /** Receipts of one block, asked for when it lies this many blocks deep. */

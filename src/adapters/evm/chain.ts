@@ -24,7 +24,8 @@ import {
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./agree.ts";
+import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, type Question } from "./agree.ts";
+import { agreeOnTag, agreeOnTagForAll } from "./agree-on-tag.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { BlockProver } from "./proof/block-prover.ts";
@@ -111,6 +112,10 @@ class EvmChain implements Chain {
   head(tag: BlockTag): Promise<Block | null> {
     if (tag !== "latest") return agreeOnTag(this.#endpoints, tag);
     return this.#endpoints.read((rpc) => fetchTagged(rpc, tag));
+  }
+
+  headForAll(tag: Exclude<BlockTag, "latest">): Promise<Block | null> {
+    return agreeOnTagForAll(this.#endpoints, tag);
   }
 
   heightReached(upTo: number): Promise<number> {

@@ -153,16 +153,21 @@ export function nothing(signer: Address): Payload {
 const TRANSFER_GAS = 21_000n;
 
 /**
- * More than a plain transfer only where the account has code (EIP-7702) or the chain counts otherwise. What the estimate
- * cannot say is no obstacle: a transfer that runs out of gas uses the nonce up all the same.
+ * More than a plain transfer only where the account has code (EIP-7702) or the chain counts otherwise. An estimate that
+ * cannot be had, or that another endpoint contradicts, is no obstacle: a transfer that runs out of gas uses the nonce up all the same.
  */
 export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
   const { to, data, value } = nothing(signer);
   const call = { from: signer, to, data, value };
   const simulation = await simulateWithin(context, call).catch(() => null);
   if (simulation?.outcome !== "ok" || simulation.gas <= TRANSFER_GAS) return TRANSFER_GAS;
-  await confirmEstimate(context, call, { gas: simulation.gas, market: await context.feeMarket(), wishes: {} });
-  return withMargin(simulation.gas, { to, data }, context.gasLimits.most?.gas ?? null);
+  const { gas } = simulation;
+  const confirm = async () => confirmEstimate(context, call, { gas, market: await context.feeMarket(), wishes: {} });
+  const isConfirmed = await confirm().then(
+    () => true,
+    () => false,
+  );
+  return isConfirmed ? withMargin(gas, { to, data }, context.gasLimits.most?.gas ?? null) : TRANSFER_GAS;
 }
 
 async function gasOf(

@@ -7,6 +7,7 @@
  * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
  * A crash leaves the hole, or what closed it; the next owner looks again.
  */
+import { FencepostError } from "../../domain/errors.ts";
 import type { Hole } from "../../domain/holes.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { BoundedSigner } from "../../ports/signer.ts";
@@ -45,8 +46,14 @@ export async function tendHoles(ports: HolePorts, context: ChainContext, lane: O
     await tendLowest(ports, context, lane);
     if (!lane.stopped) await tendRefused(ports, context, lane);
   } catch (error) {
-    if (!(error instanceof ChainUnavailable)) throw error;
+    if (!isUnanswered(error)) throw error;
   }
+}
+
+/** The next look asks again. Where a signer or the database failed, memory may be ahead, and the lane is read again. */
+function isUnanswered(error: unknown): boolean {
+  const reason = error instanceof FencepostError && error.code === "UNAVAILABLE" ? error.cause : error;
+  return reason instanceof ChainUnavailable;
 }
 
 /** The database says which are past; they leave holes that only the policy closes. */

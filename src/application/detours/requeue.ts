@@ -1,6 +1,6 @@
 /**
  * Detour: a transaction whose nonce somebody else used gets another one, where the settings say so and nothing of it can
- * run twice: the foreign transaction is past `finalized` (2N blocks where the chain has no such tag), says something else
+ * run twice: the foreign transaction is past `finalized` (2N blocks where no endpoint knows that tag), says something else
  * than every payload of ours, the key is signed here, and the database has not lost commits since the nonce was given.
  *
  * Reads: the foreign transaction's contents, our own bytes. Writes: ALLOCATED at a new nonce, under the lane's lock; the
@@ -49,11 +49,16 @@ function isLost({ attempts, receipt }: Tracked): boolean {
   return attempts.some(({ foreign, txHash }) => foreign === true && txHash === receipt?.txHash);
 }
 
-/** The highest block from which nothing comes back. */
-async function finalizedDepth({ chain, settings, follower }: ChainContext): Promise<number> {
-  const tagged = await chain.head("finalized");
-  if (tagged !== null) return tagged.number;
-  return (await chain.heightReached(follower.window.tip?.number ?? -1)) - 2 * settings.confirmations;
+/** The highest block from which nothing comes back, by no one endpoint's word or denial; −1 while that is not known. */
+async function finalizedDepth({ chain, settings, follower: { window } }: ChainContext): Promise<number> {
+  try {
+    const tagged = await chain.headForAll("finalized");
+    if (tagged !== null) return window.mayStandOn(tagged) ? tagged.number : -1;
+    return (await chain.heightReached(window.tip?.number ?? -1)) - 2 * settings.confirmations;
+  } catch (error) {
+    if (error instanceof ChainUnavailable) return -1;
+    throw error;
+  }
 }
 
 interface Lost {

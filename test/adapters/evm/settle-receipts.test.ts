@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
+import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { describeSettlingContract } from "../../contracts/chain/settling.ts";
-import { type Json, proxyAt, startLyingEndpoints } from "../../support/lying-endpoints.ts";
-import { rewrite } from "../../support/rpc-proxy.ts";
+import { type Json, lieAboutTags, proxyAt, startLyingEndpoints } from "../../support/lying-endpoints.ts";
+import { badGateway, refuseWith, rewrite } from "../../support/rpc-proxy.ts";
 
 for (const endpoints of [1, 2, 3] as const) {
   const name = `EvmChain on EDR, ${endpoints} of its endpoints`;
@@ -12,14 +13,77 @@ it("a tagged block that one of three makes up is outvoted, also at the same heig
   const { chain, proxies, mine, close } = await startLyingEndpoints(3);
   try {
     await mine();
-    const isTag = ({ params }: { readonly params: readonly unknown[] }) => params[0] === "finalized";
     const fake = rewrite((block) => ({ ...(block as Json), hash: `0x${"ee".repeat(32)}` }));
     const honest = await chain.head("finalized");
     for (const liar of [0, 1, 2]) {
-      const lie = proxyAt(proxies, liar).rule({ methods: ["eth_getBlockByNumber"], when: isTag }, fake);
+      const lie = lieAboutTags(proxyAt(proxies, liar), fake);
       expect(await chain.head("finalized"), `endpoint ${liar}`).toEqual(honest);
       lie.lift();
     }
+  } finally {
+    await close();
+  }
+});
+
+it("a tagged block has no number that one of two makes up, beside its real hash", async () => {
+  const { chain, proxies, mine, close } = await startLyingEndpoints(2);
+  try {
+    await mine();
+    const honest = await chain.head("finalized");
+    const higher = rewrite((block) => ({ ...(block as Json), number: "0x10000" }));
+    for (const liar of [0, 1]) {
+      const lie = lieAboutTags(proxyAt(proxies, liar), higher);
+      expect(await chain.head("finalized"), `endpoint ${liar}`).toEqual(honest);
+      expect(await chain.headForAll("finalized"), `endpoint ${liar}`).toEqual(honest);
+      lie.lift();
+    }
+  } finally {
+    await close();
+  }
+});
+
+it.each([
+  [-32_000, "unsupported block tag"],
+  [-32_601, "the method is not available for this tag"],
+  [-32_602, "invalid argument 0"],
+  [-32_603, "internal error"],
+])("an endpoint that answers a tag with %i (%s), and never otherwise, has no vote on it", async (code, message) => {
+  const { chain, proxies, mine, close } = await startLyingEndpoints(2);
+  try {
+    await mine();
+    lieAboutTags(proxyAt(proxies, 0), refuseWith(message, code));
+    expect(await chain.head("finalized")).not.toBeNull();
+    await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
+  } finally {
+    await close();
+  }
+});
+
+it("an endpoint that has shown a tag and is now in trouble with it is waited for", async () => {
+  const { chain, proxies, mine, close } = await startLyingEndpoints(2);
+  try {
+    await mine();
+    expect(await chain.head("finalized")).not.toBeNull();
+    const trouble = lieAboutTags(proxyAt(proxies, 1), refuseWith("database is closed", -32_603));
+    await expect(chain.head("finalized")).rejects.toThrow(ChainUnavailable);
+    trouble.lift();
+    expect(await chain.head("finalized")).not.toBeNull();
+  } finally {
+    await close();
+  }
+});
+
+it("an endpoint that went away and came back without a tag, another machine perhaps, has no vote on it any more", async () => {
+  const { chain, proxies, mine, close } = await startLyingEndpoints(2);
+  try {
+    await mine();
+    const shown = await chain.head("finalized");
+    lieAboutTags(proxyAt(proxies, 1), refuseWith("unsupported block tag"));
+    await expect(chain.head("finalized")).rejects.toThrow(ChainUnavailable);
+    proxyAt(proxies, 1).rule({ times: 1 }, badGateway);
+    await expect(chain.heightReached(1)).rejects.toThrow(ChainUnavailable);
+    expect(await chain.head("finalized")).toEqual(shown);
+    await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
   } finally {
     await close();
   }

@@ -21,11 +21,22 @@ describe("the gas of a cancel or a placeholder", () => {
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(54_000n);
   });
 
-  it("is not what one of two endpoints makes up", async () => {
+  it("is a plain transfer's where one of two endpoints makes more of it up: that holds nothing up", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
-    await expect(gasOfNothing(bench.context, SIGNER)).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    bench.faults.lieAboutGas(null);
+    expect(await gasOfNothing(bench.context, SIGNER)).toBe(21_000n);
+  });
+
+  it("is what both of two endpoints estimate, however much", async () => {
+    const bench = await ready(2);
+    for (const endpoint of [bench.faults, bench.elsewhere]) endpoint.lieAboutGas(() => LIE);
+    expect(await gasOfNothing(bench.context, SIGNER)).toBeGreaterThan(LIE);
+  });
+
+  it("is a plain transfer's where no price can be had, by which an estimate is judged", async () => {
+    const bench = await ready(2);
+    bench.faults.lieAboutGas(() => LIE);
+    bench.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(21_000n);
   });
 });

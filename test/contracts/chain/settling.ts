@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
-import type { Block, Chain, Settling } from "../../../src/ports/chain.ts";
+import { type Block, type Chain, ChainUnavailable, type Settling } from "../../../src/ports/chain.ts";
 
 /** What an endpoint may say of a transaction instead of the truth. */
 export const RECEIPT_LIES = ["reverted", "other gas", "a contract", "no receipt"] as const;
@@ -18,6 +18,8 @@ export interface SettlingHarness {
   lie(endpoint: number, txHash: Hash, kind: ReceiptLieKind | null): void;
   /** The endpoint knows no block above this one; null: all of them. */
   pin(endpoint: number, blockNumber: number | null): void;
+  /** Whether the endpoint knows `safe` and `finalized`. */
+  knowsTags(endpoint: number, knows: boolean): void;
   close(): Promise<void>;
 }
 
@@ -52,6 +54,7 @@ export function describeSettlingContract({ name, endpoints, start }: SettlingSub
     if (endpoints > 1) {
       opinionTests(mined);
       depthTests(mined);
+      tagTests(mined);
       indexTests(mined);
     }
   });
@@ -180,6 +183,52 @@ function depthTests(start: Start): void {
     expect(await tagged()).toBe((before as number) - 2);
     pinOthers(harness, null);
     expect(await tagged()).toBe(before);
+  });
+}
+
+/** Not every node knows every tag; and one that denies a tag must not make others go by something weaker. */
+function tagTests(start: Start): void {
+  const others = ({ chain, knowsTags }: Mined, knows: boolean) => {
+    for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) knowsTags(endpoint, knows);
+  };
+
+  it("go by the tag of the one endpoint that knows it, where no other ever has; but that is not everybody's word", async () => {
+    const harness = await start();
+    const { chain, block } = harness;
+    others(harness, false);
+    const shown = await chain.head("finalized");
+    expect(shown?.number).toBeLessThanOrEqual(block.number);
+    await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
+    others(harness, true);
+    expect(await chain.head("finalized")).toEqual(shown);
+    expect(await chain.headForAll("finalized")).toEqual(shown);
+  });
+
+  it("go by no tag that an endpoint has shown before and now denies", async () => {
+    const harness = await start();
+    const { chain } = harness;
+    expect(await chain.head("finalized")).not.toBeNull();
+    for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) {
+      harness.knowsTags(endpoint, true);
+      await chain.head("finalized");
+    }
+    harness.knowsTags(0, false);
+    if (chain.endpoints === 3) harness.knowsTags(2, false);
+    expect(await chain.head("finalized")).toBeNull();
+    await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
+  });
+
+  it("have no tag where nobody ever knew one, and an unknown one where somebody did", async () => {
+    const harness = await start();
+    const { chain, knowsTags } = harness;
+    knowsTags(0, false);
+    others(harness, false);
+    expect([await chain.head("finalized"), await chain.headForAll("finalized")]).toEqual([null, null]);
+    knowsTags(0, true);
+    expect(await chain.head("finalized")).not.toBeNull();
+    knowsTags(0, false);
+    expect(await chain.head("finalized")).toBeNull();
+    await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
   });
 }
 

@@ -53,6 +53,8 @@ export class DirectChain implements Chain {
   #chain: SimulatedChain;
   #view: ChainView;
   readonly #elsewhere: { readonly chain: SimulatedChain; readonly view: ChainView; readonly faults: Faults } | null;
+  /** Which tags each endpoint has ever shown a block for. */
+  readonly #shownTags: readonly Set<BlockTag>[] = [new Set(), new Set()];
   readonly #proves: boolean;
   readonly #latency: (method: string) => Promise<void>;
 
@@ -70,11 +72,31 @@ export class DirectChain implements Chain {
   }
 
   async head(tag: BlockTag): Promise<Block | null> {
+    const { shown, voters } = await this.#tagged(tag);
+    if (shown.length === voters) return lowest(shown);
+    return null;
+  }
+
+  async headForAll(tag: Exclude<BlockTag, "latest">): Promise<Block | null> {
+    const { shown } = await this.#tagged(tag);
+    if (shown.length === this.endpoints) return lowest(shown);
+    if (this.#shownTags.some((tags) => tags.has(tag))) throw new ChainUnavailable(`only some endpoints show ${tag}`);
+    return null;
+  }
+
+  /** What the endpoints show, and how many of them have ever shown such a block; the latest is the first one's to say. */
+  async #tagged(tag: BlockTag): Promise<{ readonly shown: readonly Block[]; readonly voters: number }> {
     const here = await this.#answer("eth_getBlockByNumber", [tag], () => this.#toBlock(this.#view.tagged(tag)));
-    if (this.#elsewhere === null || tag === "latest") return here;
-    const there = await this.#askElsewhere("eth_getBlockByNumber", [tag], (view) => toBlock(view.tagged(tag)));
-    if (here === null || there === null) return null;
-    return here.number < there.number ? here : there;
+    const asksOne = this.#elsewhere === null || tag === "latest";
+    const there = asksOne
+      ? null
+      : await this.#askElsewhere("eth_getBlockByNumber", [tag], (view) => toBlock(view.tagged(tag)));
+    const said = [here, there];
+    const voters = this.#shownTags.filter((tags, endpoint) => {
+      if (isPresent(said[endpoint])) tags.add(tag);
+      return tags.has(tag);
+    });
+    return { shown: said.filter(isPresent), voters: voters.length };
   }
 
   async heightReached(upTo: number): Promise<number> {
@@ -310,6 +332,10 @@ export class DirectChain implements Chain {
     failOn(this.#elsewhere.faults, method, params);
     return read(this.#elsewhere.view);
   }
+}
+
+function lowest(blocks: readonly Block[]): Block | null {
+  return blocks.toSorted((a, b) => a.number - b.number)[0] ?? null;
 }
 
 function marketOf({ baseFee, price }: FeeLie): FeeMarket {

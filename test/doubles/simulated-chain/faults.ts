@@ -1,5 +1,6 @@
 import type { Address } from "../../../src/domain/lane.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { SimulatedBlock } from "./block.ts";
 
 export type Fault =
   /** The connection breaks before the node has done anything. */
@@ -27,6 +28,9 @@ export type NonceLie = (honest: number, address: Address, tag: "latest" | "pendi
 /** Null: it denies that there is one. */
 export type ReceiptLie = (honest: Receipt) => Receipt | null;
 
+/** Null: it knows no such tag. */
+export type TagLie = (honest: SimulatedBlock) => SimulatedBlock | null;
+
 interface Injected {
   readonly fault: Fault;
   readonly scope: FaultScope;
@@ -47,6 +51,7 @@ export class Faults {
   #feeLie: FeeLie | null = null;
   #gasLie: ((honest: bigint) => bigint) | null = null;
   #receiptLie: ReceiptLie | null = null;
+  #tagLie: TagLie | null = null;
   #invented = 0;
   #lag = 0;
   #trail = 0;
@@ -127,6 +132,15 @@ export class Faults {
     return this.#receiptLie === null ? honest : this.#receiptLie(honest);
   }
 
+  /** What this endpoint shows where it is asked for `safe` or `finalized`. */
+  lieAboutTags(lie: TagLie | null): void {
+    this.#tagLie = lie;
+  }
+
+  tagged(honest: SimulatedBlock): SimulatedBlock | null {
+    return this.#tagLie === null ? honest : this.#tagLie(honest);
+  }
+
   /** A pruned node: accounts are known as of the last `blocks` blocks and no earlier ones. */
   prune(blocks: number): void {
     this.#keptState = blocks;
@@ -152,6 +166,7 @@ export class Faults {
     this.#feeLie = null;
     this.#gasLie = null;
     this.#receiptLie = null;
+    this.#tagLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
     this.#invented = 0;
     this.#lag = 0;

@@ -29,6 +29,7 @@ async function start(endpoints: 1 | 2): Promise<SettlingHarness> {
       faults[endpoint]?.lieAboutReceipts(lie);
     },
     pin: (endpoint, blockNumber) => faults[endpoint]?.pinHead(blockNumber),
+    knowsTags: (endpoint, knows) => faults[endpoint]?.lieAboutTags(knows ? null : () => null),
     close: () => chain.close(),
   };
 }

@@ -11,6 +11,8 @@ import type { SimulatedTransaction } from "./transaction.ts";
 export class ChainView {
   readonly #chain: SimulatedChain;
   readonly #faults: Faults;
+  /** What was made up on top of one real block, from the lowest on. */
+  #invented: { readonly on: Hash | null; readonly blocks: SimulatedBlock[] } = { on: null, blocks: [] };
   readonly #sortedTips = new WeakMap<SimulatedBlock, readonly bigint[]>();
 
   constructor(chain: SimulatedChain, faults: Faults) {
@@ -33,7 +35,8 @@ export class ChainView {
   tagged(tag: "latest" | "safe" | "finalized"): SimulatedBlock | null {
     if (tag === "latest") return this.head;
     const depths = this.#chain.options.tagDepths;
-    return depths === null ? null : this.byNumber(Math.max(0, this.head.number - depths[tag]));
+    const block = depths === null ? null : this.byNumber(Math.max(0, this.head.number - depths[tag]));
+    return block === null ? null : this.#faults.tagged(block);
   }
 
   byNumber(number: number): SimulatedBlock | null {
@@ -44,9 +47,15 @@ export class ChainView {
   #inventedAt(number: number): SimulatedBlock | null {
     const real = this.#realHead;
     if (number <= real.number || number > real.number + this.#faults.invented) return null;
-    const parentHash = this.#inventedAt(number - 1)?.hash ?? real.hash;
-    const hash = blockHash({ number, parentHash, salt: "invented", hashes: [] });
-    return { ...real, number, hash, parentHash, gasUsed: 0n, transactions: [] };
+    if (this.#invented.on !== real.hash) this.#invented = { on: real.hash, blocks: [] };
+    const { blocks } = this.#invented;
+    while (blocks.length < number - real.number) {
+      const parent = blocks.at(-1) ?? real;
+      const place = { number: parent.number + 1, parentHash: parent.hash };
+      const hash = blockHash({ ...place, salt: "invented", hashes: [] });
+      blocks.push({ ...real, ...place, hash, gasUsed: 0n, transactions: [] });
+    }
+    return blocks[number - real.number - 1] ?? null;
   }
 
   byHash(hash: Hash): SimulatedBlock | null {

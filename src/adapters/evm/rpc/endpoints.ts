@@ -1,5 +1,5 @@
 import type { Hash } from "../../../domain/lane.ts";
-import { type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
+import { type BlockTag, type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { EndpointState, Telemetry } from "../../../ports/telemetry.ts";
@@ -44,6 +44,8 @@ export class Endpoint {
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
   /** Blocks up to this height are taken as such that nothing can be proved of; looked into again beyond it. */
   unprovableThrough = -1;
+  /** Of `safe` and `finalized`, those that it has shown a block for since contact with it was last lost. */
+  readonly shownTags = new Set<BlockTag>();
   failures = 0;
   /** Questions so far, and the last of them that was under way when a failure was counted. */
   asked = 0;
@@ -86,6 +88,8 @@ export class Endpoint {
  * reachability.
  */
 export class Endpoints {
+  /** Of `safe` and `finalized`, those that any of them has ever shown a block for: the chain has them. */
+  readonly shownTags = new Set<BlockTag>();
   readonly #options: EndpointsOptions;
   readonly #all: readonly Endpoint[];
   readonly #heads: HeadWatch<Endpoint>;
@@ -273,7 +277,10 @@ export class Endpoints {
     if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && endpoint.chain === "proven") return;
     // Who limits the rate has not gone away; proving its chain anew would take more of what it has too little of.
     const isLost = error instanceof RpcUnreachable && !isRateLimited(error);
-    if (isLost && endpoint.chain === "proven") endpoint.chain = "unproven";
+    if (isLost && endpoint.chain === "proven") {
+      endpoint.chain = "unproven";
+      endpoint.shownTags.clear();
+    }
     // Many calls fail together when contact is lost; together they are one failed probe.
     if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
     // Calls share requests: all that were under way when one was lost are one failure, not the three of who keeps failing.

@@ -5,10 +5,9 @@
  * Writes: nothing itself; withdrawals (detours/reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
  * A crash leaves TRACKING/MINED; the next owner derives the same decision from the chain again.
  */
-import type { BlockWindow } from "../../../domain/block-window.ts";
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { type Block, ChainUnavailable } from "../../../ports/chain.ts";
+import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "../../detours/reorg.ts";
@@ -93,23 +92,20 @@ function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[])
 /**
  * A tag is a block of one chain, and its height says nothing about another: where the window is still on a branch that
  * the tagged block is not part of, nothing is final until the follower has caught up. Below the window, hashes are asked
- * of the chain itself, after the tag.
+ * of the chain itself, after the tag. Null: nothing is final by it now.
  */
 async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): Promise<number | null> {
   try {
     const block = await context.chain.head(tag);
-    const height = block !== null && isOn(context.follower.window, block) ? block.number : null;
+    const height = block !== null && context.follower.window.mayStandOn(block) ? block.number : null;
     context.noteTag(tag, height !== null);
     return height;
   } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
     // An endpoint that answers everything but this would otherwise keep everything from being final, and nobody told.
     if (context.reachable) context.noteTag(tag, false);
-    throw error;
+    return null;
   }
-}
-
-function isOn(window: BlockWindow, block: Block): boolean {
-  return window.oldest !== null && (block.number < window.oldest.number || window.contains(block));
 }
 
 /** Withdraws what left the canonical chain. Done before new blocks are matched, so that a moved transaction is found again. */
