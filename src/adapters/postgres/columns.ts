@@ -23,7 +23,7 @@ export interface FeeColumns {
 }
 
 /** Wei as text: JSON numbers are doubles. */
-export function feeValues(fees: FeeWishes) {
+function feeValues(fees: FeeWishes) {
   return {
     fee_type: fees.type,
     gas_price: fees.gasPrice?.toString(),

@@ -125,7 +125,7 @@ export class OwnedLane {
 
   /** Nothing in flight, waiting or watched: the lane may be let go. */
   get idle(): boolean {
-    return !this.hasUnmined() && this.nonces.reserved === 0 && this.mined.size === 0 && this.watched.size === 0;
+    return !this.isOnChain && !this.hasUnmined() && this.nonces.reserved === 0;
   }
 
   hasUnmined(): boolean {

@@ -3,8 +3,9 @@
  * apart is a third of what the server does for such small rows, and a column with nothing in it costs nothing here.
  */
 
+import type { FeeWishes } from "../../../domain/fees.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
-import { bare, feeValues } from "../columns.ts";
+import { bare } from "../columns.ts";
 import type { Allocation, HistoryStep, Move, PlannedCompletion } from "./plan.ts";
 
 /** In the order of the statement's parameters. Wei as text: what is above 2^53 is no number. */
@@ -22,6 +23,16 @@ function json(value: unknown): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value);
 }
 
+/** The four columns of a price, wanted or offered. */
+function pricedBy<Row>(fees: (row: Row) => FeeWishes): Columns<Row> {
+  return [
+    (row) => fees(row).type,
+    (row) => fees(row).gasPrice?.toString(),
+    (row) => fees(row).maxFeePerGas?.toString(),
+    (row) => fees(row).maxPriorityFeePerGas?.toString(),
+  ];
+}
+
 /** Of insert-transactions.ts. */
 export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => intent.txId,
@@ -35,10 +46,7 @@ export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => intent.payload.value.toString(),
   ({ intent }) => intent.payload.gas?.toString(),
   ({ intent }) => intent.gas.toString(),
-  ({ intent }) => intent.payload.type,
-  ({ intent }) => intent.payload.gasPrice?.toString(),
-  ({ intent }) => intent.payload.maxFeePerGas?.toString(),
-  ({ intent }) => intent.payload.maxPriorityFeePerGas?.toString(),
+  ...pricedBy<Allocation>(({ intent }) => intent.payload),
   ({ intent }) => json(intent.payload.accessList),
   ({ intent }) => json(intent.metadata),
   ({ intent }) => bare(intent.fingerprint),
@@ -107,10 +115,7 @@ export const ATTEMPT: Columns<SignedMove> = [
   ({ attempt }) => attempt.txHash,
   ({ attempt }) => attempt.kind,
   ({ attempt }) => attempt.gas.toString(),
-  ({ attempt }) => attempt.fees.type,
-  ({ attempt }) => feeValues(attempt.fees).gas_price,
-  ({ attempt }) => feeValues(attempt.fees).max_fee_per_gas,
-  ({ attempt }) => feeValues(attempt.fees).max_priority_fee_per_gas,
+  ...pricedBy<SignedMove>(({ attempt }) => attempt.fees),
   ({ attempt }) => attempt.foreign || null,
   ({ attempt }) => attempt.nodeSigned || null,
   ({ attempt }) => (attempt.rawTransaction === null ? null : bare(attempt.rawTransaction)),
