@@ -9,7 +9,7 @@ export interface Figure {
   readonly reference?: { readonly name: string; readonly value: number; readonly ratio: number };
   /** Of the ratio where there is a reference, else of the value. */
   readonly bar?: { readonly atLeast: number } | { readonly atMost: number };
-  /** The bar of a finished Fencepost (SPEC section 15); shown, and not yet demanded. */
+  /** The bar of a finished Fencepost; shown, and not yet demanded. */
   readonly goal?: { readonly atLeast: number } | { readonly atMost: number };
 }
 

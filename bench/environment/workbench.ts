@@ -38,7 +38,7 @@ export interface Workbench {
 
 const CHAIN_ID = 31_337;
 
-/** SPEC section 15: 50 ms blocks, window 512. One confirmation, and a poll for each block. */
+/** 50 ms blocks, window 512. One confirmation, and a poll for each block. */
 const NODE_ENVIRONMENT = {
   FENCEPOST_POLL_INTERVAL: "50ms",
   FENCEPOST_CONFIRMATIONS: "1",

@@ -1,4 +1,4 @@
-/** What a node said to a submission, named by what it permits next. The list is closed; SPEC section 6. */
+/** What a node said to a submission, named by what it permits next. The list is closed. */
 export const SUBMIT_ANSWERS = [
   "accepted",
   "alreadyKnown",

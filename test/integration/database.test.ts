@@ -23,7 +23,7 @@ const it = base.extend<{ readonly postgres: OwnPostgres; readonly database: Data
   },
 });
 
-/** SPEC section 15: after a server that was restarted is back. */
+/** After a server that was restarted is back. */
 const ACCEPTING_WITHIN_MS = 2_000;
 
 const post = (url: string, body: unknown) =>

@@ -132,7 +132,7 @@ export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): Telem
   };
 }
 
-/** The field names of SPEC section 14, whatever the event calls them. */
+/** The field names that all log lines share, whatever the event calls them. */
 function fieldsOf(event: TelemetryEvent, nodeId: string, spell: (address: Address) => string): LogFields {
   const { type, ...rest } = event;
   const fields: Record<string, unknown> = { event: type, nodeId };

@@ -84,7 +84,7 @@ function countRequest(instruments: Instruments, event: EventOf<"rpc.request">, m
 
 /**
  * A drift is over when its proof moved the cursor, or when the lane allocates again: while a mined count above the
- * cursor awaits its proof, nothing is allocated (SPEC section 5). Only lanes that ever drifted have a series.
+ * cursor awaits its proof, nothing is allocated. Only lanes that ever drifted have a series.
  */
 function createDriftGauge(instruments: Instruments, checksum: (address: Address) => string) {
   const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();

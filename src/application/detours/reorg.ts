@@ -39,7 +39,7 @@ export async function withdraw(
   if (await commitPlanned(ports, lane, planned)) await ports.failpoint("withdraw.committed");
 }
 
-/** Outcomes that were final and watched: the deep reorg that section 7 of the contract speaks of. */
+/** Outcomes that were final and watched: a reorg deeper than finality. */
 export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
   const records = await ports.store.loadWatched(lane.lane, gone);
   if (lane.stopped) return;

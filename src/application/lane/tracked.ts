@@ -76,7 +76,7 @@ export const RECEIPT_OWED = Number.NEGATIVE_INFINITY;
 /** Never looked for by hash: the next pass does, and nothing waits for it. */
 export const LONG_AGO = Number.MIN_SAFE_INTEGER;
 
-/** `rejected` once may be one node's mood; again, and by nobody taken, it is for good (SPEC section 8). */
+/** `rejected` once may be one node's mood; again, and by nobody taken, it is for good. */
 const REJECTIONS_FOR_GOOD = 2;
 
 /** No node will ever take it as it is: whoever repairs holes may act on it. */

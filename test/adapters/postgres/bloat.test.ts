@@ -34,7 +34,7 @@ interface Counters {
   readonly hot: number;
 }
 
-/** What an ordinary life costs: SPEC section 15 allows 15 row versions, 5 of them history. */
+/** What an ordinary life may cost: 15 row versions, 5 of them history. */
 describe("the traces of an ordinary life", () => {
   let server: OwnPostgres;
   let tables: ReadonlyMap<string, Counters>;

@@ -1,7 +1,7 @@
 import type { SubmitAnswer } from "../../../src/domain/answers.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 
-/** Why the node will not take a transaction: geth's words, and what the words permit (SPEC section 6). */
+/** Why the node will not take a transaction: geth's words, and what the words permit. */
 export interface Refusal {
   readonly answer: Exclude<SubmitAnswer, "accepted">;
   readonly message: string;

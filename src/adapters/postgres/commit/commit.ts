@@ -2,7 +2,7 @@
  * LaneStore.commit: one database transaction for many writes of many lanes.
  *
  * Reads: the lanes (locked), request ids, transactions, intake rows and blocks that the writes are about.
- * Writes: everything of lane data. Invariants: I1–I5, I8 of SPEC section 2.
+ * Writes: everything of lane data. Invariants: I1–I5, I8 (ARCHITECTURE.md).
  * A crash here leaves nothing, or all of it: see write-transaction.ts.
  */
 import { laneKey } from "../../../domain/lane.ts";
