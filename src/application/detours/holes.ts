@@ -8,6 +8,7 @@
  * A crash leaves the hole, or what closed it; the next owner looks again.
  */
 import { FencepostError } from "../../domain/errors.ts";
+import { watchDepth } from "../../domain/finality.ts";
 import type { Hole } from "../../domain/holes.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { BoundedSigner } from "../../ports/signer.ts";
@@ -133,7 +134,7 @@ async function closePassed(
   const seen = new Map(passedHoles.map(({ nonce }) => [nonce, before.get(nonce) ?? head]));
   for (const { nonce } of passedHoles) if (!before.has(nonce)) reportPassed(ports, lane, nonce);
   passed.set(lane, seen);
-  const depth = Math.max(2 * settings.confirmations, 64);
+  const depth = watchDepth(settings.confirmations);
   const deepAt = (height: number) =>
     passedHoles.map(({ nonce }) => nonce).filter((nonce) => height - (seen.get(nonce) ?? head) >= depth);
   const deep = deepAt(head).length === 0 ? [] : deepAt(await chain.heightReached(head));

@@ -28,7 +28,7 @@ const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
 /** One that hangs keeps nobody else waiting. */
 const ROUNDS_AT_ONCE = 2;
-/** The server looks for each id on each lane of a round: one that grew without end, behind a pause, would never be done. */
+/** Ids of one round: one that grew without end, behind a pause, would never be done. */
 const ENOUGH = 1_000;
 const NOTHING: Found = new Map();
 

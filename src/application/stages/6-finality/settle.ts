@@ -13,6 +13,7 @@ import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling }
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import type { Correction } from "../7-complete/complete.ts";
 
 /** By the hash of what was mined. What has none is decided in no way. */
 export type Verdicts = ReadonlyMap<Hash, ReceiptVerdict>;
@@ -84,8 +85,6 @@ async function settleBlock(
     disputes.wait(block, error.message);
   }
 }
-
-export type Correction = "false" | "imprecise";
 
 export interface Decided {
   /** To be completed by the receipts that they have now. */

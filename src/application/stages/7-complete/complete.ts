@@ -20,8 +20,11 @@ export interface CompletePorts extends LaneWriterPorts {
 /** What is settled, and of those which have another receipt than the database holds. */
 export interface Completing {
   readonly settled: readonly Tracked[];
-  readonly corrected: ReadonlyMap<Tracked, "false" | "imprecise">;
+  readonly corrected: ReadonlyMap<Tracked, Correction>;
 }
+
+/** "false": the receipt that is stored would have decided something else. */
+export type Correction = keyof typeof REASONS;
 
 const REASONS = {
   false: "the receipt that was found first was false, and is replaced by the one that could be settled",
