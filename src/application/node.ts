@@ -264,7 +264,7 @@ export class FencepostNode {
 
   private async takeIntake(): Promise<void> {
     if (this.reception.draining || !this.lease.mayAct()) return;
-    await this.intakes.look(this.lanes.all().filter((lane) => !lane.heldByHistory));
+    await this.intakes.look(() => this.lanes.all().filter((lane) => !lane.heldByHistory));
   }
 
   private async balance(): Promise<void> {

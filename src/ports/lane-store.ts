@@ -331,6 +331,8 @@ export interface LaneStore {
   settledBelow(lane: Lane): Promise<number>;
   /** The idempotency pre-check: existing transactions (or intake rows) by request id, of any number of lanes in one look. */
   findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]>;
+  /** Whether an intake row waits for any lane at all, of this node or another: the names of ten thousand lanes are not gone through many times a second to learn that none does. */
+  hasIntake(): Promise<boolean>;
   /** Visible intake rows of these lanes that are not consumed, in call order. */
   loadIntake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]>;
 }

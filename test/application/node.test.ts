@@ -38,9 +38,9 @@ describe("draining", () => {
     const entry = await world.startNode();
     entry.node.drain();
     const loads: number[] = [];
-    entry.store.loadIntake = async () => {
+    entry.store.hasIntake = async () => {
       loads.push(1);
-      return [];
+      return false;
     };
     await world.clock.advance(1_000);
     expect(loads).toEqual([]);

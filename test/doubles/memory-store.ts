@@ -274,6 +274,11 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return asked.flatMap(({ lane, requestIds }) => queries.findByRequestIds(this.state, lane, requestIds));
   }
 
+  async hasIntake() {
+    await this.reach();
+    return queries.hasIntake(this.state);
+  }
+
   async loadIntake(lanes: readonly Lane[], limit: number) {
     await this.reach();
     return queries.loadIntake(this.state, lanes, limit);

@@ -83,6 +83,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
       settledBelow: async () => 0,
       loadPayloads: async () => [],
       findByRequestIds: async () => rows.existing,
+      hasIntake: async () => rows.intake.length > 0,
       loadIntake: async () => rows.intake,
     },
   };

@@ -171,6 +171,10 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
     return this.loads.byRequestIds(asked);
   }
 
+  hasIntake() {
+    return this.loads.hasIntake();
+  }
+
   loadIntake(lanes: readonly Lane[], limit: number) {
     return this.loads.intake(lanes, limit);
   }

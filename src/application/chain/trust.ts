@@ -37,8 +37,10 @@ export async function trustedLanes(
   // Of a lane that is somebody else's now, its owner knows.
   const held = context.doubts.size === 0 ? null : new Set(lanes.map(({ key }) => key));
   for (const key of context.doubts.keys()) if (held?.has(key) === false) context.doubts.delete(key);
+  const owing = lanes.filter(owesLook);
+  if (owing.length === 0) return lanes;
   const nowMs = ports.clock.monotonicMs();
-  const due = lanes.filter((lane) => !lane.stopped && owesLook(lane) && nowMs >= lane.nextLookAtMs);
+  const due = owing.filter((lane) => !lane.stopped && nowMs >= lane.nextLookAtMs);
   if (due.length > 0) await lookAll(ports, context, due);
   const trusted = lanes.filter((lane) => !owesLook(lane));
   // Blocks of this pass go by unseen for the others.

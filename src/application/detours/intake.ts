@@ -15,7 +15,7 @@ import { prepare } from "../stages/1-create/prepare.ts";
 import { type AllocatePorts, allocate } from "../stages/2-allocate/allocate.ts";
 
 export interface IntakePorts extends AllocatePorts {
-  readonly store: Pick<LaneStore, "loadIntake" | "findByRequestIds">;
+  readonly store: Pick<LaneStore, "hasIntake" | "loadIntake" | "findByRequestIds">;
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly feedGrew: () => void;
 }
@@ -52,8 +52,9 @@ export class Intake {
   }
 
   /** Begins with what is there; those that are busy with an earlier look are passed over. */
-  async look(lanes: readonly OwnedLane[]): Promise<void> {
-    let open = lanes.filter((lane) => !this.underWay.has(lane));
+  async look(lanes: () => readonly OwnedLane[]): Promise<void> {
+    if (!(await this.ports.store.hasIntake())) return;
+    let open = lanes().filter((lane) => !this.underWay.has(lane));
     while (open.length > 0) {
       const rows = await this.ports.store.loadIntake(
         open.map(({ lane }) => lane),

@@ -35,8 +35,6 @@ interface Finding {
 /** A hook that hangs must not make the others wait for long, nor be asked by all lanes at once. */
 const ASK_AT_ONCE = 8;
 
-const NONE: readonly Question[] = [];
-
 export class StuckWatch {
   private readonly ports: StuckWatchPorts;
   private readonly told = new Map<LaneKey, ReadonlySet<string>>();
@@ -47,7 +45,8 @@ export class StuckWatch {
   }
 
   look(lanes: readonly OwnedLane[]): void {
-    const questions = lanes.flatMap((lane) => this.lookAt(lane));
+    const restless = lanes.filter((lane) => lane.hasUnmined() || this.told.has(lane.key));
+    const questions = restless.flatMap((lane) => this.lookAt(lane));
     if (this.asking !== null || questions.length === 0 || !this.ports.hook.isConfigured) return;
     this.asking = this.askAll(questions).finally(() => {
       this.asking = null;
@@ -60,7 +59,6 @@ export class StuckWatch {
   }
 
   private lookAt(lane: OwnedLane): readonly Question[] {
-    if (!lane.hasUnmined() && !this.told.has(lane.key)) return NONE;
     const context = this.ports.chains.get(lane.lane.chainId);
     const head = lane.unmined.get(lane.headOfLine() ?? -1);
     if (context === undefined || lane.stopped) return [];

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import perfHooks from "node:perf_hooks";
+import { describe, expect, it, vi } from "vitest";
 import { createMetrics, type Metrics } from "../../../src/adapters/system/metrics.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
 import type { DeathEvidence } from "../../../src/ports/lease-store.ts";
@@ -124,6 +125,14 @@ describe("metrics", () => {
     expect(types.get("fencepost_lease_held")).toBe("gauge");
     expect(types.get("fencepost_writer_batch_size")).toBe("histogram");
     expect(samples.some((sample) => sample.name === "process_cpu_seconds_total")).toBe(true);
+  });
+
+  it("tells how late the event loop is at the scrape, and keeps no timer that wakes the process for it", async () => {
+    const { types } = parseExposition((await createMetrics().expose()).body);
+    expect([...types.keys()].filter((name) => name.includes("eventloop"))).toEqual(["nodejs_eventloop_lag_seconds"]);
+    const timer = vi.spyOn(perfHooks, "monitorEventLoopDelay");
+    createMetrics();
+    expect(timer).toHaveBeenCalledWith({ resolution: 3_600_000 });
   });
 
   it("leaves the process to the host application where asked", async () => {

@@ -50,7 +50,7 @@ async function look(bench: StageBench, lanes: readonly OwnedLane[]) {
   };
   const ports = { ...bench.ports, store: { ...bench.ports.store, loadIntake } };
   const intake = new Intake(ports, { onMore, onFailed: (error) => failures.push(error) });
-  await intake.look(lanes);
+  await intake.look(() => lanes);
   await intake.settled();
   if (failures.length > 0) throw failures[0];
   return { hasMore, asked };
@@ -250,7 +250,7 @@ describe("how often the table is looked at", () => {
     const due = () => beats.filter((beat) => intake.isDue(beat));
     expect(due()).toEqual([3, 6]);
     bench.rows.intake = [row(1)];
-    await intake.look([bench.lane]);
+    await intake.look(() => [bench.lane]);
     await intake.settled();
     expect(due()).toEqual(beats);
     await bench.clock.advance(10_001);

@@ -98,6 +98,10 @@ export function findByRequestIds(
   });
 }
 
+export function hasIntake(state: DatabaseState): boolean {
+  return waitingIntake(state).length > 0;
+}
+
 export function loadIntake(state: DatabaseState, lanes: readonly Lane[], limit: number): readonly IntakeRow[] {
   return waitingIntake(state)
     .filter(({ intent }) => lanes.some((lane) => sameLane(lane, intent.lane)))

@@ -57,6 +57,7 @@ const READS = [
   "loadWatched",
   "settledBelow",
   "findByRequestIds",
+  "hasIntake",
   "loadIntake",
   "instances",
   "signersOf",
