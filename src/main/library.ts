@@ -14,7 +14,7 @@ import type {
   TransactionAction,
   TransactionView,
 } from "../application/api.ts";
-import { normalise, parseChainId } from "../application/stages/1-create/normalise.ts";
+import { normalise, parseChainId } from "../application/requests/normalise.ts";
 import { type NonceCalls, type UsesNonce, withNonce } from "../client/with-nonce.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
 import type { ReserveNonce } from "../contract/nonces.ts";

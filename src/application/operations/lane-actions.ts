@@ -6,9 +6,9 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
-import { parseChainId, parseSigner } from "../stages/1-create/normalise.ts";
+import { parseChainId, parseSigner } from "../requests/normalise.ts";
+import { parseLaneOrder } from "../requests/order.ts";
 import { lostLane, type OwnerPorts, onOwner } from "./on-owner.ts";
-import { parseLaneOrder } from "./order.ts";
 import { realign } from "./realign.ts";
 
 export interface LaneActionPorts extends SignerQueryPorts, OwnerPorts {

@@ -14,10 +14,10 @@ import type { Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { NormalisePorts } from "../stages/1-create/normalise.ts";
+import type { NormalisePorts } from "../requests/normalise.ts";
+import { parseReserve } from "../requests/reservation.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import { lostLane, type OwnerPorts, onOwner } from "./on-owner.ts";
-import { parseReserve } from "./reservation-requests.ts";
 
 export interface ReservationPorts extends LaneWriterPorts, OwnerPorts {
   readonly store: Pick<QueryStore, "reservation">;

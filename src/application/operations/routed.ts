@@ -6,9 +6,9 @@ import type { Lane } from "../../domain/lane.ts";
 import type { Created, FencepostApi, LaneOrder, OperationName, ReserveRequest, TransactionOrder } from "../api.ts";
 import type { LaneActions } from "../cluster/lane-actions.ts";
 import { transaction } from "../queries/transactions.ts";
+import { parseReserve } from "../requests/reservation.ts";
 import { laneOfOrder, lanesOfOrder } from "./lane-actions.ts";
 import { createOperations, type OperationPorts } from "./operations.ts";
-import { parseReserve } from "./reservation-requests.ts";
 import { findReservation } from "./reservations.ts";
 import { acting } from "./transaction-actions.ts";
 

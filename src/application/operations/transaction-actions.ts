@@ -12,8 +12,8 @@ import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { transaction } from "../queries/transactions.ts";
+import { type Instruction, parseOrder } from "../requests/order.ts";
 import { type OwnerPorts, onOwner } from "./on-owner.ts";
-import { type Instruction, parseOrder } from "./order.ts";
 import type { HookRunner } from "./stuck-hook.ts";
 
 export interface ActionPorts extends ResolvePorts, OwnerPorts {

@@ -12,9 +12,9 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import { blobCost } from "../detours/change-payload.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { type HandedIn, parseSubmission, parseUsed } from "../requests/reservation.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { lostLane, onOwner } from "./on-owner.ts";
-import { type HandedIn, parseSubmission, parseUsed } from "./reservation-requests.ts";
 import { findReservation, overAlready, type ReservationPorts, storeFailure } from "./reservations.ts";
 
 export interface UseNoncePorts extends ReservationPorts {

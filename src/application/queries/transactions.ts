@@ -6,7 +6,7 @@ import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/quer
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { resubmitEveryMs } from "../detours/resubmit.ts";
-import { parseChainId, parseRequestId, parseSigner } from "../stages/1-create/normalise.ts";
+import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts {
   readonly store: QueryStore;

@@ -26,9 +26,9 @@ import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { queueFull } from "../../reception.ts";
+import { type NormalisePorts, normalise } from "../../requests/normalise.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import type { Gathering } from "./gather.ts";
-import { type NormalisePorts, normalise } from "./normalise.ts";
 import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
 import type { RequestIds } from "./request-ids.ts";
 

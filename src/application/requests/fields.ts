@@ -2,8 +2,8 @@
  * Stage 1: the smallest pieces of a request, each refused by its path.
  * Reads: one value. Writes: nothing. A crash here leaves nothing behind.
  */
-import { invalid } from "../../../domain/errors.ts";
-import type { Hex } from "../../../domain/lane.ts";
+import { invalid } from "../../domain/errors.ts";
+import type { Hex } from "../../domain/lane.ts";
 
 const MAX_UINT256 = (1n << 256n) - 1n;
 

@@ -3,13 +3,13 @@
  * Reads: the request alone. Writes: nothing. Invariant: a mistake is named by the path of its field and consumes nothing.
  * A crash here leaves nothing behind; the caller has no answer and repeats.
  */
-import { FencepostError, invalid } from "../../../domain/errors.ts";
-import { fingerprint } from "../../../domain/fingerprint.ts";
-import type { Address, Hex } from "../../../domain/lane.ts";
-import type { Intent } from "../../../domain/transaction.ts";
-import { BadEncoding, type Codec } from "../../../ports/codec.ts";
-import type { Entropy } from "../../../ports/entropy.ts";
-import type { CreateRequest } from "../../api.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import { fingerprint } from "../../domain/fingerprint.ts";
+import type { Address, Hex } from "../../domain/lane.ts";
+import type { Intent } from "../../domain/transaction.ts";
+import { BadEncoding, type Codec } from "../../ports/codec.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import type { CreateRequest } from "../api.ts";
 import { asObject, refuseUnknownKeys } from "./fields.ts";
 import { normalisePayload } from "./payload.ts";
 

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../../src/adapters/evm/codec.ts";
-import type { CreateRequest } from "../../../../src/application/api.ts";
-import { normalise, parseChainId } from "../../../../src/application/stages/1-create/normalise.ts";
-import { FencepostError } from "../../../../src/domain/errors.ts";
-import type { Intent } from "../../../../src/domain/transaction.ts";
-import type { Codec } from "../../../../src/ports/codec.ts";
-import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import type { CreateRequest } from "../../../src/application/api.ts";
+import { normalise, parseChainId } from "../../../src/application/requests/normalise.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Codec } from "../../../src/ports/codec.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const TO = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

@@ -3,8 +3,8 @@ import type { Hash, Hex, Lane } from "../../domain/lane.ts";
 import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
 import { BadEncoding, type Codec, type DecodedTransaction } from "../../ports/codec.ts";
 import type { ReserveRequest } from "../api.ts";
-import { asObject, parseHex, refuseUnknownKeys } from "../stages/1-create/fields.ts";
-import { type NormalisePorts, parseChainId, parseRequestId, parseSigner } from "../stages/1-create/normalise.ts";
+import { asObject, parseHex, refuseUnknownKeys } from "./fields.ts";
+import { type NormalisePorts, parseChainId, parseRequestId, parseSigner } from "./normalise.ts";
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../../src/adapters/evm/codec.ts";
-import { normalisePayload } from "../../../../src/application/stages/1-create/payload.ts";
-import type { FencepostError } from "../../../../src/domain/errors.ts";
-import type { Codec } from "../../../../src/ports/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { normalisePayload } from "../../../src/application/requests/payload.ts";
+import type { FencepostError } from "../../../src/domain/errors.ts";
+import type { Codec } from "../../../src/ports/codec.ts";
 
 const codec = createCodec();
 const TO = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";

@@ -2,11 +2,11 @@
  * Stage 1: the three forms of a payload (raw fields, ABI call, deployment) become one.
  * Reads: the payload alone. Writes: nothing. A crash here leaves nothing behind.
  */
-import { invalid } from "../../../domain/errors.ts";
-import type { Fees, FeeWishes } from "../../../domain/fees.ts";
-import type { Hash, Hex } from "../../../domain/lane.ts";
-import type { AccessListEntry, Payload } from "../../../domain/transaction.ts";
-import { BadEncoding, type Callee, type Codec } from "../../../ports/codec.ts";
+import { invalid } from "../../domain/errors.ts";
+import type { Fees, FeeWishes } from "../../domain/fees.ts";
+import type { Hash, Hex } from "../../domain/lane.ts";
+import type { AccessListEntry, Payload } from "../../domain/transaction.ts";
+import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 import { asObject, join, optionalQuantity, parseHex, refuseUnknownKeys } from "./fields.ts";
 
 const MAX_DATA_BYTES = 96 * 1024;
