@@ -26,7 +26,7 @@ import { StuckWatch } from "./lane/stuck-watch.ts";
 import { takeInstance } from "./lane/take-instance.ts";
 import { tendLane } from "./lane/tend.ts";
 import type { NodePorts } from "./node-ports.ts";
-import { routeOperations } from "./operations/routed.ts";
+import { createOperations } from "./operations/operations.ts";
 import { HookRunner } from "./operations/stuck-hook.ts";
 import { Feed } from "./queries/feed.ts";
 import { readiness } from "./queries/readiness.ts";
@@ -355,7 +355,7 @@ export class FencepostNode {
   private makeApi(): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
-      ...routeOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }, this.cluster.actions),
+      ...createOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }, this.cluster.actions),
       create: async (request) => {
         const turnedAway = this.reception.turnedAway();
         if (turnedAway !== null) throw turnedAway;

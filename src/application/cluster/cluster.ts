@@ -13,10 +13,10 @@ import type { Peers } from "../../ports/peers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { LaneActions } from "./lane-actions.ts";
 import { LeftLying } from "./left-lying.ts";
 import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
+import { OwnerActions } from "./owner-actions.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
 export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
@@ -45,7 +45,7 @@ export class Cluster {
   readonly membership: Membership;
   readonly router: Router;
   readonly outbox: Outbox;
-  readonly actions: LaneActions;
+  readonly actions: OwnerActions;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -74,7 +74,7 @@ export class Cluster {
       lookAgain: () => this.lookAgain(),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
-    this.actions = new LaneActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
+    this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
   }
 
   /** Whether what belongs elsewhere is taken there, or refused with the owner's name. */

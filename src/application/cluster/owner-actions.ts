@@ -15,32 +15,36 @@ import type { Fate } from "./errand.ts";
 import type { Router } from "./route.ts";
 
 /** Throws a FencepostError for whoever asked; what it returns must survive JSON. */
-export type LaneAction = (lane: OwnedLane, body: LaneRequest["body"]) => Promise<unknown>;
+export type OwnerAction = (lane: OwnedLane, body: LaneRequest["body"]) => Promise<unknown>;
 
-export interface LaneActionPorts {
+export interface OwnerActionPorts {
   /** Null: what this node cannot do itself is refused with the owner's name. */
   readonly router: Pick<Router, "run"> | null;
   readonly peers: Pick<Peers, "act">;
   readonly lanes: { own(lane: Lane): Promise<OwnedLane> };
 }
 
-export class LaneActions {
-  private readonly ports: LaneActionPorts;
-  private readonly actions = new Map<string, LaneAction>();
+export class OwnerActions {
+  private readonly ports: OwnerActionPorts;
+  private readonly actions = new Map<string, OwnerAction>();
 
-  constructor(ports: LaneActionPorts) {
+  constructor(ports: OwnerActionPorts) {
     this.ports = ports;
   }
 
-  register(name: string, action: LaneAction): void {
+  register(name: string, action: OwnerAction): void {
     if (this.actions.has(name)) throw new Error(`${name} is registered already`);
     this.actions.set(name, action);
   }
 
-  /** Throws what the owner refused with. */
-  async forwardToOwner(lane: Lane, request: LaneRequest): Promise<unknown> {
+  /** Throws what the owner refused with. Where this node is the owner, `act` does it: as registered, if nothing is given. */
+  async forwardToOwner(
+    lane: Lane,
+    request: LaneRequest,
+    act?: (lane: OwnedLane) => Promise<unknown>,
+  ): Promise<unknown> {
     const { router, peers } = this.ports;
-    const here = (): Promise<Fate<LaneAnswer>> => this.act(lane, request);
+    const here = (): Promise<Fate<LaneAnswer>> => this.act(lane, request, act);
     const [fate] =
       router === null
         ? [await here()]
@@ -62,11 +66,15 @@ export class LaneActions {
     return fate instanceof BetweenOwners ? fate.toPeer() : fate;
   }
 
-  private async act(lane: Lane, { action, body }: LaneRequest): Promise<Fate<LaneAnswer>> {
-    const known = this.actions.get(action);
-    if (known === undefined) return notKnownYet(action);
+  private async act(
+    lane: Lane,
+    { action, body }: LaneRequest,
+    given?: (lane: OwnedLane) => Promise<unknown>,
+  ): Promise<Fate<LaneAnswer>> {
+    const act = given ?? this.actions.get(action);
+    if (act === undefined) return notKnownYet(action);
     try {
-      return { answer: await known(await this.ports.lanes.own(lane), body) };
+      return { answer: await act(await this.ports.lanes.own(lane), body) };
     } catch (error) {
       if (error instanceof FencepostError) return error;
       throw error;

@@ -1,0 +1,35 @@
+import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+
+/** Something that only the owner of a lane can do, whichever node is asked for it. */
+export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, Done, Answer> {
+  /** The request, validated, with the lane that it is for. On the node that hears it: asked by a caller or by a peer. */
+  laneOf(ports: Ports, body: Body): Asked | Promise<Asked>;
+  /** By the owner, under its fence. What it returns must survive JSON: it may have to travel. */
+  perform(ports: Ports, lane: OwnedLane, asked: Asked): Promise<Done>;
+  /** What the caller is told, read on the node that it asked. */
+  answer(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
+}
+
+export interface OwnerPorts {
+  readonly lanes: { own(lane: Lane): Promise<OwnedLane> };
+}
+
+/** The lane was ours when the act began, and is no more: nothing was done. */
+export function lostLane(): FencepostError {
+  return new FencepostError("NOT_LEADER", "another node took this signer over", {
+    ownerUrl: null,
+    retryAfterSeconds: 1,
+  });
+}
+
+/** What the database did not answer is 503, not a mistake of ours. */
+export async function acting<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof FencepostError) throw error;
+    throw new DatabaseSilent("look at the transaction before repeating this", error);
+  }
+}
