@@ -11,8 +11,8 @@ import { isFinal } from "../../domain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { noticeExternalUse } from "../detours/external-use.ts";
-import { type GreyZonePorts, searchGreyZone } from "../detours/grey-zone.ts";
+import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
+import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
 import { Activity } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
@@ -30,9 +30,9 @@ import type { ChainContext } from "./chain-context.ts";
 import type { HeadChange, Subscription } from "./head-follower.ts";
 import { trustedLanes } from "./trust.ts";
 
-export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GreyZonePorts {
+export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GrayZonePorts {
   readonly codec: FinalityPorts["codec"];
-  readonly store: FinalityPorts["store"] & ReconcilePorts["store"] & GreyZonePorts["store"];
+  readonly store: FinalityPorts["store"] & ReconcilePorts["store"] & GrayZonePorts["store"];
   readonly clock: Clock;
   /** The lanes this node owns on the chain, now. */
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
@@ -175,7 +175,7 @@ export class ChainLoop {
     const sending = lanes.filter(({ unmined }) => unmined.size > 0);
     await this.forEachLane(sending, async (lane) => {
       await noticeExternalUse(ports, context, lane);
-      await searchGreyZone(ports, context, lane);
+      await searchGrayZone(ports, context, lane);
     });
     // For people to look at: no decision reads them.
     await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));

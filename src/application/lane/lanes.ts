@@ -11,7 +11,7 @@ import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lea
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { resubmitEveryMs } from "../detours/resubmit.ts";
+import { resubmitEveryMs } from "../stages/4-broadcast/resubmit.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
 import { OwnedLane } from "./owned-lane.ts";
 import { noteFenced } from "./too-late.ts";

@@ -8,7 +8,7 @@
 import type { SubmitResult } from "../../../domain/answers.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { claimAgain, type ResubmitPorts } from "../../detours/resubmit.ts";
+import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";

@@ -117,7 +117,7 @@ describe("a hole at a nonce of such a key", () => {
   });
 });
 
-describe("the grey zone", () => {
+describe("the gray zone", () => {
   it.each([
     ["in the pool", () => undefined],
     ["in the pool, by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],

@@ -1,5 +1,5 @@
 /**
- * Detour: the grey zone. A node signs with a key of its own, and its answer did not arrive: there may be a transaction at
+ * Beside stage 4: the gray zone. A node signs with a key of its own, and its answer did not arrive: there may be a transaction at
  * the nonce, and nobody here knows its hash. It is looked for by sender and nonce: on chain where the count has passed the
  * nonce, else in the node's pool. Found and saying what ours says, it is ours; saying something else, somebody else used
  * the key; not there for the whole timeout, it is sent anew, at the same nonce, so that at most one of the two is mined.
@@ -8,19 +8,19 @@
  * receipt, or PENDING again. Invariant I7: a look that failed decides nothing. A crash leaves UNKNOWN_SUBMIT_RESULT, or
  * PENDING without a hash, which the next owner treats as the same; it looks again, and its patience goes on from when sight was lost.
  */
-import type { AlertCode } from "../../domain/alerts.ts";
-import { type ChainTransaction, ChainUnavailable } from "../../ports/chain.ts";
-import type { LaneStore, StoredPayload } from "../../ports/lane-store.ts";
-import type { GrayZoneResult } from "../../ports/telemetry.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { findSent } from "../chain/find-sent.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../lane/lane-writer.ts";
-import type { OwnContractPorts } from "../lane/own-contract.ts";
-import type { OwnedLane } from "../lane/owned-lane.ts";
-import { identify, RECEIPT_OWED, type Tracked } from "../lane/tracked.ts";
-import { mineForeign, saysTheSame } from "./external-use.ts";
+import type { AlertCode } from "../../../domain/alerts.ts";
+import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
+import type { GrayZoneResult } from "../../../ports/telemetry.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { findSent } from "../../chain/find-sent.ts";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import type { OwnContractPorts } from "../../lane/own-contract.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { identify, RECEIPT_OWED, type Tracked } from "../../lane/tracked.ts";
+import { mineForeign, saysTheSame } from "../5-receipt/external-use.ts";
 
-export interface GreyZonePorts extends LaneWriterPorts, OwnContractPorts {
+export interface GrayZonePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
 }
 
@@ -40,7 +40,7 @@ export function isOutOfSight({ status, attempts, claimed }: Tracked): boolean {
 
 /** The answer to a send did not arrive, or named no transaction. */
 export async function loseSight(
-  ports: GreyZonePorts,
+  ports: GrayZonePorts,
   lane: OwnedLane,
   { tx, why }: { readonly tx: Tracked; readonly why: string },
 ): Promise<boolean> {
@@ -57,7 +57,7 @@ export async function loseSight(
 }
 
 /** Looks for everything of the lane that is out of sight and due. */
-export async function searchGreyZone(ports: GreyZonePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+export async function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const nowMs = ports.clock.monotonicMs();
   const lost = [...lane.unmined.values()].filter((tx) => tx.receipt === null && isOutOfSight(tx) && !tx.sending);
   const due = lost.filter((tx) => searchOf(ports, tx).nextMs <= nowMs).sort((a, b) => a.nonce - b.nonce);
@@ -76,7 +76,7 @@ export async function searchGreyZone(ports: GreyZonePorts, context: ChainContext
 }
 
 /** Begun by this owner, or by one before it: the database says when. */
-function searchOf({ clock }: GreyZonePorts, tx: Tracked): Search {
+function searchOf({ clock }: GrayZonePorts, tx: Tracked): Search {
   const known = searches.get(tx);
   if (known !== undefined) return known;
   const nowMs = clock.monotonicMs();
@@ -131,7 +131,7 @@ interface Conclusion {
   readonly payload: StoredPayload;
 }
 
-async function conclude(ports: GreyZonePorts, context: ChainContext, work: Conclusion): Promise<void> {
+async function conclude(ports: GrayZonePorts, context: ChainContext, work: Conclusion): Promise<void> {
   const { lane, tx, found, payload } = work;
   const nowMs = ports.clock.monotonicMs();
   const search = searchOf(ports, tx);
@@ -149,7 +149,7 @@ async function conclude(ports: GreyZonePorts, context: ChainContext, work: Concl
 
 /** Ours: tracked by its hash from here on, and its receipt found like any other's. */
 async function adopt(
-  ports: GreyZonePorts,
+  ports: GrayZonePorts,
   lane: OwnedLane,
   { tx, found }: { readonly tx: Tracked; readonly found: ChainTransaction },
 ): Promise<void> {
@@ -170,7 +170,7 @@ async function adopt(
   lane.broadcasting?.kick();
 }
 
-async function sendAnew(ports: GreyZonePorts, lane: OwnedLane, tx: Tracked): Promise<void> {
+async function sendAnew(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked): Promise<void> {
   searches.delete(tx);
   tx.answer = "unknown";
   tx.nextSendAtMs = ports.clock.monotonicMs();
@@ -189,7 +189,7 @@ const SAID: Readonly<Record<GrayZoneResult, { readonly code: AlertCode; readonly
 };
 
 function report(
-  ports: GreyZonePorts,
+  ports: GrayZonePorts,
   lane: OwnedLane,
   { tx, result, detail }: { readonly tx: Tracked; readonly result: GrayZoneResult; readonly detail: string },
 ): void {

@@ -1,5 +1,5 @@
 /**
- * Detour: a transaction whose nonce somebody else used gets another one, where the settings say so and nothing of it can
+ * Beside stage 6: a transaction whose nonce somebody else used gets another one, where the settings say so and nothing of it can
  * run twice: the foreign transaction is past `finalized` (2N blocks where no endpoint knows that tag), says something else
  * than every payload of ours, the key is signed here, and the database has not lost commits since the nonce was given.
  *
@@ -7,14 +7,14 @@
  * old attempts stay. Invariant I3, its third exception. A crash before the commit leaves TRACKING/MINED, decided again;
  * after it, an ALLOCATED row that the owner signs in its turn.
  */
-import type { Attempt } from "../../domain/transaction.ts";
-import { type ChainTransaction, ChainUnavailable } from "../../ports/chain.ts";
-import type { Codec } from "../../ports/codec.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
-import type { Signer } from "../../ports/signer.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../lane/lane-writer.ts";
-import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
+import type { Attempt } from "../../../domain/transaction.ts";
+import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import type { Codec } from "../../../ports/codec.ts";
+import type { LaneStore } from "../../../ports/lane-store.ts";
+import type { Signer } from "../../../ports/signer.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 
 export interface RequeuePorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadRawTransactions">;

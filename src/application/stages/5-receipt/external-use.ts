@@ -1,5 +1,5 @@
 /**
- * Detour: somebody else used the key. A nonce of ours that the chain's count has passed, while none of our payloads is
+ * Beside stage 5: somebody else used the key. A nonce of ours that the chain's count has passed, while none of our payloads is
  * mined there, was taken by a foreign transaction: it is found, and kept as an attempt that is not ours, with its receipt.
  * From there on the ordinary road decides: finality, withdrawal in a reorg, the watch.
  *
@@ -7,16 +7,16 @@
  * Invariant I7: a count alone decides nothing, nor does a look that failed; only the foreign transaction on the canonical
  * chain does. A crash leaves what was there; the next owner's first answer "nonce too low" begins the same look.
  */
-import { hashesOf } from "../../domain/attempts.ts";
-import type { Hash } from "../../domain/lane.ts";
-import type { SignedAttempt } from "../../domain/transaction.ts";
-import { type ChainTransaction, ChainUnavailable } from "../../ports/chain.ts";
-import type { LaneStore, StoredPayload } from "../../ports/lane-store.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { findSent, type Sent } from "../chain/find-sent.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../lane/lane-writer.ts";
-import { type OwnContractPorts, withOwnContract } from "../lane/own-contract.ts";
-import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../lane/owned-lane.ts";
+import { hashesOf } from "../../../domain/attempts.ts";
+import type { Hash } from "../../../domain/lane.ts";
+import type { SignedAttempt } from "../../../domain/transaction.ts";
+import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { findSent, type Sent } from "../../chain/find-sent.ts";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
+import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
 
 export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
@@ -61,7 +61,7 @@ function suspectsOf(lane: OwnedLane): readonly Tracked[] {
     [...lane.unmined.values()]
       .filter((tx) => tx.nonce < passed || tx.answer === "nonceConsumed")
       .filter((tx) => tx.receipt === null && tx.receiptCheckedAtMs !== RECEIPT_OWED)
-      // What a node signed out of our sight may be what stands there: detours/grey-zone.ts looks into that.
+      // What a node signed out of our sight may be what stands there: 4-broadcast/gray-zone.ts looks into that.
       .filter((tx) => tx.attempts.every(({ txHash }) => txHash !== null))
       .sort((a, b) => a.nonce - b.nonce)
   );
@@ -170,7 +170,7 @@ function alert(
   });
 }
 
-/** Looked into again, at the pace of the grey zone: a node that lags, or an authorisation that left no transaction. */
+/** Looked into again, at the pace of the gray zone: a node that lags, or an authorisation that left no transaction. */
 function reportUnseen(
   ports: LaneWriterPorts,
   context: ChainContext,
