@@ -9,7 +9,7 @@ import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
-import { FencepostNode } from "../application/node.ts";
+import { FencepostNode } from "../application/loops/node.ts";
 import type { NodeSettings } from "../application/settings.ts";
 import type { Chain } from "../ports/chain.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";

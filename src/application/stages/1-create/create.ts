@@ -25,7 +25,7 @@ import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { queueFull } from "../../reception.ts";
+import { queueFull } from "../../loops/reception.ts";
 import { type NormalisePorts, normalise } from "../../requests/normalise.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import type { Gathering } from "./gather.ts";

@@ -26,9 +26,9 @@ import {
   openPass,
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
-import type { ChainContext } from "./chain-context.ts";
-import type { HeadChange, Subscription } from "./head-follower.ts";
-import { trustedLanes } from "./trust.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { HeadChange, Subscription } from "../chain/head-follower.ts";
+import { trustedLanes } from "../chain/trust.ts";
 
 export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GrayZonePorts {
   readonly codec: FinalityPorts["codec"];

@@ -3,10 +3,10 @@
  * busy by one long computation has heard nobody: its lease may have run out and its transactions may have been ended by
  * the server's timers, although the database answers. Measured on the monotonic clock, by how late a regular beat comes.
  */
-import { DatabaseSilent, type FencepostError } from "../domain/errors.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { FencepostApi } from "./api.ts";
-import { LeaseLapsed } from "./lane/between-owners.ts";
+import { DatabaseSilent, type FencepostError } from "../../domain/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { FencepostApi } from "../api.ts";
+import { LeaseLapsed } from "../lane/between-owners.ts";
 
 /** Shorter ones happen on any busy machine, and end no lease. */
 const NOTABLE_MS = 250;

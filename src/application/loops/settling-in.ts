@@ -1,6 +1,6 @@
-import type { Clock } from "../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { bounded } from "./bounded.ts";
-import type { NodeSettings } from "./settings.ts";
+import type { NodeSettings } from "../settings.ts";
 
 const GRACE_MS = 1_000;
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 
 /** Waits for the work, but not beyond the deadline; what it fails with is its own affair. */
 export async function bounded(clock: Clock, work: Promise<unknown>, deadlineMs: number): Promise<void> {

@@ -13,10 +13,10 @@ import { type HolePorts, tendHoles } from "../detours/holes.ts";
 import { type LowerGasPorts, lowerGas } from "../detours/lower-gas.ts";
 import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
-import type { HeadOfLine } from "./head-of-line.ts";
-import { commitPlanned, plan } from "./lane-writer.ts";
-import type { OwnedLane } from "./owned-lane.ts";
-import { LONG_AGO, type Tracked } from "./tracked.ts";
+import type { HeadOfLine } from "../lane/head-of-line.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { LONG_AGO, type Tracked } from "../lane/tracked.ts";
 
 export interface TendPorts extends RepricePorts, StuckPorts {}
 

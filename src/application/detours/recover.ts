@@ -10,7 +10,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { OwnedLane } from "./owned-lane.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 
 export interface RecoverPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;

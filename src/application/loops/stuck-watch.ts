@@ -8,8 +8,8 @@ import type { Clock } from "../../ports/clock.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { OwnedLane } from "./owned-lane.ts";
-import type { Tracked } from "./tracked.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { Tracked } from "../lane/tracked.ts";
 
 export interface StuckWatchPorts {
   readonly clock: Clock;

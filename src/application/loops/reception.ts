@@ -1,7 +1,7 @@
 /** Who may come in to create something, and how many are at it. */
-import { FencepostError, unavailable } from "../domain/errors.ts";
+import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { type Admittance, OPEN } from "./admittance.ts";
-import { LeaseLapsed } from "./lane/between-owners.ts";
+import { LeaseLapsed } from "../lane/between-owners.ts";
 import type { Wakefulness } from "./wakefulness.ts";
 
 export interface ReceptionPorts {
