@@ -76,6 +76,12 @@ export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }
 
+export function queueFull(): FencepostError {
+  return new FencepostError("QUEUE_FULL", "too many creates are waiting; nothing was accepted", {
+    retryAfterSeconds: 1,
+  });
+}
+
 /** The database did not answer in time. Told apart, because it may be this process that did not run and heard nothing. */
 export class DatabaseSilent extends FencepostError {
   private readonly consequence: string;

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { createCodec } from "../adapters/evm/codec.ts";
-import { type IntakeClient, insertIntake } from "../adapters/postgres/intake.ts";
+import { type IntakeClient, insertIntake } from "../adapters/postgres/insert-intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";

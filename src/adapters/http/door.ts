@@ -5,7 +5,7 @@
  * unread, which costs nothing, and while they wait they do not repeat. A bounded number waits, for a bounded time. While
  * connections keep coming in, those who have come wait for the others, so that they are served together.
  */
-import type { Admittance } from "../../application/loops/admittance.ts";
+import type { Admittance } from "../../application/admittance.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Arrivals } from "./arrivals.ts";

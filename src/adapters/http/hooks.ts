@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from "fastify";
-import { OPEN } from "../../application/loops/admittance.ts";
+import { OPEN } from "../../application/admittance.ts";
 import { unavailable } from "../../domain/errors.ts";
 import type { Arrivals } from "./arrivals.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";

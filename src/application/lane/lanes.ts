@@ -10,12 +10,17 @@ import { HistoryChanged, type LaneStore, StoreUnavailable } from "../../ports/la
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { resubmitEveryMs } from "../stages/4-broadcast/resubmit.ts";
+import type { ChainSettings } from "../settings.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
-import { OwnedLane } from "./owned-lane.ts";
+import { type HashIndex, OwnedLane } from "./owned-lane.ts";
 import { noteFenced } from "./too-late.ts";
-import { keepPace } from "./tracked.ts";
+import { keepPace, resubmitEveryMs } from "./tracked.ts";
+
+/** What a lane needs of its chain to be resumed. */
+interface ServedChain {
+  readonly hashes: HashIndex;
+  readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
+}
 
 export interface LanesPorts {
   readonly store: LeaseStore & LaneStore;
@@ -25,7 +30,7 @@ export interface LanesPorts {
   readonly failpoint: Failpoints;
   readonly lease: { readonly instanceId: string; mayAct(): boolean; historyChanged(error: HistoryChanged): void };
   readonly writer: { idle(lane?: Lane): Promise<void> };
-  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly chains: ReadonlyMap<number, ServedChain>;
   readonly placement: {
     /** Placement gives this lane to us, or to nobody that is known. */
     isOurs(lane: Lane): boolean;
@@ -308,7 +313,7 @@ export class Lanes {
       throw new BetweenOwners(this.closedBecause);
     }
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
-    const context = this.ports.chains.get(fence.lane.chainId) as ChainContext;
+    const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
     const lane = new OwnedLane(fence, snapshot, context.hashes);
     this.keepPace(lane, context);
     this.held.set(lane.key, lane);
@@ -330,7 +335,7 @@ export class Lanes {
     this.drop(lane, reason);
   }
 
-  private keepPace(lane: OwnedLane, { settings }: ChainContext): void {
+  private keepPace(lane: OwnedLane, { settings }: ServedChain): void {
     const { clock } = this.ports;
     const moment = { nowMs: clock.monotonicMs(), now: clock.now() };
     for (const tx of lane.unmined.values()) {

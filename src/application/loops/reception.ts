@@ -1,6 +1,6 @@
 /** Who may come in to create something, and how many are at it. */
-import { FencepostError, unavailable } from "../../domain/errors.ts";
-import { type Admittance, OPEN } from "./admittance.ts";
+import { type FencepostError, queueFull, unavailable } from "../../domain/errors.ts";
+import { type Admittance, OPEN } from "../admittance.ts";
 import { LeaseLapsed } from "../lane/between-owners.ts";
 import type { Wakefulness } from "./wakefulness.ts";
 
@@ -61,10 +61,4 @@ export class Reception {
     const pausedMs = wakefulness.pausedMs();
     return { kind: pausedMs === 0 ? "closed" : "soon", refusal: () => new LeaseLapsed(pausedMs) };
   }
-}
-
-export function queueFull(): FencepostError {
-  return new FencepostError("QUEUE_FULL", "too many creates are waiting; nothing was accepted", {
-    retryAfterSeconds: 1,
-  });
 }

@@ -5,7 +5,7 @@ import type { Codec } from "../../ports/codec.ts";
 import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { resubmitEveryMs } from "../stages/4-broadcast/resubmit.ts";
+import { resubmitEveryMs } from "../lane/tracked.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts {

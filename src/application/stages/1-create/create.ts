@@ -6,7 +6,7 @@
  * consumed. A crash before stage 2 commits leaves nothing; after it, the caller's repeat finds the transaction by its
  * request id.
  */
-import { DatabaseSilent, FencepostError, unavailable } from "../../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, queueFull, unavailable } from "../../../domain/errors.ts";
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
@@ -25,7 +25,6 @@ import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { queueFull } from "../../loops/reception.ts";
 import { type NormalisePorts, normalise } from "../../requests/normalise.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import type { Gathering } from "./gather.ts";

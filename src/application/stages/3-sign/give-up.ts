@@ -1,10 +1,10 @@
 /**
- * Beside stage 3: a transaction that can never be signed gives its nonce up before anything of it was claimed. It is final at
- * once, its nonce is free, and what waits above moves down.
+ * Beside stage 3: a transaction that can never be signed gives its nonce up before anything of it was claimed. It is
+ * final at once, its nonce is free, and what waits above moves down.
  *
- * Reads: nothing. Writes: FAILED_FINAL/REJECTED without a nonce, the hole, the completion, in one fenced transaction; the
- * history keeps which nonce it was. Invariant I9: no hole left behind. A crash before the commit leaves ALLOCATED, which
- * the next owner tries to sign; after it, a free nonce that every owner knows.
+ * Reads: nothing. Writes: FAILED_FINAL/REJECTED without a nonce, the hole, the completion, in one fenced transaction;
+ * the history keeps which nonce it was. Invariant I9: no hole left behind. A crash before the commit leaves ALLOCATED,
+ * which the next owner tries to sign; after it, a free nonce that every owner knows.
  */
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { AllocatedRecord } from "../../../ports/lane-store.ts";

@@ -1,11 +1,11 @@
 /**
- * Beside stage 4: the claim that must stand before bytes are sent again. The bytes are those the database already holds; what
- * changes is who may send them: a claim belongs to its term, and a later term claims anew.
+ * Beside stage 4: the claim that must stand before bytes are sent again. The bytes are those the database already
+ * holds; what changes is who may send them: a claim belongs to its term, and a later term claims anew.
  *
  * Reads: raw bytes of attempts. Writes: the claim (submission counted, time noted). A crash after the claim leaves
- * bytes that may or may not have left; the next owner claims and sends them again, which a node answers "already known".
+ * bytes that may or may not have left; the next owner claims and sends them again, which a node answers "already
+ * known".
  */
-import type { State } from "../../../domain/transitions.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
@@ -14,14 +14,6 @@ import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 export interface ResubmitPorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadRawTransactions">;
   readonly failpoint: Failpoints;
-}
-
-/** What is STUCK is sent again all the same, but nobody expects it to help. */
-const STUCK_PACE = 10;
-
-/** How long after a send the same bytes are due again; null: never by age. */
-export function resubmitEveryMs(intervalMs: number | null, state: State): number | null {
-  return intervalMs === null || state !== "STUCK" ? intervalMs : intervalMs * STUCK_PACE;
 }
 
 /** True where every one of them may now be sent, with its bytes at hand. */

@@ -1,11 +1,12 @@
 /**
- * Beside stage 5: somebody else used the key. A nonce of ours that the chain's count has passed, while none of our payloads is
- * mined there, was taken by a foreign transaction: it is found, and kept as an attempt that is not ours, with its receipt.
- * From there on the ordinary road decides: finality, withdrawal in a reorg, the watch.
+ * Beside stage 5: somebody else used the key. A nonce of ours that the chain's count has passed, while none of our
+ * payloads is mined there, was taken by a foreign transaction: it is found, and kept as an attempt that is not ours,
+ * with its receipt. From there on the ordinary road decides: finality, withdrawal in a reorg, the watch.
  *
- * Reads: the chain's count, the foreign transaction, its receipt. Writes: TRACKING/MINED with an attempt of kind external.
- * Invariant I7: a count alone decides nothing, nor does a look that failed; only the foreign transaction on the canonical
- * chain does. A crash leaves what was there; the next owner's first answer "nonce too low" begins the same look.
+ * Reads: the chain's count, the foreign transaction, its receipt. Writes: TRACKING/MINED with an attempt of kind
+ * external. Invariant I7: a count alone decides nothing, nor does a look that failed; only the foreign transaction on
+ * the canonical chain does. A crash leaves what was there; the next owner's first answer "nonce too low" begins the
+ * same look.
  */
 import { hashesOf } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";

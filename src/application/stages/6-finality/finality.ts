@@ -9,14 +9,14 @@ import { type FinalityView, isFinal, watchedThrough } from "../../../domain/fina
 import type { Hash } from "../../../domain/lane.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
+import { canonicalHashes } from "../../chain/canonical-hashes.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { type ReorgPorts, reviseWatched, withdraw } from "./reorg.ts";
-import { type RequeuePorts, requeueLost } from "./requeue.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
-import { canonicalHashes } from "../5-receipt/receipt.ts";
 import { type CompletePorts, complete } from "../7-complete/complete.ts";
+import { type ReorgPorts, reviseWatched, withdraw } from "./reorg.ts";
+import { type RequeuePorts, requeueLost } from "./requeue.ts";
 import { applyVerdicts, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
 
 export interface FinalityPorts extends CompletePorts, ReorgPorts, RequeuePorts, OwnContractPorts {

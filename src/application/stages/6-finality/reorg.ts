@@ -1,9 +1,9 @@
 /**
- * Beside stage 6: a receipt whose block left the canonical chain is withdrawn, and its attempt is sent again at once. Where the
- * outcome had been reported already, a REORGED completion says so; nothing that was said is rewritten.
+ * Beside stage 6: a receipt whose block left the canonical chain is withdrawn, and its attempt is sent again at once.
+ * Where the outcome had been reported already, a REORGED completion says so; nothing that was said is rewritten.
  *
- * Reads: settled rows of the blocks that are gone. Writes: TRACKING/PENDING without receipt; the REORGED completion.
- * A crash after the commit leaves TRACKING/PENDING, which every owner looks for by hash and sends again.
+ * Reads: settled rows of the blocks that are gone. Writes: TRACKING/PENDING without receipt; the REORGED completion. A
+ * crash after the commit leaves TRACKING/PENDING, which every owner looks for by hash and sends again.
  */
 import { attemptToSend } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";

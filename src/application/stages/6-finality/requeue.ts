@@ -1,11 +1,12 @@
 /**
- * Beside stage 6: a transaction whose nonce somebody else used gets another one, where the settings say so and nothing of it can
- * run twice: the foreign transaction is past `finalized` (2N blocks where no endpoint knows that tag), says something else
- * than every payload of ours, the key is signed here, and the database has not lost commits since the nonce was given.
+ * Beside stage 6: a transaction whose nonce somebody else used gets another one, where the settings say so and nothing
+ * of it can run twice: the foreign transaction is past `finalized` (2N blocks where no endpoint knows that tag), says
+ * something else than every payload of ours, the key is signed here, and the database has not lost commits since the
+ * nonce was given.
  *
- * Reads: the foreign transaction's contents, our own bytes. Writes: ALLOCATED at a new nonce, under the lane's lock; the
- * old attempts stay. Invariant I3, its third exception. A crash before the commit leaves TRACKING/MINED, decided again;
- * after it, an ALLOCATED row that the owner signs in its turn.
+ * Reads: the foreign transaction's contents, our own bytes. Writes: ALLOCATED at a new nonce, under the lane's lock;
+ * the old attempts stay. Invariant I3, its third exception. A crash before the commit leaves TRACKING/MINED, decided
+ * again; after it, an ALLOCATED row that the owner signs in its turn.
  */
 import type { Attempt } from "../../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";

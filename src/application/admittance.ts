@@ -1,4 +1,4 @@
-import type { FencepostError } from "../../domain/errors.ts";
+import type { FencepostError } from "../domain/errors.ts";
 
 /** Whether a create can be taken in, told before its body is read: so it costs next to nothing to ask. */
 export type Admittance =
