@@ -4,7 +4,7 @@
  * Reads: heartbeat rows. Writes: its own announcement. A node that joins is given its share by the others, a few lanes a
  * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
  */
-import { FencepostError } from "../../domain/errors.ts";
+import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable } from "../../domain/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
@@ -173,8 +173,7 @@ export class Cluster {
       return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
     }
     if (!isReachable(favourite)) return outOfReach();
-    const detail = `the node at ${favourite.url} acts for this signer`;
-    return new FencepostError("NOT_LEADER", detail, { ownerUrl: favourite.url, retryAfterSeconds: 1 });
+    return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 
   private async give(lane: OwnedLane): Promise<void> {

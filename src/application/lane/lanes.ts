@@ -2,7 +2,7 @@
  * The lanes this node owns. Acquires on demand and at start, resumes each from the database alone, and lets go of what
  * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
  */
-import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
@@ -279,7 +279,7 @@ export class Lanes {
       await this.ports.writer.idle(lane);
       const acquisition = await this.patiently(obtain);
       this.report(lane, acquisition);
-      if (acquisition.result === "notLeader") throw notLeader(acquisition.owner.url || null);
+      if (acquisition.result === "notLeader") throw ownedBy(acquisition.owner.url || null);
       await this.ports.failpoint("lease.acquired");
       return await this.load(acquisition);
     } catch (error) {
@@ -306,7 +306,7 @@ export class Lanes {
 
   private async load({ fence }: Held): Promise<OwnedLane> {
     const snapshot = await this.patiently(() => this.ports.store.loadLane(fence));
-    if (snapshot === null) throw notLeader(null);
+    if (snapshot === null) throw ownedBy(null);
     if (this.closedBecause !== null) {
       // Ours by now in the database, and never to be worked on: nobody should have to wait for the lease.
       await this.ports.store.releaseLane(fence).catch(() => false);
@@ -363,7 +363,6 @@ export class Lanes {
   }
 }
 
-function notLeader(ownerUrl: string | null): FencepostError {
-  const where = ownerUrl === null ? "another node" : `the node at ${ownerUrl}`;
-  return new FencepostError("NOT_LEADER", `${where} acts for this signer`, { ownerUrl, retryAfterSeconds: 1 });
+function ownedBy(ownerUrl: string | null): FencepostError {
+  return notLeader(`${ownerUrl === null ? "another node" : `the node at ${ownerUrl}`} acts for this signer`, ownerUrl);
 }

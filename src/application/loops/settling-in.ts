@@ -1,5 +1,4 @@
-import type { Clock } from "../../ports/clock.ts";
-import { bounded } from "./bounded.ts";
+import { bounded, type Clock } from "../../ports/clock.ts";
 import type { NodeSettings } from "../settings.ts";
 
 const GRACE_MS = 1_000;

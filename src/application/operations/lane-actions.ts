@@ -1,12 +1,14 @@
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
+import { bounded, type Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
+import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { parseLaneOrder } from "../requests/order.ts";
-import { lostLane, type Operation } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 import { type LaneTask, type RealignPorts, realign } from "./realign.ts";
 
 export interface LaneActionPorts extends SignerQueryPorts, RealignPorts {
@@ -63,14 +65,12 @@ async function setSuspended(
   // An order that was on its way when this one came may have changed it since: the last that is durable holds.
   lane.suspendedBy = suspended ? (lane.suspendedBy ?? "OPERATOR") : null;
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
-  if (suspended) await lastSends(ports, lane);
+  if (suspended) await lastSends(ports.clock, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
 }
 
-async function lastSends(ports: LaneActionPorts, lane: OwnedLane): Promise<void> {
-  const done = new AbortController();
-  const patience = ports.clock.sleep(LAST_SENDS_MS, done.signal).catch(() => undefined);
-  await Promise.race([Promise.all([lane.signing?.settled(), lane.broadcasting?.settled()]), patience]);
-  done.abort();
+function lastSends(clock: Clock, { signing, broadcasting }: OwnedLane): Promise<void> {
+  const sends = Promise.all([signing?.settled(), broadcasting?.settled()]);
+  return bounded(clock, sends, clock.monotonicMs() + LAST_SENDS_MS);
 }

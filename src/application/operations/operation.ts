@@ -1,4 +1,3 @@
-import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
@@ -14,22 +13,4 @@ export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, D
 
 export interface OwnerPorts {
   readonly lanes: { own(lane: Lane): Promise<OwnedLane> };
-}
-
-/** The lane was ours when the act began, and is no more: nothing was done. */
-export function lostLane(): FencepostError {
-  return new FencepostError("NOT_LEADER", "another node took this signer over", {
-    ownerUrl: null,
-    retryAfterSeconds: 1,
-  });
-}
-
-/** What the database did not answer is 503, not a mistake of ours. */
-export async function acting<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof FencepostError) throw error;
-    throw new DatabaseSilent("look at the transaction before repeating this", error);
-  }
 }

@@ -3,13 +3,13 @@
  * its lane and under its fence, and what it left behind is read where it was asked. It is told once: it has no id that a
  * repeat could be recognised by, so where no answer comes the operator looks before asking again.
  */
-import { invalid } from "../../domain/errors.ts";
+import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
 import type { FencepostApi, OperationName } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { actOnLane, type LaneActionPorts } from "./lane-actions.ts";
-import { acting, type Operation } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 import { findReservation, releaseNonce, reserveNonce } from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 import { markUsed, submitReserved, type UseNoncePorts } from "./use-nonce.ts";
@@ -19,6 +19,9 @@ export interface OperationPorts extends ActionPorts, LaneActionPorts, UseNoncePo
   readonly signer: ActionPorts["signer"] & LaneActionPorts["signer"];
   readonly codec: ActionPorts["codec"];
 }
+
+const acting = <T>(work: Promise<T>): Promise<T> =>
+  orDatabaseSilent(work, "look at the transaction before repeating this");
 
 export function createOperations(ports: OperationPorts, actions: OwnerActions): Pick<FencepostApi, OperationName> {
   /** Known to the other nodes by this name: an owner of another release is asked for it too. */

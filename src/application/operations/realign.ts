@@ -5,8 +5,8 @@ import { ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { lostLane } from "./operation.ts";
 
 export interface RealignPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;

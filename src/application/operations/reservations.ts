@@ -12,12 +12,13 @@ import type { ReserveFate, SettleFate } from "../../ports/nonce-writes.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { lostLane } from "../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { parseReserve } from "../requests/reservation.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
-import { lostLane, type Operation, type OwnerPorts } from "./operation.ts";
+import type { Operation, OwnerPorts } from "./operation.ts";
 
 export interface ReservationPorts extends LaneWriterPorts, OwnerPorts {
   readonly store: Pick<QueryStore, "reservation">;

@@ -11,10 +11,11 @@ import type { Created } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import { blobCost } from "../detours/change-payload.ts";
+import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { type HandedIn, parseSubmission, parseUsed } from "../requests/reservation.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
-import { lostLane, type Operation } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 import { findReservation, overAlready, type ReservationPorts, storeFailure } from "./reservations.ts";
 
 export interface UseNoncePorts extends ReservationPorts {

@@ -46,6 +46,16 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, txId = 
   };
 }
 
+/** What a caller, or another node, asks for; or why it is refused. */
+export function hear(ports: NormalisePorts, request: CreateRequest, txId?: string): Intent | FencepostError {
+  try {
+    return normalise(ports, request, txId);
+  } catch (error) {
+    if (error instanceof FencepostError) return error;
+    throw error;
+  }
+}
+
 export function parseSigner(codec: Codec, value: unknown, path: string): Address {
   if (typeof value !== "string") throw invalid(path, "an address is required");
   try {
