@@ -38,6 +38,8 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
     const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
     return { lane, action: order.action, reason, actor: order.actor, nonce };
   },
+  // What is the only chain here may be one of several there.
+  travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
   perform: (ports, lane, asked) => ACTIONS[asked.action](ports, lane, asked),
   answer: async (ports, { lane }) =>
     (await readSigner(ports, lane.signer)).filter(({ lane: { chainId } }) => chainId === lane.chainId),

@@ -23,11 +23,14 @@ export interface OperationPorts extends ActionPorts, LaneActionPorts, UseNoncePo
 const acting = <T>(work: Promise<T>): Promise<T> =>
   orDatabaseSilent(work, "look at the transaction before repeating this");
 
-export function createOperations(ports: OperationPorts, actions: OwnerActions): Pick<FencepostApi, OperationName> {
+export function createOperations(
+  ports: OperationPorts,
+  actions: Pick<OwnerActions, "register" | "forwardToOwner">,
+): Pick<FencepostApi, OperationName> {
   /** Known to the other nodes by this name: an owner of another release is asked for it too. */
   const offer = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
-    { laneOf, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
+    { laneOf, travels, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
     const performOn = (lane: OwnedLane, asked: Asked): Promise<Done> => acting(perform(ports, lane, asked));
     const hear = async (body: Body): Promise<Asked> => laneOf(ports, body);
@@ -38,7 +41,8 @@ export function createOperations(ports: OperationPorts, actions: OwnerActions): 
     });
     const ask = async (body: Body): Promise<Answer> => {
       const asked = await hear(body);
-      const request = { action, body: body as Readonly<Record<string, unknown>> };
+      const told = travels?.(body, asked) ?? body;
+      const request = { action, body: told as Readonly<Record<string, unknown>> };
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => performOn(lane, asked));
       return answer(ports, asked, done as Done);
     };

@@ -45,6 +45,8 @@ type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
 export const reserveNonce: Operation<ReservationPorts, ReserveRequest, Asked, Given, Reserved> = {
   laneOf: (ports, request) => parseReserve(ports.intents, request),
+  // What is the only chain here may be one of several there.
+  travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
   async perform(ports, lane, { requestId, ttlMs }) {
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     const reservationId = ports.entropy.uuid();

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { FencepostError } from "../../src/domain/errors.ts";
-import { CHAIN_ID, SIGNER, SIGNERS, World, type WorldNode } from "../support/world.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, World, type WorldNode } from "../../support/world.ts";
 
 let world: World;
 afterEach(() => world.close());
