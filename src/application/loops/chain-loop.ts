@@ -11,11 +11,14 @@ import { isFinal } from "../../domain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
-import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { HeadChange, Subscription } from "../chain/head-follower.ts";
+import { trustedLanes } from "../chain/trust.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
 import { Activity } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
+import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
+import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
 import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
 import { type ConfirmationsPorts, recordConfirmations } from "../stages/6-finality/confirmations.ts";
 import {
@@ -26,9 +29,6 @@ import {
   openPass,
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import type { HeadChange, Subscription } from "../chain/head-follower.ts";
-import { trustedLanes } from "../chain/trust.ts";
 
 export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GrayZonePorts {
   readonly codec: FinalityPorts["codec"];

@@ -1,5 +1,5 @@
-import type { ChainLoop } from "./chain-loop.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { ChainLoop } from "./chain-loop.ts";
 
 /** What only memory knows, for the gauges. */
 export interface NodeGauges {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChainContext } from "../../../src/application/chain/chain-context.ts";
-import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { recoverLanes } from "../../../src/application/detours/recover.ts";
+import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import type { CountAnswer } from "../../../src/domain/counts.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";

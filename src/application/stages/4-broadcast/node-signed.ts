@@ -12,14 +12,14 @@ import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domai
 import type { NodeSubmission } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
-import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
 import { identify, type Tracked } from "../../lane/tracked.ts";
+import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
 import type { LearnPorts } from "./learn.ts";
 import { note } from "./note-answer.ts";
+import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {
   readonly store: GrayZonePorts["store"] & ResubmitPorts["store"];
