@@ -1,5 +1,5 @@
 import type { Problem } from "../contract/problem.ts";
-import { fromProblem, unexpectedAnswer, unreachable } from "./errors.ts";
+import { fromProblem, unexpectedAnswer, unreachable } from "./api-error.ts";
 
 export interface ClientOptions {
   /** Where the node listens, with or without a path in front: `http://127.0.0.1:3000`. */

@@ -76,6 +76,17 @@ export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }
 
+/** Another node acts for the lane: the one at `ownerUrl` where that is known. Nothing was done here. */
+export function notLeader(detail: string, ownerUrl: string | null = null): FencepostError {
+  return new FencepostError("NOT_LEADER", detail, { ownerUrl, retryAfterSeconds: 1 });
+}
+
+export function queueFull(): FencepostError {
+  return new FencepostError("QUEUE_FULL", "too many creates are waiting; nothing was accepted", {
+    retryAfterSeconds: 1,
+  });
+}
+
 /** The database did not answer in time. Told apart, because it may be this process that did not run and heard nothing. */
 export class DatabaseSilent extends FencepostError {
   private readonly consequence: string;
@@ -90,5 +101,14 @@ export class DatabaseSilent extends FencepostError {
   afterPause(pausedMs: number): FencepostError {
     const detail = `this node was not scheduled for ${pausedMs} ms and did not hear the database in time`;
     return unavailable(`${detail}${this.consequence}`, this.cause);
+  }
+}
+
+/** What the database did not answer is 503 for a caller, not a mistake of ours. */
+export async function orDatabaseSilent<T>(work: Promise<T>, consequence: string | null): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof FencepostError ? error : new DatabaseSilent(consequence, error);
   }
 }

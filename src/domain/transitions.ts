@@ -97,7 +97,7 @@ export const TRANSITIONS = {
     to: { state: "FAILED_FINAL", subState: "REJECTED" },
     completion: { state: "FAILED_FINAL", settled: true },
   },
-  // grey zone: only where the node signs, so that a lost answer leaves no hash to look for
+  // gray zone: only where the node signs, so that a lost answer leaves no hash to look for
   loseSight: {
     from: ["TRACKING"],
     fromSubStates: unmined,

@@ -9,9 +9,10 @@ import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
-import { FencepostNode } from "../application/node.ts";
+import { FencepostNode } from "../application/loops/node.ts";
 import type { NodeSettings } from "../application/settings.ts";
 import type { Chain } from "../ports/chain.ts";
+import { bounded } from "../ports/clock.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -121,8 +122,6 @@ function reportSlowSigning(telemetry: Telemetry): void {
 
 /** One that fails to close does not keep the others open, and one that hangs does not keep the process. */
 async function closeAll(resources: readonly { close(): Promise<void> }[]): Promise<void> {
-  const done = new AbortController();
-  const timeout = systemClock.sleep(CLOSE_AT_MOST_MS, done.signal).catch(() => undefined);
-  await Promise.race([Promise.allSettled(resources.map((resource) => resource.close())), timeout]);
-  done.abort();
+  const closed = Promise.allSettled(resources.map((resource) => resource.close()));
+  await bounded(systemClock, closed, systemClock.monotonicMs() + CLOSE_AT_MOST_MS);
 }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { startChildChain } from "../adapters/embedded/chain/child.ts";
-import { type ChainOptions, chainSettings, type DevChain } from "../adapters/embedded/chain.ts";
 import { freePort } from "../adapters/embedded/loopback-port.ts";
+import { type ChainOptions, chainSettings, type DevChain } from "../adapters/embedded/start-chain.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** As it is built. */

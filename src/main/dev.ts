@@ -1,7 +1,7 @@
 import { startAnvil } from "../adapters/embedded/anvil.ts";
-import type { DevChain } from "../adapters/embedded/chain.ts";
-import { EmbeddedError } from "../adapters/embedded/errors.ts";
+import { EmbeddedError } from "../adapters/embedded/embedded-error.ts";
 import { startEmbeddedPostgres } from "../adapters/embedded/postgres.ts";
+import type { DevChain } from "../adapters/embedded/start-chain.ts";
 import { dropSchema } from "../adapters/postgres/drop-schema.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { createCodec } from "../adapters/evm/codec.ts";
-import { type IntakeClient, insertIntake } from "../adapters/postgres/intake.ts";
+import { type IntakeClient, insertIntake } from "../adapters/postgres/insert-intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
@@ -14,7 +14,7 @@ import type {
   TransactionAction,
   TransactionView,
 } from "../application/api.ts";
-import { normalise, parseChainId } from "../application/stages/1-create/normalise.ts";
+import { normalise, parseChainId } from "../application/requests/normalise.ts";
 import { type NonceCalls, type UsesNonce, withNonce } from "../client/with-nonce.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
 import type { ReserveNonce } from "../contract/nonces.ts";

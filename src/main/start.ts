@@ -1,5 +1,6 @@
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";
+import { bounded } from "../ports/clock.ts";
 import type { ConfigFor } from "./config/config.ts";
 import { type Service, startService } from "./service.ts";
 import { listenForStop } from "./stop-signals.ts";
@@ -23,10 +24,8 @@ export async function start(
 
 /** What comes up in time is put down again in order. What hangs has accepted nothing, and ends with the process. */
 async function endWhileStarting(starting: Promise<Service>, graceMs: number): Promise<void> {
-  const ended = new AbortController();
-  const stopped = starting.then((service) => service.stop()).catch(() => undefined);
-  await Promise.race([stopped, systemClock.sleep(graceMs, ended.signal).catch(() => undefined)]);
-  ended.abort();
+  const stopped = starting.then((service) => service.stop());
+  await bounded(systemClock, stopped, systemClock.monotonicMs() + graceMs);
 }
 
 export async function runUntilStopped(

@@ -11,3 +11,12 @@ export interface Clock {
   /** Calls back when everything that has arrived by now was looked at: in this turn of the event loop, not in this call. */
   soon(callback: () => void): void;
 }
+
+/** Waits for the work, but not beyond the deadline; what it fails with is its own affair. */
+export async function bounded(clock: Clock, work: Promise<unknown>, deadlineMs: number): Promise<void> {
+  const done = new AbortController();
+  const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
+  const timeout = clock.sleep(leftMs, done.signal).catch(() => undefined);
+  await Promise.race([work.catch(() => undefined), timeout]);
+  done.abort();
+}

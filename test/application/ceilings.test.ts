@@ -1,7 +1,7 @@
 import { serializeTransaction } from "viem/utils";
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
-import { normalise } from "../../src/application/stages/1-create/normalise.ts";
+import { normalise } from "../../src/application/requests/normalise.ts";
 import type { FencepostError } from "../../src/domain/errors.ts";
 import { feeCap } from "../../src/domain/fees.ts";
 import type { Hex } from "../../src/domain/lane.ts";

@@ -1,7 +1,7 @@
 /** The database comes back as another one: a standby was promoted, or a backup restored. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
-import { normalise } from "../../src/application/stages/1-create/normalise.ts";
+import { normalise } from "../../src/application/requests/normalise.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import { HistoryChanged } from "../../src/ports/lane-store.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";

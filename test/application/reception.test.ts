@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Reception } from "../../src/application/reception.ts";
+import { Reception } from "../../src/application/loops/reception.ts";
 
 function reception(cluster: { readonly peers: number; readonly forwards: boolean }, underWay: number): Reception {
   return new Reception({

@@ -1,7 +1,7 @@
 /** One request that the database cannot hold, and nobody beside it. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
-import { normalise } from "../../src/application/stages/1-create/normalise.ts";
+import { normalise } from "../../src/application/requests/normalise.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import { BatchRefused } from "../../src/ports/lane-store.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";

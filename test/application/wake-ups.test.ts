@@ -1,7 +1,7 @@
 /** Nodes that tell each other what happened; and the same, a little later, where nobody tells. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
-import { normalise } from "../../src/application/stages/1-create/normalise.ts";
+import { normalise } from "../../src/application/requests/normalise.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { CHAIN_ID, SIGNER, transfer, World, type WorldNode } from "../support/world.ts";
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LeaseLapsed } from "../../src/application/lane/between-owners.ts";
-import { tellingPauses, Wakefulness } from "../../src/application/wakefulness.ts";
+import { tellingPauses, Wakefulness } from "../../src/application/loops/wakefulness.ts";
 import { DatabaseSilent, FencepostError, unavailable } from "../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../doubles/manual-clock.ts";
 import { scriptedApi } from "../support/scripted-api.ts";

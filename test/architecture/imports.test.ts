@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { entryFiles } from "./package.ts";
 import { deadExports } from "./rules/exports.ts";
-import { cycles, importsOf, loadedBy, packageOf, unreachable, wrongDirections } from "./rules/imports.ts";
+import {
+  cycles,
+  importsOf,
+  loadedBy,
+  packageOf,
+  unreachable,
+  upwardImports,
+  wrongDirections,
+} from "./rules/imports.ts";
 import { listFiles, parseSource, readCode } from "./tree.ts";
 
 const source = readCode("src");
@@ -9,6 +17,10 @@ const source = readCode("src");
 describe("the source tree", () => {
   it("imports one way: domain ← ports ← application ← adapters ← main", () => {
     expect(wrongDirections(source)).toEqual([]);
+  });
+
+  it("imports only downwards inside the application, room by room", () => {
+    expect(upwardImports(source)).toEqual([]);
   });
 
   it("has no ring of files that load each other", () => {
@@ -86,6 +98,29 @@ describe("the rules about imports", () => {
     ["src/application/a.ts", `const text = 'import { Pool } from "pg"'; // import "pg"`],
   ])("%s: %s is fine", (path, text) => {
     expect(wrongDirections([parseSource(path, text)])).toEqual([]);
+  });
+
+  it.each([
+    ["src/application/lane/a.ts", `import { x } from "../stages/3-sign/sign.ts";`],
+    ["src/application/lane/a.ts", `import type { X } from "../chain/chain-context.ts";`],
+    ["src/application/stages/4-broadcast/a.ts", `import { x } from "../../detours/holes.ts";`],
+    ["src/application/operations/a.ts", `import { x } from "../loops/node.ts";`],
+    ["src/application/api.ts", `import type { X } from "./lane/lanes.ts";`],
+    ["src/application/elsewhere/a.ts", ""],
+  ])("%s: %s goes up", (path, text) => {
+    expect(upwardImports([parseSource(path, text)])).toHaveLength(1);
+  });
+
+  it.each([
+    ["src/application/loops/a.ts", `import { x } from "../operations/operations.ts"; import { y } from "./node.ts";`],
+    ["src/application/stages/4-broadcast/a.ts", `import { x } from "../3-sign/sign.ts"; import "../../api.ts";`],
+    [
+      "src/application/requests/a.ts",
+      `import type { X } from "../api.ts"; import { y } from "../../domain/errors.ts";`,
+    ],
+    ["src/main/a.ts", `import { x } from "../application/loops/node.ts";`],
+  ])("%s: %s goes down, or stays", (path, text) => {
+    expect(upwardImports([parseSource(path, text)])).toEqual([]);
   });
 
   it("sees a ring, but not one of types alone", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { unsaid } from "./rules/headers.ts";
-import { emptyNames, escapeHatches } from "./rules/names.ts";
+import { emptyNames, escapeHatches, sharedNames } from "./rules/names.ts";
 import { functionsOf } from "./rules/sizes.ts";
 import { countLines, median, parseSource, readCode } from "./tree.ts";
 
@@ -19,6 +19,10 @@ describe("files", () => {
 
   it("say in their names what is in them", () => {
     expect([...source, ...readCode("test"), ...readCode("scripts")].flatMap(emptyNames)).toEqual([]);
+  });
+
+  it("share no name with a file in a folder near by", () => {
+    expect(sharedNames(source.map(({ path }) => path))).toEqual([]);
   });
 
   it("leave no check of the compiler out", () => {
@@ -78,6 +82,19 @@ describe("the rules about style", () => {
     ["src/a.ts", "const a = 1; export { a as dateUtil };"],
   ])("refuse the name of %s %s", (path, text) => {
     expect(emptyNames(parseSource(path, text))).toHaveLength(1);
+  });
+
+  it.each([
+    ["src/lane/a.ts", "src/chain/a.ts"],
+    ["src/lane/a.ts", "src/a.ts"],
+    ["src/lane/a.ts", "src/lane/deep/down/a.ts"],
+    ["src/lane/a.ts", "src/lane/a.js"],
+  ])("refuse one name for %s and %s", (one, other) => {
+    expect(sharedNames([one, other])).toHaveLength(1);
+  });
+
+  it("let files share a name that are far apart, and entries", () => {
+    expect(sharedNames(["src/domain/lane/a.ts", "src/ports/a.ts", "src/index.ts", "src/client/index.ts"])).toEqual([]);
   });
 
   it("know words by their borders", () => {

@@ -37,7 +37,7 @@ const TRACKING = [
   "TRACKING/UNKNOWN_SUBMIT_RESULT",
 ];
 const UNMINED = ["TRACKING/PENDING", "TRACKING/BROADCAST", "TRACKING/STALE"];
-const GREY = "TRACKING/UNKNOWN_SUBMIT_RESULT";
+const GRAY = "TRACKING/UNKNOWN_SUBMIT_RESULT";
 const FAILED = [
   "FAILED_FINAL/REVERTED",
   "FAILED_FINAL/CANCELLED",
@@ -56,18 +56,18 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   broadcast: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST", "TRACKING/STALE"], to: "TRACKING/BROADCAST" },
   stale: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST"], to: "TRACKING/STALE" },
   reprice: { from: [...UNMINED, "STUCK"], to: "TRACKING/PENDING" },
-  cancel: { from: [...UNMINED, GREY, "STUCK"], to: "TRACKING/PENDING" },
-  replace: { from: [...UNMINED, GREY, "STUCK"], to: "TRACKING/PENDING" },
-  placeholder: { from: [...UNMINED, GREY, "STUCK"], to: "TRACKING/PENDING" },
+  cancel: { from: [...UNMINED, GRAY, "STUCK"], to: "TRACKING/PENDING" },
+  replace: { from: [...UNMINED, GRAY, "STUCK"], to: "TRACKING/PENDING" },
+  placeholder: { from: [...UNMINED, GRAY, "STUCK"], to: "TRACKING/PENDING" },
   amend: { from: ["ALLOCATED"], to: "same" },
   decide: { from: ["ALLOCATED", ...TRACKING, "STUCK"], to: "same" },
-  stick: { from: [...UNMINED, GREY], to: "STUCK" },
+  stick: { from: [...UNMINED, GRAY], to: "STUCK" },
   unstick: { from: ["STUCK"], to: "TRACKING/PENDING" },
   shiftDown: { from: ["ALLOCATED"], to: "same" },
   giveUp: { from: ["ALLOCATED"], to: "FAILED_FINAL/REJECTED" },
-  loseSight: { from: UNMINED, to: GREY },
-  adopt: { from: [GREY], to: "TRACKING/BROADCAST" },
-  sendAnew: { from: [GREY], to: "TRACKING/PENDING" },
+  loseSight: { from: UNMINED, to: GRAY },
+  adopt: { from: [GRAY], to: "TRACKING/BROADCAST" },
+  sendAnew: { from: [GRAY], to: "TRACKING/PENDING" },
   confirmReplacement: { from: ["TRACKING/MINED"], to: "CONFIRMED/REPLACED" },
   confirmCancel: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/CANCELLED" },
   loseNonce: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY" },

@@ -2,7 +2,7 @@
 
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
-import { startEmbeddedChain } from "../../src/adapters/embedded/chain.ts";
+import { startEmbeddedChain } from "../../src/adapters/embedded/start-chain.ts";
 import { createFencepost, type Fencepost, type FencepostOptions, type TelemetryEvent } from "../../src/index.ts";
 import type { StuckDecision, StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import { it as base, KEYS, RECIPIENT, SIGNER } from "../support/integration.ts";

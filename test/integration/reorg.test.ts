@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/chain.ts";
+import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/start-chain.ts";
 import type { FencepostClient } from "../../src/client/index.ts";
 import { audit, minedTransactions, untilAtRest, untilSettled } from "../support/audit.ts";
 import { type Database, it } from "../support/integration.ts";

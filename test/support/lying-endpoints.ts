@@ -1,5 +1,5 @@
 import { privateKeyToAccount } from "viem/accounts";
-import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/chain.ts";
+import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/start-chain.ts";
 import { createEvmChain, type EvmChainOptions } from "../../src/adapters/evm/chain.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";

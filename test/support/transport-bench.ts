@@ -1,5 +1,5 @@
 import { afterEach } from "vitest";
-import { type RpcReply, RpcUnreachable } from "../../src/adapters/evm/rpc/errors.ts";
+import { type RpcReply, RpcUnreachable } from "../../src/adapters/evm/rpc/rpc-errors.ts";
 import {
   createTransport,
   type RpcCall,

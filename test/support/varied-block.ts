@@ -1,5 +1,5 @@
 import { privateKeyToAccount } from "viem/accounts";
-import type { DevChain } from "../../src/adapters/embedded/chain.ts";
+import type { DevChain } from "../../src/adapters/embedded/start-chain.ts";
 import type { Hash, Hex } from "../../src/domain/lane.ts";
 
 const GWEI = 1_000_000_000n;

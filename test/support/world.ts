@@ -1,5 +1,5 @@
 import type { CreateRequest } from "../../src/application/api.ts";
-import { FencepostNode } from "../../src/application/node.ts";
+import { FencepostNode } from "../../src/application/loops/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
 import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
 import type { Address } from "../../src/domain/lane.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import { startChildChain } from "./chain/child.ts";
-import { type ChainOptions, type ChainSettings, chainSettings, type DevChain } from "./chain.ts";
 import { assertPortFree, freePort, LOOPBACK } from "./loopback-port.ts";
+import { type ChainOptions, type ChainSettings, chainSettings, type DevChain } from "./start-chain.ts";
 
 export interface AnvilOptions extends ChainOptions {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readlink, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { EmbeddedError, systemCode } from "./errors.ts";
+import { EmbeddedError, systemCode } from "./embedded-error.ts";
 import { findProcess } from "./processes.ts";
 
 const PREFIX = "supervisor.";

@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { EmbeddedError, systemCode } from "./errors.ts";
+import { EmbeddedError, systemCode } from "./embedded-error.ts";
 
 export const LOOPBACK = "127.0.0.1";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
 import { lockDirectory } from "./directory-lock.ts";
-import { EmbeddedError } from "./errors.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 import { assertPortFree, freePort, LOOPBACK } from "./loopback-port.ts";
 import { type Binaries, locateNative, prepareBinaries } from "./postgres/binaries.ts";
 import { type Cluster, openCluster, SUPERUSER } from "./postgres/cluster.ts";

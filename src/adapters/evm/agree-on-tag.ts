@@ -6,7 +6,7 @@
 import { type Block, type BlockTag, ChainUnavailable } from "../../ports/chain.ts";
 import { fetchTagged } from "./read-block.ts";
 import type { Ask, Endpoints, Said } from "./rpc/endpoints.ts";
-import { RpcErrorAnswer, saysOverLimit } from "./rpc/errors.ts";
+import { RpcErrorAnswer, saysOverLimit } from "./rpc/rpc-errors.ts";
 
 type Tag = Exclude<BlockTag, "latest">;
 

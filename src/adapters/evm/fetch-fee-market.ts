@@ -1,7 +1,7 @@
 import type { FeeMarket } from "../../domain/fees.ts";
 import { readBlock } from "./read-block.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readArray, readBigInt, readRecord } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** The sanity limit on a first price is taken from the median of this many blocks. */

@@ -1,6 +1,6 @@
 import type { Block, BlockTag } from "../../ports/chain.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readArray, readBigInt, readHash, readNumber, readRecord } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** A block with transaction hashes; null where the node has none. Throws `BadAnswer` on anything else. */

@@ -1,7 +1,7 @@
 import type { ChainIdentity } from "../../ports/chain.ts";
 import { blockFrom } from "./read-block.ts";
-import { RpcErrorAnswer, resultOf } from "./rpc/errors.ts";
 import { readNumber } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** Chain id and the hash of block 0: two chains that share a number still begin differently. */

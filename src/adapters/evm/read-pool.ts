@@ -1,6 +1,6 @@
 import type { Address, Hash } from "../../domain/lane.ts";
-import { type RpcReply, resultOf, saysMethodUnsupported } from "./rpc/errors.ts";
 import { BadAnswer } from "./rpc/quantities.ts";
+import { type RpcReply, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /**

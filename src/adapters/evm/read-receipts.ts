@@ -3,7 +3,6 @@ import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
 import { blockFrom, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
-import { RpcErrorAnswer, RpcUnreachable, resultOf, saysMethodUnsupported, saysOverLimit } from "./rpc/errors.ts";
 import {
   BadAnswer,
   readAddress,
@@ -14,6 +13,7 @@ import {
   readNumber,
   readRecord,
 } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, RpcUnreachable, resultOf, saysMethodUnsupported, saysOverLimit } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** A receipt, and what the node showed of it: logs are compared, and not kept. */

@@ -2,7 +2,6 @@ import type { Fees } from "../../domain/fees.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
-import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/errors.ts";
 import {
   BadAnswer,
   readAddress,
@@ -14,6 +13,7 @@ import {
   readNumber,
   readRecord,
 } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

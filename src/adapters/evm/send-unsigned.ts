@@ -2,7 +2,7 @@ import type { Fees } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
 import type { NodeSubmission } from "../../ports/chain.ts";
-import { RpcUnreachable } from "./rpc/errors.ts";
+import { RpcUnreachable } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import { readHashReply } from "./submit-transactions.ts";
 

@@ -2,8 +2,8 @@ import type { Call, Simulation } from "../../ports/chain.ts";
 import { recogniseWordings } from "./classify-submission.ts";
 import { decodeRevert } from "./decode-revert.ts";
 import { revertDataOf, shorten, textsOf } from "./error-texts.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/errors.ts";
 import { BadAnswer, readBigInt, readBytes, readGas } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { SubmitAnswer, SubmitResult } from "../../domain/answers.ts";
 import type { Hex } from "../../domain/lane.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
-import { type RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc/errors.ts";
+import { type RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** What one endpoint made of one item. `lost` = it gave no answer at all; the same bytes may be handed to another. */

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { PEER_SCHEME } from "../../contract/peers.ts";
+import { PEER_SCHEME } from "../../contract/peer-wire.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { ApiKey } from "./options.ts";
 

@@ -3,7 +3,7 @@
  * reached the other node's handler may be taken elsewhere; after any other silence the node may have acted.
  */
 import { BATCH_ITEMS_LIMIT } from "../../contract/batch.ts";
-import { PEER_ACTIONS_PATH, PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peers.ts";
+import { PEER_ACTIONS_PATH, PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peer-wire.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";

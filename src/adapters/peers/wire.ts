@@ -1,4 +1,4 @@
-import type { PeerAction, PeerCreates } from "../../contract/peers.ts";
+import type { PeerAction, PeerCreates } from "../../contract/peer-wire.ts";
 import {
   ERROR_CATALOGUE,
   type ErrorCode,

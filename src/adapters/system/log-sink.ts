@@ -74,7 +74,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     level: ({ result }) => (result === "agreed" ? "debug" : "warn"),
     message: ({ result }) => `compared with the chain: ${result}`,
   },
-  "gray.zone": { level: "warn", message: ({ result }) => `grey zone: ${result}` },
+  "gray.zone": { level: "warn", message: ({ result }) => `gray zone: ${result}` },
   "signer.balance": { level: "debug", message: ({ balance }) => `the signer holds ${balance} wei` },
   "nonce.firstCount": {
     level: ({ chainCount }) => (chainCount === 0 ? "debug" : "info"),

@@ -4,6 +4,7 @@
  * queue is bounded and a webhook that is away costs alerts, which the log still has.
  */
 import type { Address } from "../../domain/lane.ts";
+import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import { type AlertFormat, type AlertMessage, formatAlert, formatOf, refusalIn } from "./alert-formats.ts";
@@ -92,10 +93,8 @@ class AlertSender {
       this.open.delete(key);
       if (repeats > 0) this.enqueue(alert, repeats);
     }
-    const done = new AbortController();
-    const patience = this.options.clock.sleep(LAST_WORDS_MS, done.signal).catch(() => undefined);
-    await Promise.race([this.sending ?? Promise.resolve(), patience]);
-    done.abort();
+    const { clock } = this.options;
+    await bounded(clock, this.sending ?? Promise.resolve(), clock.monotonicMs() + LAST_WORDS_MS);
     this.stopping.abort(new Error("the node has stopped"));
     await this.sending;
   }

@@ -8,7 +8,7 @@
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
-import { canonicalHashes } from "../stages/5-receipt/receipt.ts";
+import { canonicalHashes } from "./canonical-hashes.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 export type Sent =

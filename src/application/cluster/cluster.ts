@@ -4,7 +4,7 @@
  * Reads: heartbeat rows. Writes: its own announcement. A node that joins is given its share by the others, a few lanes a
  * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
  */
-import { FencepostError } from "../../domain/errors.ts";
+import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable } from "../../domain/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
@@ -13,10 +13,10 @@ import type { Peers } from "../../ports/peers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { LaneActions } from "./lane-actions.ts";
 import { LeftLying } from "./left-lying.ts";
 import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
+import { OwnerActions } from "./owner-actions.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
 export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
@@ -45,7 +45,7 @@ export class Cluster {
   readonly membership: Membership;
   readonly router: Router;
   readonly outbox: Outbox;
-  readonly actions: LaneActions;
+  readonly actions: OwnerActions;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -74,7 +74,7 @@ export class Cluster {
       lookAgain: () => this.lookAgain(),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
-    this.actions = new LaneActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
+    this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
   }
 
   /** Whether what belongs elsewhere is taken there, or refused with the owner's name. */
@@ -173,8 +173,7 @@ export class Cluster {
       return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
     }
     if (!isReachable(favourite)) return outOfReach();
-    const detail = `the node at ${favourite.url} acts for this signer`;
-    return new FencepostError("NOT_LEADER", detail, { ownerUrl: favourite.url, retryAfterSeconds: 1 });
+    return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 
   private async give(lane: OwnedLane): Promise<void> {

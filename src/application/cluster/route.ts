@@ -8,7 +8,7 @@
  * whose answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat
  * finds it.
  */
-import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable, type Member } from "../../domain/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -180,5 +180,5 @@ export function unknownSigner(lane: Lane): FencepostError {
 export function outOfReach(): FencepostError {
   const detail =
     "an embedded node acts for this signer, and takes no requests from outside; what the library sends with { client } reaches it";
-  return new FencepostError("NOT_LEADER", detail, { ownerUrl: null, retryAfterSeconds: 1 });
+  return notLeader(detail);
 }

@@ -1,6 +1,6 @@
 /**
  * Detour: a lane is compared with the chain, every so often and without a reason. What the chain counts beyond our cursor
- * is proved and stepped over; what it counts beyond an open transaction is looked into (detours/external-use.ts); what
+ * is proved and stepped over; what it counts beyond an open transaction is looked into (stages/5-receipt/external-use.ts); what
  * waits in the pool at our nonces and is not ours is reported; so is a balance that runs low.
  *
  * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; nothing that is

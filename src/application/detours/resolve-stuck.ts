@@ -18,7 +18,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
-import type { Verdict } from "../operations/order.ts";
+import type { Verdict } from "../requests/order.ts";
 import {
   type ChangePorts,
   changeQueued,

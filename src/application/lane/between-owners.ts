@@ -1,4 +1,4 @@
-import { FencepostError } from "../../domain/errors.ts";
+import { FencepostError, notLeader } from "../../domain/errors.ts";
 
 /**
  * Nobody may act for the lane through this node right now, nothing was accepted, and that is a matter of moments: it is
@@ -11,8 +11,13 @@ export class BetweenOwners extends FencepostError {
 
   /** As another node is told: it knows by the code that it may ask elsewhere. */
   toPeer(): FencepostError {
-    return new FencepostError("NOT_LEADER", this.message, { ownerUrl: null, retryAfterSeconds: 1 });
+    return notLeader(this.message);
   }
+}
+
+/** The lane was ours when the work began, and is no more: nothing was done. */
+export function lostLane(): FencepostError {
+  return notLeader("another node took this signer over");
 }
 
 /** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */

@@ -2,7 +2,7 @@
  * The lanes this node owns. Acquires on demand and at start, resumes each from the database alone, and lets go of what
  * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
  */
-import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
@@ -10,12 +10,17 @@ import { HistoryChanged, type LaneStore, StoreUnavailable } from "../../ports/la
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { resubmitEveryMs } from "../detours/resubmit.ts";
+import type { ChainSettings } from "../settings.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
-import { OwnedLane } from "./owned-lane.ts";
+import { type HashIndex, OwnedLane } from "./owned-lane.ts";
 import { noteFenced } from "./too-late.ts";
-import { keepPace } from "./tracked.ts";
+import { keepPace, resubmitEveryMs } from "./tracked.ts";
+
+/** What a lane needs of its chain to be resumed. */
+interface ServedChain {
+  readonly hashes: HashIndex;
+  readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
+}
 
 export interface LanesPorts {
   readonly store: LeaseStore & LaneStore;
@@ -25,7 +30,7 @@ export interface LanesPorts {
   readonly failpoint: Failpoints;
   readonly lease: { readonly instanceId: string; mayAct(): boolean; historyChanged(error: HistoryChanged): void };
   readonly writer: { idle(lane?: Lane): Promise<void> };
-  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly chains: ReadonlyMap<number, ServedChain>;
   readonly placement: {
     /** Placement gives this lane to us, or to nobody that is known. */
     isOurs(lane: Lane): boolean;
@@ -274,7 +279,7 @@ export class Lanes {
       await this.ports.writer.idle(lane);
       const acquisition = await this.patiently(obtain);
       this.report(lane, acquisition);
-      if (acquisition.result === "notLeader") throw notLeader(acquisition.owner.url || null);
+      if (acquisition.result === "notLeader") throw ownedBy(acquisition.owner.url || null);
       await this.ports.failpoint("lease.acquired");
       return await this.load(acquisition);
     } catch (error) {
@@ -301,14 +306,14 @@ export class Lanes {
 
   private async load({ fence }: Held): Promise<OwnedLane> {
     const snapshot = await this.patiently(() => this.ports.store.loadLane(fence));
-    if (snapshot === null) throw notLeader(null);
+    if (snapshot === null) throw ownedBy(null);
     if (this.closedBecause !== null) {
       // Ours by now in the database, and never to be worked on: nobody should have to wait for the lease.
       await this.ports.store.releaseLane(fence).catch(() => false);
       throw new BetweenOwners(this.closedBecause);
     }
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
-    const context = this.ports.chains.get(fence.lane.chainId) as ChainContext;
+    const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
     const lane = new OwnedLane(fence, snapshot, context.hashes);
     this.keepPace(lane, context);
     this.held.set(lane.key, lane);
@@ -330,7 +335,7 @@ export class Lanes {
     this.drop(lane, reason);
   }
 
-  private keepPace(lane: OwnedLane, { settings }: ChainContext): void {
+  private keepPace(lane: OwnedLane, { settings }: ServedChain): void {
     const { clock } = this.ports;
     const moment = { nowMs: clock.monotonicMs(), now: clock.now() };
     for (const tx of lane.unmined.values()) {
@@ -358,7 +363,6 @@ export class Lanes {
   }
 }
 
-function notLeader(ownerUrl: string | null): FencepostError {
-  const where = ownerUrl === null ? "another node" : `the node at ${ownerUrl}`;
-  return new FencepostError("NOT_LEADER", `${where} acts for this signer`, { ownerUrl, retryAfterSeconds: 1 });
+function ownedBy(ownerUrl: string | null): FencepostError {
+  return notLeader(`${ownerUrl === null ? "another node" : `the node at ${ownerUrl}`} acts for this signer`, ownerUrl);
 }

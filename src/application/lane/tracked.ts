@@ -2,7 +2,7 @@ import type { SubmitAnswer } from "../../domain/answers.ts";
 import { attemptToSend } from "../../domain/attempts.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import type { Attempt, Receipt, SignedAttempt } from "../../domain/transaction.ts";
-import type { Status } from "../../domain/transitions.ts";
+import type { State, Status } from "../../domain/transitions.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
 
 /** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
@@ -169,6 +169,14 @@ function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null): boole
   const { state, subState, acceptedOrdinal, lastError } = record;
   const waits = state === "STUCK" || subState === "BROADCAST" || subState === "STALE";
   return waits && sendOrdinal !== null && lastError === null && (acceptedOrdinal ?? 0) >= sendOrdinal;
+}
+
+/** What is STUCK is sent again all the same, but nobody expects it to help. */
+const STUCK_PACE = 10;
+
+/** How long after a send the same bytes are due again; null: never by age. */
+export function resubmitEveryMs(intervalMs: number | null, state: State): number | null {
+  return intervalMs === null || state !== "STUCK" ? intervalMs : intervalMs * STUCK_PACE;
 }
 
 /**

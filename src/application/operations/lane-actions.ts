@@ -1,64 +1,57 @@
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import { bounded, type Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
+import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
-import { parseChainId, parseSigner } from "../stages/1-create/normalise.ts";
-import { lostLane, type OwnerPorts, onOwner } from "./on-owner.ts";
-import { parseLaneOrder } from "./order.ts";
-import { realign } from "./realign.ts";
+import { parseChainId, parseSigner } from "../requests/normalise.ts";
+import { parseLaneOrder } from "../requests/order.ts";
+import type { Operation } from "./operation.ts";
+import { type LaneTask, type RealignPorts, realign } from "./realign.ts";
 
-export interface LaneActionPorts extends SignerQueryPorts, OwnerPorts {
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
-  readonly clock: Clock;
+export interface LaneActionPorts extends SignerQueryPorts, RealignPorts {
   readonly telemetry: Telemetry;
-  readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
-/** An order about a lane, on the node that owns it. */
-export interface LaneTask {
-  readonly lane: OwnedLane;
-  readonly reason: string;
-  readonly actor: string;
-  /** With `realign`: the nonce to go down to. */
-  readonly nonce: number | null;
+interface Asked extends LaneTask {
+  readonly lane: Lane;
+  readonly action: LaneAction;
 }
 
 /** A send that is out is waited for this long before the answer says that nothing is sent any more. */
 const LAST_SENDS_MS = 5_000;
 
-const ACTIONS: Readonly<Record<LaneAction, (ports: LaneActionPorts, task: LaneTask) => Promise<void>>> = {
-  suspend: (ports, task) => setSuspended(ports, task, true),
-  resume: (ports, task) => setSuspended(ports, task, false),
+type Performed = (ports: LaneActionPorts, lane: OwnedLane, task: LaneTask) => Promise<void>;
+
+const ACTIONS: Readonly<Record<LaneAction, Performed>> = {
+  suspend: (ports, lane, task) => setSuspended(ports, lane, { ...task, suspended: true }),
+  resume: (ports, lane, task) => setSuspended(ports, lane, { ...task, suspended: false }),
   realign,
 };
 
-export async function actOnLane(ports: LaneActionPorts, order: LaneOrder): Promise<readonly SignerView[]> {
-  const { reason, nonce } = parseLaneOrder(order);
-  const perform = ACTIONS[order.action];
-  const lane = laneOfOrder(ports, order);
-  await onOwner(ports, lane, (owned) => perform(ports, { lane: owned, reason, actor: order.actor, nonce }));
-  return lanesOfOrder(ports, order);
-}
-
-/** Throws where the order is not well-formed. */
-export function laneOfOrder(ports: LaneActionPorts, order: LaneOrder): Lane {
-  const { chainId } = parseLaneOrder(order);
-  const signer = parseSigner(ports.codec, order.signer, "signer");
-  return { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
-}
-
-export async function lanesOfOrder(ports: LaneActionPorts, order: LaneOrder): Promise<readonly SignerView[]> {
-  const { chainId } = laneOfOrder(ports, order);
-  return (await readSigner(ports, order.signer)).filter(({ lane }) => lane.chainId === chainId);
-}
+export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
+  laneOf(ports, order) {
+    const { chainId, reason, nonce } = parseLaneOrder(order);
+    const signer = parseSigner(ports.codec, order.signer, "signer");
+    const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
+    return { lane, action: order.action, reason, actor: order.actor, nonce };
+  },
+  // What is the only chain here may be one of several there.
+  travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
+  perform: (ports, lane, asked) => ACTIONS[asked.action](ports, lane, asked),
+  answer: async (ports, { lane }) =>
+    (await readSigner(ports, lane.signer)).filter(({ lane: { chainId } }) => chainId === lane.chainId),
+};
 
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
-async function setSuspended(ports: LaneActionPorts, task: LaneTask, suspended: boolean): Promise<void> {
-  const { lane, reason, actor } = task;
+async function setSuspended(
+  ports: LaneActionPorts,
+  lane: OwnedLane,
+  task: LaneTask & { readonly suspended: boolean },
+): Promise<void> {
+  const { reason, actor, suspended } = task;
   // Stops at once what would start meanwhile; starts nothing before it is durable.
   if (suspended) lane.suspendedBy ??= "OPERATOR";
   try {
@@ -74,14 +67,12 @@ async function setSuspended(ports: LaneActionPorts, task: LaneTask, suspended: b
   // An order that was on its way when this one came may have changed it since: the last that is durable holds.
   lane.suspendedBy = suspended ? (lane.suspendedBy ?? "OPERATOR") : null;
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
-  if (suspended) await lastSends(ports, lane);
+  if (suspended) await lastSends(ports.clock, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
 }
 
-async function lastSends(ports: LaneActionPorts, lane: OwnedLane): Promise<void> {
-  const done = new AbortController();
-  const patience = ports.clock.sleep(LAST_SENDS_MS, done.signal).catch(() => undefined);
-  await Promise.race([Promise.all([lane.signing?.settled(), lane.broadcasting?.settled()]), patience]);
-  done.abort();
+function lastSends(clock: Clock, { signing, broadcasting }: OwnedLane): Promise<void> {
+  const sends = Promise.all([signing?.settled(), broadcasting?.settled()]);
+  return bounded(clock, sends, clock.monotonicMs() + LAST_SENDS_MS);
 }

@@ -1,7 +1,17 @@
+/**
+ * What an operator, or a caller that signs itself, may do. Whichever node is asked, an operation is done by the owner of
+ * its lane and under its fence, and what it left behind is read where it was asked. It is told once: it has no id that a
+ * repeat could be recognised by, so where no answer comes the operator looks before asking again.
+ */
+import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import { type Lane, laneKey } from "../../domain/lane.ts";
 import type { FencepostApi, OperationName } from "../api.ts";
+import type { OwnerActions } from "../cluster/owner-actions.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 import { actOnLane, type LaneActionPorts } from "./lane-actions.ts";
+import type { Operation } from "./operation.ts";
 import { findReservation, releaseNonce, reserveNonce } from "./reservations.ts";
-import { type ActionPorts, act, acting } from "./transaction-actions.ts";
+import { type ActionPorts, act } from "./transaction-actions.ts";
 import { markUsed, submitReserved, type UseNoncePorts } from "./use-nonce.ts";
 
 export interface OperationPorts extends ActionPorts, LaneActionPorts, UseNoncePorts {
@@ -10,15 +20,44 @@ export interface OperationPorts extends ActionPorts, LaneActionPorts, UseNoncePo
   readonly codec: ActionPorts["codec"];
 }
 
-/** What an operator, or a caller that signs itself, may do; each on the node that owns the lane. */
-export function createOperations(ports: OperationPorts): Pick<FencepostApi, OperationName> {
+const acting = <T>(work: Promise<T>): Promise<T> =>
+  orDatabaseSilent(work, "look at the transaction before repeating this");
+
+export function createOperations(
+  ports: OperationPorts,
+  actions: Pick<OwnerActions, "register" | "forwardToOwner">,
+): Pick<FencepostApi, OperationName> {
+  /** Known to the other nodes by this name: an owner of another release is asked for it too. */
+  const offer = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
+    action: string,
+    { laneOf, travels, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
+  ) => {
+    const performOn = (lane: OwnedLane, asked: Asked): Promise<Done> => acting(perform(ports, lane, asked));
+    const hear = async (body: Body): Promise<Asked> => laneOf(ports, body);
+    actions.register(action, async (lane, body) => {
+      const asked = await acting(hear(body as Body));
+      if (laneKey(asked.lane) !== lane.key) throw invalid("lane", "is not the one that this request is about");
+      return (await performOn(lane, asked)) ?? null;
+    });
+    const ask = async (body: Body): Promise<Answer> => {
+      const asked = await hear(body);
+      const told = travels?.(body, asked) ?? body;
+      const request = { action, body: told as Readonly<Record<string, unknown>> };
+      const done = await actions.forwardToOwner(asked.lane, request, (lane) => performOn(lane, asked));
+      return answer(ports, asked, done as Done);
+    };
+    return (body: Body): Promise<Answer> => acting(ask(body));
+  };
+  const submit = offer("submitReserved", submitReserved);
+  const use = offer("markUsed", markUsed);
+  const release = offer("releaseNonce", releaseNonce);
   return {
-    act: (order) => acting(act(ports, order)),
-    actOnLane: (order) => acting(actOnLane(ports, order)),
-    reserveNonce: (request) => acting(reserveNonce(ports, request)),
+    act: offer("act", act),
+    actOnLane: offer("actOnLane", actOnLane),
+    reserveNonce: offer("reserveNonce", reserveNonce),
     reservation: (reservationId) => acting(findReservation(ports, reservationId)),
-    submitReserved: (reservationId, request) => acting(submitReserved(ports, reservationId, request)),
-    markUsed: (reservationId, request) => acting(markUsed(ports, reservationId, request)),
-    releaseNonce: (reservationId) => acting(releaseNonce(ports, reservationId)),
+    submitReserved: (reservationId, request) => submit({ reservationId, request }),
+    markUsed: (reservationId, request) => use({ reservationId, request }),
+    releaseNonce: (reservationId) => release({ reservationId }),
   };
 }

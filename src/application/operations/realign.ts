@@ -2,11 +2,26 @@ import { countNotExceeded, countUnanimous } from "../../domain/counts.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import { OutcomeUnknown } from "../../ports/lane-store.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { LaneActionPorts, LaneTask } from "./lane-actions.ts";
-import { lostLane } from "./on-owner.ts";
+
+export interface RealignPorts {
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
+  readonly clock: Clock;
+  readonly reload: (lane: OwnedLane, reason: string) => void;
+}
+
+/** An order about a lane. */
+export interface LaneTask {
+  readonly reason: string;
+  readonly actor: string;
+  /** With `realign`: the nonce to go down to. */
+  readonly nonce: number | null;
+}
 
 /** How often an endpoint that lags is asked, a poll interval apart. */
 const LOOKS = 4;
@@ -16,8 +31,8 @@ const LOOKS = 4;
  * the chain counts, mined or pending, and never below a nonce that may have left. The lane is read again afterwards:
  * what it believed about the chain belonged to the lie.
  */
-export async function realign(ports: LaneActionPorts, task: LaneTask): Promise<void> {
-  const { lane, reason, actor } = task;
+export async function realign(ports: RealignPorts, lane: OwnedLane, task: LaneTask): Promise<void> {
+  const { reason, actor } = task;
   if (lane.doubt !== NO_DOUBT) {
     throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.distrust?.reason}`);
   }
@@ -32,7 +47,7 @@ export async function realign(ports: LaneActionPorts, task: LaneTask): Promise<v
   ports.reload(lane, `an operator set the cursor to ${outcome.cursor}`);
 }
 
-async function chainFloor(ports: LaneActionPorts, { lane }: OwnedLane): Promise<number> {
+async function chainFloor(ports: RealignPorts, { lane }: OwnedLane): Promise<number> {
   const context = ports.chains.get(lane.chainId) as ChainContext;
   const { chain, settings, follower } = context;
   const atBlock = follower.head?.number ?? 0;

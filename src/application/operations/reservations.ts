@@ -12,12 +12,13 @@ import type { ReserveFate, SettleFate } from "../../ports/nonce-writes.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { lostLane } from "../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { NormalisePorts } from "../stages/1-create/normalise.ts";
+import type { NormalisePorts } from "../requests/normalise.ts";
+import { parseReserve } from "../requests/reservation.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
-import { lostLane, type OwnerPorts, onOwner } from "./on-owner.ts";
-import { parseReserve } from "./reservation-requests.ts";
+import type { Operation, OwnerPorts } from "./operation.ts";
 
 export interface ReservationPorts extends LaneWriterPorts, OwnerPorts {
   readonly store: Pick<QueryStore, "reservation">;
@@ -27,35 +28,54 @@ export interface ReservationPorts extends LaneWriterPorts, OwnerPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
-interface Wanted {
+interface Asked {
   readonly lane: Lane;
+  readonly requestId: string | null;
+  /** Null: as long as the chain's settings say. */
+  readonly ttlMs: number | null;
+}
+
+interface Wanted {
   readonly requestId: string | null;
   readonly ttlMs: number;
   readonly reservationId: string;
 }
 
-export async function reserveNonce(ports: ReservationPorts, request: ReserveRequest): Promise<Reserved> {
-  const { ttlMs, ...parsed } = parseReserve(ports.intents, request);
-  const context = ports.chains.get(parsed.lane.chainId) as ChainContext;
-  const wanted = {
-    ...parsed,
-    ttlMs: ttlMs ?? context.settings.reservationTtlMs,
-    reservationId: ports.entropy.uuid(),
-  };
-  const first = await onOwner(ports, wanted.lane, (lane) => reserveOn(ports, { context, lane, wanted }));
-  // Lost while it waited: nothing was consumed, and the lane may be had again.
-  const fate = first ?? (await onOwner(ports, wanted.lane, (lane) => reserveOn(ports, { context, lane, wanted })));
-  if (fate === null) throw lostLane();
-  return answer(fate);
+type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
+
+export const reserveNonce: Operation<ReservationPorts, ReserveRequest, Asked, Given, Reserved> = {
+  laneOf: (ports, request) => parseReserve(ports.intents, request),
+  // What is the only chain here may be one of several there.
+  travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
+  async perform(ports, lane, { requestId, ttlMs }) {
+    const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+    const reservationId = ports.entropy.uuid();
+    const wanted = { requestId, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
+    const first = await reserveOn(ports, { context, lane, wanted });
+    // Lost while it waited: nothing was consumed, and the lane may be had again.
+    const fate = first ?? (await reserveOn(ports, { context, lane: await ports.lanes.own(lane.lane), wanted }));
+    if (fate === null) throw lostLane();
+    return given(fate);
+  },
+  answer: async (ports, _, { outcome, reservationId }) => ({
+    outcome,
+    reservation: await findReservation(ports, reservationId),
+  }),
+};
+
+interface Named {
+  readonly reservationId: string;
 }
 
-export async function releaseNonce(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
-  const { lane } = await findReservation(ports, reservationId);
-  const fate = await onOwner(ports, lane, (owned) => releaseOn(ports, owned, reservationId));
-  if (fate === "lost") throw lostLane();
-  if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
-  return findReservation(ports, reservationId);
-}
+export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
+  laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
+  async perform(ports, lane, { reservationId }) {
+    const fate = await releaseOn(ports, lane, reservationId);
+    if (fate === "lost") throw lostLane();
+    if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
+  },
+  answer: (ports, { reservationId }) => findReservation(ports, reservationId),
+};
 
 export async function findReservation(
   { store }: Pick<ReservationPorts, "store">,
@@ -77,13 +97,12 @@ async function reserveOn(
   work: { readonly context: ChainContext; readonly lane: OwnedLane; readonly wanted: Wanted },
 ): Promise<ReserveFate | null> {
   const { context, lane, wanted } = work;
-  const { lane: _, ...asked } = wanted;
   const floor = await nonceFloor(ports, context, lane);
   // Read again meanwhile: what is written here now, the lane as it is held would not know of, and never let expire.
   if (lane.stopped) return null;
   const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
-  const outcome = await written(ports, lane, { kind: "reserve", fence: lane.fence, floor, ...filling, ...asked });
+  const outcome = await written(ports, lane, { kind: "reserve", fence: lane.fence, floor, ...filling, ...wanted });
   if (outcome.status !== "reserved") return null;
   await ports.failpoint("reserve.committed");
   if (outcome.fate.fate !== "created") return outcome.fate;
@@ -149,11 +168,11 @@ export function storeFailure(ports: Pick<LaneWriterPorts, "reload">, lane: Owned
   return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1, cause: error });
 }
 
-function answer(fate: ReserveFate): Reserved {
+function given(fate: ReserveFate): Given {
   switch (fate.fate) {
     case "created":
     case "existing":
-      return { outcome: fate.fate, reservation: fate.reservation };
+      return { outcome: fate.fate, reservationId: fate.reservation.reservationId };
     case "requestTaken":
       throw new FencepostError("REQUEST_ID_REUSED", `the request id belongs to transaction ${fate.txId}`, {
         txId: fate.txId,

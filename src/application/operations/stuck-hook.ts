@@ -17,9 +17,9 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { type ResolutionFate, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
-import { asObject, refuseUnknownKeys } from "../stages/1-create/fields.ts";
-import { parseMetadata } from "../stages/1-create/normalise.ts";
-import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "./order.ts";
+import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
+import { parseMetadata } from "../requests/normalise.ts";
+import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/order.ts";
 import { RateLimit } from "./rate-limit.ts";
 
 export interface HookPorts extends ResolvePorts {

@@ -1,4 +1,4 @@
-import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
+import { FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Codec } from "../../ports/codec.ts";
@@ -12,8 +12,8 @@ import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { transaction } from "../queries/transactions.ts";
-import { type OwnerPorts, onOwner } from "./on-owner.ts";
-import { type Instruction, parseOrder } from "./order.ts";
+import { type Instruction, parseOrder } from "../requests/order.ts";
+import type { Operation, OwnerPorts } from "./operation.ts";
 import type { HookRunner } from "./stuck-hook.ts";
 
 export interface ActionPorts extends ResolvePorts, OwnerPorts {
@@ -49,42 +49,42 @@ const ACTIONS: Readonly<Record<TransactionAction, Performed>> = {
   resolve,
 };
 
-/** Validates, finds the lane's owner, acts, and answers with what the transaction is then. */
-export async function act(ports: ActionPorts, order: TransactionOrder): Promise<TransactionView> {
-  const instruction = parseOrder(ports.codec, order, ports.entropy.uuid());
+interface Asked {
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly instruction: Instruction;
+}
+
+export const act: Operation<ActionPorts, TransactionOrder, Asked, void, TransactionView> = {
+  async laneOf(ports, order) {
+    const { txId, lane } = await transaction(ports, order.txId);
+    return { txId, lane, instruction: parseOrder(ports.codec, order, ports.entropy.uuid()) };
+  },
+  perform,
+  answer: (ports, { txId }) => transaction(ports, txId),
+};
+
+async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
+  const { txId } = asked;
+  let owned = lane;
   for (let looks = 1; looks <= MOST_LOOKS; looks++) {
-    const { txId, lane } = await openTransaction(ports, order.txId);
-    const isRepeat = looks > 1;
-    const fate = await onOwner(ports, lane, (owned) => perform(ports, owned, { txId, instruction, isRepeat }));
-    if (fate === "done") return transaction(ports, txId);
+    if ((await attempt(ports, owned, { ...asked, isRepeat: looks > 1 })) === "done") return;
     await ports.clock.sleep(LOOK_AGAIN_MS);
+    // Read again meanwhile, or with another node: then this is refused with its name.
+    owned = await ports.lanes.own(lane.lane);
   }
   throw new FencepostError(
     "UNAVAILABLE",
-    "the transaction did not stand still; whether this was done, it tells itself",
-    {
-      txId: order.txId,
-      outcome: "unknown",
-      retryAfterSeconds: 1,
-    },
+    "the transaction kept changing, so the action may or may not have been applied; read GET /tx/{id}?include=history before repeating it",
+    { txId, outcome: "unknown", retryAfterSeconds: 1 },
   );
 }
 
-async function openTransaction(
-  ports: ActionPorts,
-  id: string,
-): Promise<{ readonly txId: string; readonly lane: Lane }> {
-  const record = await transaction(ports, id);
-  refuseSettled(record);
-  return record;
-}
-
-async function perform(
+async function attempt(
   ports: ActionPorts,
   lane: OwnedLane,
-  work: { readonly txId: string; readonly instruction: Instruction; readonly isRepeat: boolean },
+  { txId, instruction, isRepeat }: Asked & { readonly isRepeat: boolean },
 ): Promise<Fate> {
-  const { txId, instruction, isRepeat } = work;
   // Read again: what was true before the lane was ours, or before another look, may not be any more.
   const record = await ports.store.transaction(txId);
   if (record === null || lane.stopped) return "movedOn";
@@ -158,14 +158,4 @@ function refuseSettled(record: TransactionRecord): void {
     `transaction ${txId} is ${status}: it was mined in block ${receipt.blockNumber}${which}`,
     { txId, txHash: receipt.txHash },
   );
-}
-
-/** What the database did not answer is 503, not a mistake of ours. */
-export async function acting<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof FencepostError) throw error;
-    throw new DatabaseSilent("look at the transaction before repeating this", error);
-  }
 }

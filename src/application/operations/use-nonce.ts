@@ -11,42 +11,63 @@ import type { Created } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import { blobCost } from "../detours/change-payload.ts";
+import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { type HandedIn, parseSubmission, parseUsed } from "../requests/reservation.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
-import { lostLane, onOwner } from "./on-owner.ts";
-import { type HandedIn, parseSubmission, parseUsed } from "./reservation-requests.ts";
+import type { Operation } from "./operation.ts";
 import { findReservation, overAlready, type ReservationPorts, storeFailure } from "./reservations.ts";
 
 export interface UseNoncePorts extends ReservationPorts {
   readonly codec: Codec;
 }
 
+interface Used {
+  readonly reservationId: string;
+  readonly request: unknown;
+}
+
+interface Submission extends Reservation {
+  readonly handedIn: HandedIn;
+}
+
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
-export async function submitReserved(ports: UseNoncePorts, reservationId: string, request: unknown): Promise<Created> {
-  const reservation = await openReservation(ports, reservationId);
-  const handedIn = await parseSubmission(ports.codec, request, reservation);
-  const payload = payloadOf(handedIn);
-  const context = ports.chains.get(reservation.lane.chainId) as ChainContext;
-  refuseImpossibleGas(context, payload);
-  const { txHash, rawTransaction } = handedIn;
-  const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobCost(handedIn));
-  const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
-  const intent = intentOf(ports, reservation, { payload, gas });
-  return settle(ports, reservation, { intent, attempt, becomes: "SUBMITTED" });
+export const submitReserved: Operation<UseNoncePorts, Used, Submission, Created, Created> = {
+  async laneOf(ports, { reservationId, request }) {
+    const reservation = await openReservation(ports, reservationId);
+    return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
+  },
+  perform(ports, lane, { handedIn, ...reservation }) {
+    const payload = payloadOf(handedIn);
+    const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+    refuseImpossibleGas(context, payload);
+    const { txHash, rawTransaction } = handedIn;
+    const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobCost(handedIn));
+    const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
+    const intent = intentOf(ports, reservation, { payload, gas });
+    return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
+  },
+  answer: (_, __, created) => created,
+};
+
+interface Mark extends Reservation {
+  readonly txHash: Hash;
 }
 
 /** Only followed: there are no bytes to send again. What it says is not known either. */
-export async function markUsed(ports: UseNoncePorts, reservationId: string, request: unknown): Promise<Created> {
-  const reservation = await openReservation(ports, reservationId);
-  const txHash = parseUsed(request);
-  await refuseAnother(ports.chains.get(reservation.lane.chainId) as ChainContext, txHash, reservation);
-  const payload: Payload = { to: null, data: "0x", value: 0n };
-  return settle(ports, reservation, {
-    intent: intentOf(ports, reservation, { payload, gas: 0n }),
-    attempt: hashAlone(txHash),
-    becomes: "USED",
-  });
-}
+export const markUsed: Operation<UseNoncePorts, Used, Mark, Created, Created> = {
+  async laneOf(ports, { reservationId, request }) {
+    const reservation = await openReservation(ports, reservationId);
+    return { ...reservation, txHash: parseUsed(request) };
+  },
+  async perform(ports, lane, { txHash, ...reservation }) {
+    await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
+    const payload: Payload = { to: null, data: "0x", value: 0n };
+    const intent = intentOf(ports, reservation, { payload, gas: 0n });
+    return settle(ports, lane, { reservation, intent, attempt: hashAlone(txHash), becomes: "USED" });
+  },
+  answer: (_, __, created) => created,
+};
 
 /** Where the chain knows it already. Otherwise whose it is comes out when it is mined. */
 async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation): Promise<void> {
@@ -63,17 +84,18 @@ async function openReservation(ports: UseNoncePorts, reservationId: string): Pro
 }
 
 interface Use {
+  readonly reservation: Reservation;
   readonly intent: PreparedIntent;
   readonly attempt: SignedAttempt;
   readonly becomes: "SUBMITTED" | "USED";
 }
 
-async function settle(ports: UseNoncePorts, reservation: Reservation, use: Use): Promise<Created> {
-  const { reservationId, lane, nonce, requestId } = reservation;
+async function settle(ports: UseNoncePorts, owned: OwnedLane, use: Use): Promise<Created> {
   const { intent, attempt, becomes } = use;
+  const { reservationId, lane, nonce, requestId } = use.reservation;
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
-  const fate = await onOwner(ports, lane, (owned) => bindOn(ports, owned, binding));
+  const fate = await bindOn(ports, owned, binding);
   if (fate === null) throw lostLane();
   if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));

@@ -1,4 +1,4 @@
-import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
+import { orDatabaseSilent } from "../../domain/errors.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { FencepostApi, OperationName } from "../api.ts";
 import { type ExplainPorts, explainTransaction } from "./explain.ts";
@@ -19,6 +19,7 @@ export function createReads(
   ports: ReadPorts,
 ): Omit<FencepostApi, "create" | "createBatch" | "readiness" | OperationName> {
   const { store, feed } = ports;
+  const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
   return {
     transaction: (txId, include) => reading(transaction(ports, txId, include)),
@@ -31,14 +32,4 @@ export function createReads(
     nodes: () => reading(liveNodes()),
     leases: () => reading(store.leases()),
   };
-}
-
-/** A read that the database did not answer is 503, not a mistake of ours. */
-async function reading<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof FencepostError) throw error;
-    throw new DatabaseSilent(null, error);
-  }
 }

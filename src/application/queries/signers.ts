@@ -11,7 +11,7 @@ import type { Signer } from "../../ports/signer.ts";
 import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type KnownAccount, NOTHING_KNOWN } from "../chain/known-accounts.ts";
-import { parseSigner } from "../stages/1-create/normalise.ts";
+import { parseSigner } from "../requests/normalise.ts";
 import { silent } from "./silent.ts";
 
 export interface SignerQueryPorts {

@@ -5,8 +5,8 @@ import type { Codec } from "../../ports/codec.ts";
 import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { resubmitEveryMs } from "../detours/resubmit.ts";
-import { parseChainId, parseRequestId, parseSigner } from "../stages/1-create/normalise.ts";
+import { resubmitEveryMs } from "../lane/tracked.ts";
+import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts {
   readonly store: QueryStore;

@@ -1,7 +1,7 @@
-import type { DevChain } from "../../adapters/embedded/chain.ts";
+import type { DevChain } from "../../adapters/embedded/start-chain.ts";
 import type { FencepostClient } from "../../client/index.ts";
 import type { Transaction } from "../../contract/transactions.ts";
-import type { Accepted } from "./load.ts";
+import type { Accepted } from "./callers.ts";
 
 export interface Audit {
   readonly accepted: number;

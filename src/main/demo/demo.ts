@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type DevChain, startEmbeddedChain } from "../../adapters/embedded/chain.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../adapters/embedded/postgres.ts";
+import { type DevChain, startEmbeddedChain } from "../../adapters/embedded/start-chain.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { LaneLease } from "../../client/index.ts";
 import { listenForStop } from "../stop-signals.ts";
 import { type Audit, audit } from "./audit.ts";
-import { type Accepted, sendAll } from "./load.ts";
+import { type Accepted, sendAll } from "./callers.ts";
 import { type NodeChild, startNodeChild } from "./node-child.ts";
 import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
 

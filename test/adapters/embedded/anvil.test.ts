@@ -2,8 +2,8 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type AnvilOptions, startAnvil } from "../../../src/adapters/embedded/anvil.ts";
-import type { DevChain } from "../../../src/adapters/embedded/chain.ts";
 import { findProcess } from "../../../src/adapters/embedded/processes.ts";
+import type { DevChain } from "../../../src/adapters/embedded/start-chain.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/temporary-directory.ts";
 

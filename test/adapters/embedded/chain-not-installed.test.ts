@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { startEmbeddedChain } from "../../../src/adapters/embedded/chain.ts";
+import { startEmbeddedChain } from "../../../src/adapters/embedded/start-chain.ts";
 
 vi.mock("@nomicfoundation/edr", () => {
   throw new Error("Cannot find package '@nomicfoundation/edr'");

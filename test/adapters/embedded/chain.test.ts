@@ -3,7 +3,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { foundry } from "viem/chains";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DevAccount } from "../../../src/adapters/embedded/chain/accounts.ts";
-import { type DevChain, startEmbeddedChain } from "../../../src/adapters/embedded/chain.ts";
+import { type DevChain, startEmbeddedChain } from "../../../src/adapters/embedded/start-chain.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 /** Init code that reverts: with 0xdeadbeef, and with Error("no funds"). */

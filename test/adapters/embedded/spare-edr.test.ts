@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DevAccount } from "../../../src/adapters/embedded/chain/accounts.ts";
-import { type DevChain, startEmbeddedChain } from "../../../src/adapters/embedded/chain.ts";
+import { type DevChain, startEmbeddedChain } from "../../../src/adapters/embedded/start-chain.ts";
 
 const CALLS = ["eth_call", "eth_estimateGas", "debug_traceCall"];
 const MOST = 2n ** 256n - 1n;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fetchPooled } from "../../../src/adapters/evm/read-pool.ts";
-import { RpcErrorAnswer, type RpcReply } from "../../../src/adapters/evm/rpc/errors.ts";
 import { BadAnswer } from "../../../src/adapters/evm/rpc/quantities.ts";
+import { RpcErrorAnswer, type RpcReply } from "../../../src/adapters/evm/rpc/rpc-errors.ts";
 
 const ADDRESS = `0x${"a1".repeat(20)}` as const;
 const HASH = `0x${"c3".repeat(32)}`;

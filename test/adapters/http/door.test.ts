@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Door, type RefusalReport, type Visitor } from "../../../src/adapters/http/door.ts";
 import { type Admittance, OPEN } from "../../../src/application/admittance.ts";
-import { PEER_CREATES_PATH, PEER_SCHEME } from "../../../src/contract/peers.ts";
+import { PEER_CREATES_PATH, PEER_SCHEME } from "../../../src/contract/peer-wire.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";

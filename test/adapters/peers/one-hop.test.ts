@@ -4,7 +4,7 @@ import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { createHttpPeers } from "../../../src/adapters/peers/http-peers.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { FencepostNode } from "../../../src/application/node.ts";
+import { FencepostNode } from "../../../src/application/loops/node.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ForwardedCreate } from "../../../src/ports/peers.ts";
 import { noSessionLock } from "../../../src/ports/session-lock.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { insertIntake } from "../../../src/adapters/postgres/intake.ts";
+import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import type { Store } from "../../contracts/store-subject.ts";
 import { aLane, allocate, anInstance, anIntent, commitOne, holdLane, nonces } from "../../support/lane-samples.ts";

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { insertIntake } from "../../../src/adapters/postgres/intake.ts";
+import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
 import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
 import { openPostgresStore, type PreparedStatements } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import { Intake } from "../../../src/application/detours/intake.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
-import { normalise } from "../../../src/application/stages/1-create/normalise.ts";
+import { normalise } from "../../../src/application/requests/normalise.ts";
 import { NO_DOUBT } from "../../../src/domain/doubt.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import {

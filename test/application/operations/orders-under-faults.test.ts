@@ -44,6 +44,31 @@ describe("orders about one lane that cross", () => {
   });
 });
 
+describe("an order about a transaction", () => {
+  it("that was carried out unheard is done, also where the transaction is final by the next look", async () => {
+    const entry = await startKnown();
+    const operated = new OperatedWorld(world);
+    world.holdBlocks();
+    const txId = await operated.sent(entry);
+    const read = entry.store.transaction.bind(entry.store);
+    const commit = entry.store.commit.bind(entry.store);
+    entry.store.commit = (writes) => {
+      if (!writes.some((write) => write.kind === "transition" && write.items[0]?.event === "decide"))
+        return commit(writes);
+      entry.store.commit = commit;
+      entry.store.failNextCommit("unknown-committed");
+      entry.store.transaction = async (id) => {
+        while (operated.row(id).state !== "CONFIRMED") await world.clock.sleep(100);
+        return read(id);
+      };
+      world.releaseBlocks();
+      return commit(writes);
+    };
+    expect(await operated.act(entry, "resubmit", { txId })).toMatchObject({ state: "CONFIRMED" });
+    expect(operated.decisions(txId)).toHaveLength(1);
+  });
+});
+
 describe("a hole below that is filled by order", () => {
   it("is filled once, where its decision could not be noted at once: the transaction above keeps its own payload", async () => {
     const entry = await startKnown();

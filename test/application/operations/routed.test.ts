@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Reserved } from "../../../src/application/api.ts";
+import type { FencepostError } from "../../../src/domain/errors.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { OperatedWorld } from "../../support/operations.ts";
-import { SIGNER, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+import { SIGNER, SIGNERS, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 let ops: OperatedWorld;
@@ -90,5 +91,35 @@ describe("an operation asked of a node that does not own the lane", () => {
     world.network.hangUp(owner.url);
     const failure = await ops.act(other, "cancel", { txId }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("that names another lane than its own is refused: nothing is done under that lane's fence", async () => {
+    const { owner, other } = await two();
+    const { reservation } = await reserve(other);
+    const { reservationId } = reservation;
+    const lane = { ...reservation.lane, signer: SIGNERS.at(-1) as typeof SIGNER };
+    const told = { action: "releaseNonce", body: { reservationId } };
+    const fates = await world.settle(Promise.all([owner, other].map(({ node }) => node.actions.receive(lane, told))));
+    expect(fates.map((fate) => (fate as FencepostError).code).sort()).toEqual(["INVALID_REQUEST", "NOT_LEADER"]);
+    expect(await owner.node.api.reservation(reservationId)).toMatchObject({ state: "RESERVED" });
+  });
+});
+
+describe("an operation asked of the owner itself", () => {
+  it("is parsed once", async () => {
+    const { owner } = await two();
+    world.holdBlocks();
+    const txId = await ops.sent(owner);
+    let parsed = 0;
+    // Not enumerable, so that only a parser reads it, and no copy.
+    const request = Object.defineProperty({}, "reason", {
+      get: () => {
+        parsed++;
+        return "because";
+      },
+    });
+    await world.settle(owner.node.api.act({ action: "cancel", txId, request, actor: "operator:ops" }));
+    await world.settle(owner.node.api.actOnLane({ action: "suspend", signer: SIGNER, request, actor: "operator:ops" }));
+    expect(parsed).toBe(2);
   });
 });

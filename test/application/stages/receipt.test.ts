@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { canonicalHashes } from "../../../src/application/chain/canonical-hashes.ts";
 import { LONG_AGO, RECEIPT_OWED, type Tracked } from "../../../src/application/lane/owned-lane.ts";
-import { canonicalHashes, receiptsOfBlocks, staleReceipts } from "../../../src/application/stages/5-receipt/receipt.ts";
+import { receiptsOfBlocks, staleReceipts } from "../../../src/application/stages/5-receipt/receipt.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import type { Block } from "../../../src/ports/chain.ts";
 import { hashNumber } from "../../support/naive-chain.ts";

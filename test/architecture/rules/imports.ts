@@ -119,6 +119,47 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/index.ts": { imports: [...CORE, "src/application", "src/contract", "src/main"], packages: [] },
 };
 
+const APPLICATION = "src/application";
+
+/**
+ * The rooms of the application, from the ground up: each may import those before it, and none behind it. Files beside the
+ * rooms (the interface, the settings) are the ground itself.
+ */
+const FLOORS: readonly string[] = [
+  "requests",
+  "writer",
+  "lane",
+  "chain",
+  "cluster",
+  "queries",
+  "stages",
+  "detours",
+  "operations",
+  "loops",
+];
+
+/** 0 on the ground; null for a room that has no floor. */
+function floorOf(path: string): number | null {
+  const [room, ...inside] = path.slice(APPLICATION.length + 1).split("/");
+  if (inside.length === 0) return 0;
+  const floor = FLOORS.indexOf(room ?? "");
+  return floor < 0 ? null : floor + 1;
+}
+
+/** Inside the application, imports that go up, of types too. */
+export function upwardImports(files: readonly SourceFile[]): readonly string[] {
+  const inside = (path: string) => path.startsWith(`${APPLICATION}/`);
+  return files
+    .filter(({ path }) => inside(path))
+    .flatMap((file) => {
+      const floor = floorOf(file.path);
+      if (floor === null) return [`${file.path}: stands on no floor`];
+      return importsOf(file)
+        .filter(({ target }) => inside(target) && (floorOf(target) ?? 0) > floor)
+        .map(({ from, line, target }) => `${from}:${line}: must not import ${target}`);
+    });
+}
+
 export function layerOf(path: string): string | null {
   return Object.keys(LAYERS).find((layer) => path === layer || path.startsWith(`${layer}/`)) ?? null;
 }

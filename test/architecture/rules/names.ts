@@ -11,6 +11,35 @@ export function emptyNames(file: SourceFile): readonly string[] {
     .map((name) => `${file.path}: ${name}`);
 }
 
+/** An entry of the package; what it is called is not ours to choose. */
+const ENTRY = "index";
+const TOO_NEAR = 2;
+
+/**
+ * Pairs of files with one name, not more than two steps from folder to folder apart: whoever looks for one of them opens
+ * the other.
+ */
+export function sharedNames(paths: readonly string[]): readonly string[] {
+  const byName = new Map<string, string[]>();
+  for (const path of paths) {
+    const name = posix.parse(path).name;
+    if (name !== ENTRY) byName.set(name, [...(byName.get(name) ?? []), path]);
+  }
+  return [...byName.values()].flatMap((alike) =>
+    alike.flatMap((path, at) =>
+      alike
+        .slice(at + 1)
+        .filter((other) => stepsBetween(posix.dirname(path), posix.dirname(other)) <= TOO_NEAR)
+        .map((other) => `${path} and ${other}`),
+    ),
+  );
+}
+
+function stepsBetween(folder: string, other: string): number {
+  const way = posix.relative(folder, other);
+  return way === "" ? 0 : way.split("/").length;
+}
+
 function wordsOf(name: string): readonly string[] {
   return name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")

@@ -1,6 +1,6 @@
 import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import type { Created, CreateRequest } from "../../../src/application/api.ts";
-import { normalise } from "../../../src/application/stages/1-create/normalise.ts";
+import { normalise } from "../../../src/application/requests/normalise.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";

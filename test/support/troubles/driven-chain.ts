@@ -1,4 +1,4 @@
-import type { DevChain } from "../../../src/adapters/embedded/chain.ts";
+import type { DevChain } from "../../../src/adapters/embedded/start-chain.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 

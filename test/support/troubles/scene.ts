@@ -2,7 +2,7 @@
 import { keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { vi } from "vitest";
-import { startEmbeddedChain } from "../../../src/adapters/embedded/chain.ts";
+import { startEmbeddedChain } from "../../../src/adapters/embedded/start-chain.ts";
 import type { Created, TransactionView } from "../../../src/application/api.ts";
 import { isTaken } from "../../../src/domain/answers.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";

@@ -1,4 +1,4 @@
-import type { DevChain } from "../../../src/adapters/embedded/chain.ts";
+import type { DevChain } from "../../../src/adapters/embedded/start-chain.ts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
 
 /** Where the contract stands. */

@@ -1,4 +1,4 @@
-import { EmbeddedError } from "../errors.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 
 /** The phrase that hardhat and anvil use too: the same ten accounts everywhere, and no secret. */
 export const DEV_MNEMONIC = "test test test test test test test test test test test junk";

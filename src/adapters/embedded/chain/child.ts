@@ -1,11 +1,11 @@
 /** Chains that run in a process of their own. Whatever happens to them, we are there to say so, and they end when we do. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../../ports/clock.ts";
-import type { ChainSettings, DevChain } from "../chain.ts";
-import { EmbeddedError, messageOf, systemCode } from "../errors.ts";
+import { EmbeddedError, messageOf, systemCode } from "../embedded-error.ts";
 import { guardChild } from "../guard.ts";
 import { LOOPBACK } from "../loopback-port.ts";
 import { settlesWithin } from "../processes.ts";
+import type { ChainSettings, DevChain } from "../start-chain.ts";
 import { deriveAccounts } from "./accounts.ts";
 import { type Answer, resultOf } from "./json-rpc.ts";
 

@@ -1,4 +1,4 @@
-import { EmbeddedError } from "../errors.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 import type { DevAccount } from "./accounts.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR } from "./json-rpc.ts";
 

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { messageOf, systemCode } from "../errors.ts";
+import { messageOf, systemCode } from "../embedded-error.ts";
 import { LOOPBACK, portTaken } from "../loopback-port.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "./json-rpc.ts";
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, cp, lstat, readdir, rename, rm, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { EmbeddedError, messageOf } from "../errors.ts";
+import { EmbeddedError, messageOf } from "../embedded-error.ts";
 import { run } from "../processes.ts";
 import { makeLibraryLinks } from "./library-links.ts";
 import type { Place } from "./place.ts";

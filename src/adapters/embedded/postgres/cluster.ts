@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { EmbeddedError } from "../errors.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 import { guardChild } from "../guard.ts";
 import { CHILD_ENVIRONMENT } from "../processes.ts";
 import type { Binaries } from "./binaries.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, readFile, rename, stat, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { systemCode } from "../errors.ts";
+import { systemCode } from "../embedded-error.ts";
 
 interface LinkEntry {
   readonly source: string;

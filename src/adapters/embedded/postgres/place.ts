@@ -1,6 +1,6 @@
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { EmbeddedError, messageOf } from "../errors.ts";
+import { EmbeddedError, messageOf } from "../embedded-error.ts";
 import { type Account, run } from "../processes.ts";
 
 /** Where the server's files live, and who may touch them. */

@@ -1,7 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../../ports/clock.ts";
-import { EmbeddedError } from "../errors.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 import { findProcess, sendSignal, waitForExit } from "../processes.ts";
 
 const FAST_STOP_MS = 15_000;

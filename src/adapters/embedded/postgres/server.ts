@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { open, readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../../ports/clock.ts";
-import { EmbeddedError } from "../errors.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 import { guardChild } from "../guard.ts";
 import { portTaken } from "../loopback-port.ts";
 import { type Account, CHILD_ENVIRONMENT, settlesWithin } from "../processes.ts";

@@ -14,8 +14,8 @@ import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
-import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/errors.ts";
 import { readArray, readHash, readRecord } from "../rpc/quantities.ts";
+import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 

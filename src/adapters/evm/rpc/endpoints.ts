@@ -5,9 +5,9 @@ import type { Entropy } from "../../../ports/entropy.ts";
 import type { EndpointState, Telemetry } from "../../../ports/telemetry.ts";
 import { fetchBlockNumber, fetchBlocks } from "../read-block.ts";
 import { fetchIdentity } from "../read-identity.ts";
-import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./errors.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
 import { BadAnswer, readNumber } from "./quantities.ts";
+import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./rpc-errors.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
 export interface EndpointsOptions {

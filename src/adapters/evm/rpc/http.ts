@@ -1,6 +1,6 @@
 import { errors, Pool } from "undici";
 import type { Clock } from "../../../ports/clock.ts";
-import { RpcUnreachable } from "./errors.ts";
+import { RpcUnreachable } from "./rpc-errors.ts";
 
 export interface HttpOptions {
   readonly url: string;

@@ -1,7 +1,7 @@
 import { Pace } from "../../../domain/pace.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./errors.ts";
 import { DEFAULT_RETRY_AFTER_MS, type HttpPoster, openHttp } from "./http.ts";
+import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
 import { type BatchRefusal, encodeBatch, encodeCall, parseBody, readBatch, readSingle, type WireCall } from "./wire.ts";
 
 /**

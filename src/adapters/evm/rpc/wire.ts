@@ -1,4 +1,4 @@
-import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./errors.ts";
+import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 
 /** A call as it goes out: its id, and its JSON once, so that sizes are known before a request is put together. */
 export interface WireCall {

@@ -13,7 +13,7 @@ import {
   type PeerActionResult,
   type PeerCreated,
   type PeerResults,
-} from "../../../contract/peers.ts";
+} from "../../../contract/peer-wire.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
@@ -21,7 +21,7 @@ import { peerAuthenticator } from "../auth.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
 import { problemOf } from "../problems.ts";
-import { UUID } from "../uuid.ts";
+import { UUID } from "../uuid-pattern.ts";
 
 /** As lanes are named inside: normalised. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;

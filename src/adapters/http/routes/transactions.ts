@@ -12,7 +12,7 @@ import { FencepostError } from "../../../domain/errors.ts";
 import type { Explanation as ExplanationOf } from "../../../domain/explain/situation.ts";
 import type { RouteContext } from "../context.ts";
 import { queryReader } from "../query.ts";
-import { UUID } from "../uuid.ts";
+import { UUID } from "../uuid-pattern.ts";
 import { transactionView } from "../views.ts";
 
 const readTransactionQuery = queryReader(TransactionQuery);

@@ -6,7 +6,7 @@
  * consumed. A crash before stage 2 commits leaves nothing; after it, the caller's repeat finds the transaction by its
  * request id.
  */
-import { DatabaseSilent, FencepostError, unavailable } from "../../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, queueFull, unavailable } from "../../../domain/errors.ts";
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
@@ -23,12 +23,11 @@ import type { Created, CreateRequest } from "../../api.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
-import { BetweenOwners } from "../../lane/between-owners.ts";
+import { BetweenOwners, lostLane } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { queueFull } from "../../reception.ts";
+import { hear, type NormalisePorts } from "../../requests/normalise.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import type { Gathering } from "./gather.ts";
-import { type NormalisePorts, normalise } from "./normalise.ts";
 import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
 import type { RequestIds } from "./request-ids.ts";
 
@@ -81,7 +80,7 @@ export async function create(ports: CreatePorts, requests: readonly CreateReques
   const fates = new Array<Fate>(requests.length);
   const heard: Heard[] = [];
   requests.forEach((request, index) => {
-    const intent = attempt(() => normalise(ports.intents, request));
+    const intent = hear(ports.intents, request);
     if (intent instanceof FencepostError) fates[index] = intent;
     else heard.push({ index, intent, request });
   });
@@ -104,7 +103,7 @@ export async function createOne(ports: CreatePorts, request: CreateRequest): Pro
 }
 
 function fateOfOne(ports: CreatePorts, request: CreateRequest): Fate | Promise<Fate> {
-  const intent = attempt(() => normalise(ports.intents, request));
+  const intent = hear(ports.intents, request);
   if (intent instanceof FencepostError) return intent;
   const heard = { index: 0, intent, request };
   const { payload } = intent;
@@ -142,7 +141,7 @@ export async function createForwarded(
   const fates = new Array<Fate>(creates.length);
   const groups = new Map<LaneKey, Item[]>();
   creates.forEach(({ txId, request }, index) => {
-    const intent = attempt(() => normalise(ports.intents, request, txId));
+    const intent = hear(ports.intents, request, txId);
     if (intent instanceof FencepostError) fates[index] = intent;
     else push(groups, laneKey(intent.lane), { index, intent });
   });
@@ -299,10 +298,7 @@ async function allocateOrReroute(
   const again = await ports.lanes.own(lane.lane);
   const second = await allocate(ports, context, { lane: again, items: transactions });
   if (second !== "fenced") return second;
-  throw new FencepostError("NOT_LEADER", "another node took this signer over", {
-    retryAfterSeconds: 1,
-    ownerUrl: null,
-  });
+  throw lostLane();
 }
 
 const HELD =
@@ -351,15 +347,6 @@ function failure(error: unknown, intent: Intent): FencepostError {
 function unanswered({ txId }: Intent): FencepostError {
   const detail = "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
   return new FencepostError("UNAVAILABLE", detail, { txId, outcome: "unknown", retryAfterSeconds: 1 });
-}
-
-function attempt<T>(work: () => T): T | FencepostError {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof FencepostError) return error;
-    throw error;
-  }
 }
 
 function push<K, V>(groups: Map<K, V[]>, key: K, value: V): void {

@@ -15,13 +15,13 @@ import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
 import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { type GiveUpPorts, giveUp } from "../../detours/give-up.ts";
-import { shiftDown } from "../../detours/shift-down.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
 import { LONG_AGO, signed } from "../../lane/tracked.ts";
+import { type GiveUpPorts, giveUp } from "./give-up.ts";
+import { shiftDown } from "./shift-down.ts";
 
 export interface SignPorts extends LaneWriterPorts, GiveUpPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;

@@ -8,13 +8,13 @@
 import type { SubmitResult } from "../../../domain/answers.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { claimAgain, type ResubmitPorts } from "../../detours/resubmit.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
 import type { Tracked } from "../../lane/tracked.ts";
 import { isNodeSigned, type NodeSignedPorts, sendThroughNode } from "./node-signed.ts";
 import { note } from "./note-answer.ts";
+import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface BroadcastPorts extends ResubmitPorts, NodeSignedPorts {
   readonly store: ResubmitPorts["store"] & NodeSignedPorts["store"];

@@ -2,7 +2,7 @@
  * Stage 4 for keys that the chain node holds: it is handed the payload and signs by itself (`eth_sendTransaction`). One at
  * a time, in nonce order, because an answer that is lost leaves no hash to look for; then everything behind it waits.
  *
- * Reads: payloads. Writes: the hash that the node answered with, or that its answer was lost (detours/grey-zone.ts).
+ * Reads: payloads. Writes: the hash that the node answered with, or that its answer was lost (gray-zone.ts).
  * Invariants: I6 (payload, nonce and fees are committed and claimed before the node hears of them), I7.
  * A crash after sending leaves TRACKING/PENDING without a hash: the next owner looks for it before it sends anything.
  */
@@ -12,17 +12,17 @@ import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domai
 import type { NodeSubmission } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { type GreyZonePorts, isOutOfSight, loseSight } from "../../detours/grey-zone.ts";
-import { claimAgain, type ResubmitPorts } from "../../detours/resubmit.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
 import { identify, type Tracked } from "../../lane/tracked.ts";
+import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
 import type { LearnPorts } from "./learn.ts";
 import { note } from "./note-answer.ts";
+import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
-export interface NodeSignedPorts extends GreyZonePorts, ResubmitPorts, LearnPorts {
-  readonly store: GreyZonePorts["store"] & ResubmitPorts["store"];
+export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {
+  readonly store: GrayZonePorts["store"] & ResubmitPorts["store"];
   readonly lease: { maySend(): boolean };
 }
 

@@ -8,10 +8,9 @@ import { isTaken, type SubmitAnswer, type SubmitResult } from "../../../domain/a
 import { sendableAttempts } from "../../../domain/attempts.ts";
 import { type BackoffRule, backoffMs } from "../../../domain/backoff.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { resubmitEveryMs } from "../../detours/resubmit.ts";
 import { type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { RECEIPT_OWED, type Tracked } from "../../lane/tracked.ts";
+import { RECEIPT_OWED, resubmitEveryMs, type Tracked } from "../../lane/tracked.ts";
 import { type LearnPorts, learn } from "./learn.ts";
 
 export interface Answered {

@@ -8,12 +8,11 @@
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
 import { followedAttempts, hashesOf } from "../../../domain/attempts.ts";
-import type { BlockWindow } from "../../../domain/block-window.ts";
 import { NO_DOUBT } from "../../../domain/doubt.ts";
-import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
+import { canonicalHashes } from "../../chain/canonical-hashes.ts";
 import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
@@ -125,26 +124,6 @@ async function onCanonicalChain(context: ChainContext, receipts: readonly Receip
     receipts.map((receipt) => receipt.blockNumber),
   );
   return receipts.filter((receipt) => hashAt.get(receipt.blockNumber) === receipt.blockHash);
-}
-
-/** Canonical hash by height: the frozen view where it reaches, one batch of questions where it does not. */
-export async function canonicalHashes(
-  context: ChainContext,
-  numbers: readonly number[],
-): Promise<ReadonlyMap<number, Hash>> {
-  const window: BlockWindow = context.follower.window;
-  const hashes = new Map<number, Hash>();
-  const below = new Set<number>();
-  for (const number of numbers) {
-    const known = window.hashAt(number);
-    if (known !== null) hashes.set(number, known);
-    else if (window.oldest !== null && number < window.oldest.number) below.add(number);
-  }
-  const asked = [...below];
-  if (asked.length === 0) return hashes;
-  const blocks = await context.chain.blocksByNumber(asked);
-  for (const block of blocks) if (block !== null) hashes.set(block.number, block.hash);
-  return hashes;
 }
 
 /** False: of some the chain could not say whose they are. They owe another look. */

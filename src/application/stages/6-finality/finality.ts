@@ -2,21 +2,21 @@
  * Stage 6: decides, on one frozen view of the chain, what every mined transaction is: withdrawn, waiting or final.
  *
  * Reads: the hash-linked window, the chain's tags where finality is a tag, every endpoint before anything final (settle.ts).
- * Writes: nothing itself; withdrawals (detours/reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
+ * Writes: nothing itself; withdrawals (reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
  * A crash leaves TRACKING/MINED; the next owner derives the same decision from the chain again.
  */
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
+import { canonicalHashes } from "../../chain/canonical-hashes.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { type ReorgPorts, reviseWatched, withdraw } from "../../detours/reorg.ts";
-import { type RequeuePorts, requeueLost } from "../../detours/requeue.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
-import { canonicalHashes } from "../5-receipt/receipt.ts";
 import { type CompletePorts, complete } from "../7-complete/complete.ts";
+import { type ReorgPorts, reviseWatched, withdraw } from "./reorg.ts";
+import { type RequeuePorts, requeueLost } from "./requeue.ts";
 import { applyVerdicts, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
 
 export interface FinalityPorts extends CompletePorts, ReorgPorts, RequeuePorts, OwnContractPorts {

@@ -4,7 +4,7 @@
  * the endpoints are asked once more, together (ports/chain.ts, settleReceipts): one question per block, for all lanes.
  *
  * Reads: the endpoints. Writes: nothing itself; what is agreed on goes into the outcome's commit (stage 7), what is not in
- * its block after all is withdrawn (detours/reorg.ts). Invariants: I7, I8. A crash leaves TRACKING/MINED, asked about anew.
+ * its block after all is withdrawn (reorg.ts). Invariants: I7, I8. A crash leaves TRACKING/MINED, asked about anew.
  */
 import { depthNeeded } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";

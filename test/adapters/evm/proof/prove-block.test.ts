@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DevChain, startEmbeddedChain } from "../../../../src/adapters/embedded/chain.ts";
+import { type DevChain, startEmbeddedChain } from "../../../../src/adapters/embedded/start-chain.ts";
 import { headerHash } from "../../../../src/adapters/evm/proof/worker/header.js";
 import { orderedTrieRoot } from "../../../../src/adapters/evm/proof/worker/ordered-trie.js";
 import { proveBlock } from "../../../../src/adapters/evm/proof/worker/prove-block.js";

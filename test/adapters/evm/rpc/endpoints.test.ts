@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type Ask, Endpoints, type Said } from "../../../../src/adapters/evm/rpc/endpoints.ts";
-import { RpcErrorAnswer } from "../../../../src/adapters/evm/rpc/errors.ts";
+import { RpcErrorAnswer } from "../../../../src/adapters/evm/rpc/rpc-errors.ts";
 import { ChainUnavailable } from "../../../../src/ports/chain.ts";
 import { createManualClock, type ManualClock } from "../../../doubles/manual-clock.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";

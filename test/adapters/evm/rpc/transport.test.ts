@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RpcErrorAnswer } from "../../../../src/adapters/evm/rpc/errors.ts";
+import { RpcErrorAnswer } from "../../../../src/adapters/evm/rpc/rpc-errors.ts";
 import { createTransport } from "../../../../src/adapters/evm/rpc/transport.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
 import { Refusal } from "../../../support/faulty-rpc.ts";

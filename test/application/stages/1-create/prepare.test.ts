@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec.ts";
-import { normalise } from "../../../../src/application/stages/1-create/normalise.ts";
+import { normalise } from "../../../../src/application/requests/normalise.ts";
 import { prepare, type Standing } from "../../../../src/application/stages/1-create/prepare.ts";
 import type { PreparedIntent } from "../../../../src/domain/transaction.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";

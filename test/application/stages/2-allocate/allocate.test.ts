@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec.ts";
-import { normalise } from "../../../../src/application/stages/1-create/normalise.ts";
+import { normalise } from "../../../../src/application/requests/normalise.ts";
 import { allocate } from "../../../../src/application/stages/2-allocate/allocate.ts";
 import { type NewTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";

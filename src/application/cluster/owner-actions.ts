@@ -1,0 +1,94 @@
+/**
+ * What an operator asks of a lane, whichever node is asked: done here where this node owns the lane or can acquire it,
+ * else by whoever does. The same road as a create takes, with one difference: it is not told twice. An action has no id
+ * that its repeat could be recognised by, so silence is answered with "unknown", and the operator looks before the next.
+ *
+ * Reads: membership. Writes: nothing itself; an action writes under the fence of the lane it is given. A crash leaves what
+ * the owner committed.
+ */
+import { FencepostError } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { LaneAnswer, LaneRequest, Peers } from "../../ports/peers.ts";
+import { BetweenOwners } from "../lane/between-owners.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { Fate } from "./errand.ts";
+import type { Router } from "./route.ts";
+
+/** Throws a FencepostError for whoever asked; what it returns must survive JSON. */
+export type OwnerAction = (lane: OwnedLane, body: LaneRequest["body"]) => Promise<unknown>;
+
+export interface OwnerActionPorts {
+  /** Null: what this node cannot do itself is refused with the owner's name. */
+  readonly router: Pick<Router, "run"> | null;
+  readonly peers: Pick<Peers, "act">;
+  readonly lanes: { own(lane: Lane): Promise<OwnedLane> };
+}
+
+export class OwnerActions {
+  private readonly ports: OwnerActionPorts;
+  private readonly actions = new Map<string, OwnerAction>();
+
+  constructor(ports: OwnerActionPorts) {
+    this.ports = ports;
+  }
+
+  register(name: string, action: OwnerAction): void {
+    if (this.actions.has(name)) throw new Error(`${name} is registered already`);
+    this.actions.set(name, action);
+  }
+
+  /** Throws what the owner refused with. Where this node is the owner, `act` does it: as registered, if nothing is given. */
+  async forwardToOwner(
+    lane: Lane,
+    request: LaneRequest,
+    act?: (lane: OwnedLane) => Promise<unknown>,
+  ): Promise<unknown> {
+    const { router, peers } = this.ports;
+    const here = (): Promise<Fate<LaneAnswer>> => this.act(lane, request, act);
+    const [fate] =
+      router === null
+        ? [await here()]
+        : await router.run<LaneAnswer>({
+            lane,
+            items: 1,
+            repeatable: false,
+            locally: async () => [await here()],
+            remotely: async (url, _, { withinMs }) => [await peers.act(url, lane, { ...request, withinMs })],
+            unknown: unheard,
+          });
+    if (fate instanceof FencepostError) throw fate;
+    return (fate as LaneAnswer).answer;
+  }
+
+  /** What another node was asked for: done here or refused, but never forwarded again. */
+  async receive(lane: Lane, request: LaneRequest): Promise<Fate<LaneAnswer>> {
+    const fate = await this.act(lane, request);
+    return fate instanceof BetweenOwners ? fate.toPeer() : fate;
+  }
+
+  private async act(
+    lane: Lane,
+    { action, body }: LaneRequest,
+    given?: (lane: OwnedLane) => Promise<unknown>,
+  ): Promise<Fate<LaneAnswer>> {
+    const act = given ?? this.actions.get(action);
+    if (act === undefined) return notKnownYet(action);
+    try {
+      return { answer: await act(await this.ports.lanes.own(lane), body) };
+    } catch (error) {
+      if (error instanceof FencepostError) return error;
+      throw error;
+    }
+  }
+}
+
+/** One version of skew: the node that was asked may be newer than the owner. */
+function notKnownYet(action: string): FencepostError {
+  const detail = `the node that acts for this signer does not know "${action}" yet: upgrade it; nothing was done`;
+  return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1 });
+}
+
+function unheard(): FencepostError {
+  const detail = "the node that acts for this signer did not answer; look whether it was done before you repeat it";
+  return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1 });
+}

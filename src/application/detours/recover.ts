@@ -1,0 +1,90 @@
+/**
+ * A lane after the database's history changed. What the database says of its nonces may be older than what the network
+ * knows, so the lane gives none and sends nothing until its cursor has been compared with the chain: mined and pending.
+ *
+ * Reads: the chain's two counts, again a poll interval later where one is above the cursor. Writes: the cursor, and that
+ * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
+ */
+import { judgeCount } from "../../domain/counts.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+
+export interface RecoverPorts {
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+interface Counts {
+  readonly latest: number;
+  readonly pending: number;
+}
+
+/** After a failover all lanes ask at once; the chain is not to feel it. */
+const AT_ONCE = 32;
+
+/** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
+export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
+  const owing = lanes.filter((lane) => !lane.reconciled);
+  const worker = async (): Promise<void> => {
+    for (let lane = owing.shift(); lane !== undefined; lane = owing.shift()) {
+      await reconcile(ports, lane).catch(() => undefined);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, owing.length) }, worker));
+}
+
+async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
+  const context = ports.chains.get(lane.lane.chainId);
+  if (context === undefined || lane.stopped) return;
+  const floor = await provenFloor(ports.clock, context, lane);
+  if (floor === null || lane.stopped) return;
+  const from = lane.cursor;
+  const outcome = await ports.writer.write({ kind: "reconcile", fence: lane.fence, floor });
+  if (outcome.status !== "reconciled" || lane.stopped) return;
+  const { cursor, suspendedBy } = outcome;
+  Object.assign(lane, { cursor, suspendedBy, reconciled: true });
+  const { token } = lane.fence;
+  ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
+  // That all wait was told when the epoch began; here, those that somebody may miss.
+  if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports.telemetry, lane);
+  lane.signing?.kick();
+  lane.broadcasting?.kick();
+}
+
+/** Null: the endpoints do not agree on a count above the cursor yet, or one that is up has not come so far. */
+async function provenFloor(clock: Clock, context: ChainContext, lane: OwnedLane): Promise<number | null> {
+  const { chain, settings, follower } = context;
+  const { signer } = lane.lane;
+  const first = await countsOf(context, lane);
+  if (Math.max(first.latest, first.pending) <= (lane.cursor ?? 0)) return lane.cursor ?? 0;
+  await clock.sleep(settings.pollIntervalMs);
+  const pending = await chain.transactionCount(signer, "pending");
+  const answers = await chain.transactionCountEverywhere(signer, follower.head?.number ?? 0);
+  if (judgeCount(first.latest, answers).kind !== "proved") return null;
+  // A pending count may fall: what was pending was dropped. What stands in both readings is there.
+  return Math.max(first.latest, Math.min(first.pending, pending));
+}
+
+async function countsOf({ chain }: ChainContext, lane: OwnedLane): Promise<Counts> {
+  const { signer } = lane.lane;
+  const [latest, pending] = await Promise.all([
+    chain.transactionCount(signer, "latest"),
+    chain.transactionCount(signer, "pending"),
+  ]);
+  return { latest, pending };
+}
+
+function alertWaiting(telemetry: Telemetry, { lane }: OwnedLane): void {
+  telemetry.emit({
+    type: "alert",
+    severity: "CRITICAL",
+    code: "LANE_AWAITS_OPERATOR",
+    message: `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`,
+    lane,
+  });
+}

@@ -1,0 +1,270 @@
+/**
+ * What happens when the head moves. The follower looks at the head on its own beat; each change starts a pass, which
+ * works on one frozen view: withdraw what left the chain, match receipts, look for stale ones, decide what is final. A
+ * slow pass delays nobody but itself: meanwhile the follower goes on, and the buffer between them is bounded.
+ *
+ * Where a node takes no future nonces, a lane stands still from one transaction until the next look. So a few looks come
+ * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
+ */
+import type { BlockWindow } from "../../domain/block-window.ts";
+import { isFinal } from "../../domain/finality.ts";
+import { shardOf } from "../../domain/lane.ts";
+import { type Block, ChainUnavailable } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { HeadChange, Subscription } from "../chain/head-follower.ts";
+import { trustedLanes } from "../chain/trust.ts";
+import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
+import { Activity } from "../lane/activity.ts";
+import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
+import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
+import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
+import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
+import { type ConfirmationsPorts, recordConfirmations } from "../stages/6-finality/confirmations.ts";
+import {
+  decideFinal,
+  type FinalityPass,
+  type FinalityPorts,
+  hasWatched,
+  openPass,
+  withdrawOrphaned,
+} from "../stages/6-finality/finality.ts";
+
+export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GrayZonePorts {
+  readonly codec: FinalityPorts["codec"];
+  readonly store: FinalityPorts["store"] & ReconcilePorts["store"] & GrayZonePorts["store"];
+  readonly clock: Clock;
+  /** The lanes this node owns on the chain, now. */
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+}
+
+/** Parts of the reconciliation interval in which lanes have their turn. */
+const SPREAD = 64;
+/** The first early look comes after this share of the poll interval. */
+const SOONEST_LOOK = 1 / 16;
+const RECONCILED_AT_ONCE = 100;
+
+export class ChainLoop {
+  readonly context: ChainContext;
+  private readonly ports: ChainLoopPorts;
+  private readonly stopping = new AbortController();
+  private readonly subscription: Subscription;
+  private readonly pass: Activity;
+  private readonly reconciling: Activity;
+  private following: Promise<void> | null = null;
+  private unfetched: readonly Block[] = [];
+  /** The share of the poll interval after which the head is looked at next; 1: at its end, as usual. */
+  private share = 1;
+  private waking = new AbortController();
+
+  constructor(ports: ChainLoopPorts, context: ChainContext) {
+    this.ports = ports;
+    this.context = context;
+    this.subscription = context.follower.subscribe();
+    context.lookSoon = () => this.lookSoon();
+    this.pass = new Activity(
+      () => this.runPass(),
+      (error) => this.reportFailure(error),
+    );
+    this.reconciling = new Activity(
+      () => this.reconcileDue(),
+      (error) => this.reportFailure(error),
+    );
+  }
+
+  /** Blocks whose receipts are still owed. */
+  get backlog(): number {
+    return this.unfetched.length;
+  }
+
+  start(): void {
+    this.following = this.follow();
+  }
+
+  /** Something is owed a look: a lane was resumed, or an answer asked for one. */
+  kick(): void {
+    this.pass.kick();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.waking.abort();
+    await this.following;
+    await this.pass.settled();
+    await this.reconciling.settled();
+  }
+
+  private async follow(): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      await this.look();
+      this.pass.kick();
+      this.reconciling.kick();
+      await this.untilNextPoll();
+    }
+  }
+
+  /** Looks earlier where that was asked for; only what is found then starts a pass. */
+  private async untilNextPoll(): Promise<void> {
+    const { clock } = this.ports;
+    const { pollIntervalMs } = this.context.settings;
+    const pollAtMs = clock.monotonicMs() + pollIntervalMs;
+    while (!this.stopping.signal.aborted) {
+      const leftMs = pollAtMs - clock.monotonicMs();
+      if (leftMs <= 0) return;
+      const isEarly = this.share * pollIntervalMs < leftMs;
+      this.waking = new AbortController();
+      await clock.sleep(isEarly ? this.share * pollIntervalMs : leftMs, this.waking.signal).catch(() => undefined);
+      if (!isEarly || this.waking.signal.aborted) continue;
+      this.share = Math.min(1, 2 * this.share);
+      if (await this.look()) this.pass.kick();
+    }
+  }
+
+  private lookSoon(): void {
+    this.share = SOONEST_LOOK;
+    this.waking.abort();
+  }
+
+  /** True where the canonical chain changed. */
+  private async look(): Promise<boolean> {
+    const { chainId } = this.context.chain;
+    try {
+      const changed = await this.context.follower.advance();
+      if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
+      this.context.reachable = true;
+      this.context.unreachableSince = null;
+      return changed;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
+      this.context.reachable = false;
+      // Whoever answers next may be another machine: nothing is sent before it has shown which chain it serves.
+      const isLost = !(error instanceof ChainUnavailable && error.limited);
+      if (isLost) for (const lane of this.ports.lanesOf(chainId)) lane.lookOwed = true;
+      this.context.unreachableSince ??= this.ports.clock.now();
+      return false;
+    }
+  }
+
+  private async runPass(): Promise<void> {
+    const { context, ports } = this;
+    if (context.follower.window.tip === null || this.stopping.signal.aborted) return;
+    const all = ports.lanesOf(context.chain.chainId);
+    const lanes = await trustedLanes(ports, context, all);
+    try {
+      await this.passOver(
+        all,
+        lanes.filter((lane) => lane.isOnChain),
+      );
+    } finally {
+      // Also where it came to nothing half-way: what was mined has made room, and nobody has to wait for what is final.
+      for (const lane of lanes) lane.kick();
+    }
+  }
+
+  private async passOver(all: readonly OwnedLane[], lanes: readonly OwnedLane[]): Promise<void> {
+    const { context, ports } = this;
+    const { items: changes, gapPotential } = this.subscription.drain();
+    if (gapPotential) oweEveryReceipt(all);
+    if (changes.length > 0) context.forget();
+    const { window } = context.follower;
+    const shaken = lanes.filter((lane) => !standsOn(window, lane));
+    const unsure = await this.forEachLane(shaken, (lane) => withdrawOrphaned(ports, context, lane));
+    this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
+    await staleReceipts(ports, context, lanes);
+    const sending = lanes.filter(({ unmined }) => unmined.size > 0);
+    await this.forEachLane(sending, async (lane) => {
+      await noticeExternalUse(ports, context, lane);
+      await searchGrayZone(ports, context, lane);
+    });
+    // For people to look at: no decision reads them.
+    await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));
+    // Where nobody could say what left the chain, nothing is final, and no watch ends.
+    const sure = lanes.filter((lane) => !unsure.has(lane));
+    const pass = await openPass(context, sure);
+    const deciding = sure.filter((lane) => mayDecide(pass, lane));
+    await this.forEachLane(deciding, (lane) => decideFinal(ports, pass, lane));
+  }
+
+  /**
+   * Spread over the interval: a node that took many lanes at once does not ask for all at once. Those whose turn comes in
+   * the same part of it are compared together, so that the requests follow the parts and not the lanes.
+   */
+  private async reconcileDue(): Promise<void> {
+    const { context, ports } = this;
+    const intervalMs = context.settings.reconciliationIntervalMs;
+    if (intervalMs === null || !context.reachable) return;
+    const nowMs = ports.clock.monotonicMs();
+    const due: OwnedLane[] = [];
+    for (const lane of ports.lanesOf(context.chain.chainId)) {
+      lane.reconcileAtMs ??= turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
+      if (!lane.stopped && nowMs >= lane.reconcileAtMs) due.push(lane);
+    }
+    for (let from = 0; from < due.length && !this.stopping.signal.aborted; from += RECONCILED_AT_ONCE) {
+      const lanes = due.slice(from, from + RECONCILED_AT_ONCE);
+      for (const lane of lanes) lane.reconcileAtMs = turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
+      await reconcile(ports, context, lanes);
+    }
+  }
+
+  /** What failed before comes after what is new, and only while it is still canonical. */
+  private blocksToFetch(changes: readonly HeadChange[]): readonly Block[] {
+    const added = changes.flatMap((change) => change.added);
+    return [...added, ...this.unfetched].filter((block) => this.context.follower.window.contains(block));
+  }
+
+  /** Returns those that failed, each alone. The chain not answering drops no lane: the next pass asks again. */
+  private async forEachLane(
+    lanes: readonly OwnedLane[],
+    work: (lane: OwnedLane) => Promise<void>,
+  ): Promise<ReadonlySet<OwnedLane>> {
+    const failed = new Set<OwnedLane>();
+    await Promise.all(
+      lanes.map(async (lane) => {
+        if (lane.stopped) return;
+        try {
+          await work(lane);
+        } catch (error) {
+          failed.add(lane);
+          if (!(error instanceof ChainUnavailable)) this.ports.reload(lane, String(error));
+        }
+      }),
+    );
+    return failed;
+  }
+
+  private reportFailure(error: unknown): void {
+    if (error instanceof ChainUnavailable) return;
+    const message = `a pass over chain ${this.context.chain.chainId} failed: ${String(error)}`;
+    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message });
+  }
+}
+
+/** When the part of the interval comes next, by the clock: the same moment for all its lanes, whenever each was taken. */
+function turnAfter(nowMs: number, intervalMs: number, part: number): number {
+  const begunMs = nowMs - (nowMs % intervalMs);
+  const turnMs = begunMs + Math.ceil((intervalMs * part) / SPREAD);
+  return turnMs > nowMs ? turnMs : turnMs + intervalMs;
+}
+
+/** Whether every block that holds something of the lane, mined or under watch, is in the window. */
+function standsOn(window: BlockWindow, { mined, watched }: OwnedLane): boolean {
+  for (const { receipt } of mined.values()) {
+    if (receipt === null || window.hashAt(receipt.blockNumber) !== receipt.blockHash) return false;
+  }
+  for (const [hash, number] of watched) if (window.hashAt(number) !== hash) return false;
+  return true;
+}
+
+/** Whether on this view something of the lane may be final, or the watch over it may end. */
+function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lane: OwnedLane): boolean {
+  for (const { receipt } of lane.mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
+  return watchEnds >= 0 && hasWatched(lane, watchEnds);
+}
+
+/** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */
+function oweEveryReceipt(lanes: readonly OwnedLane[]): void {
+  for (const lane of lanes) {
+    for (const tx of lane.unmined.values()) tx.receiptCheckedAtMs = RECEIPT_OWED;
+  }
+}

@@ -1,0 +1,391 @@
+/**
+ * One node: the pieces of the application put together. Knows no adapter; main gives it ports.
+ *
+ * start: register an instance → follow the chains → claim lanes and resume them. close: stop taking work, flush what is
+ * in hand, release the lanes. abandon: just stop, which is what a crash looks like to everybody else.
+ */
+import { FencepostError } from "../../domain/errors.ts";
+import type { Block } from "../../ports/chain.ts";
+import { bounded } from "../../ports/clock.ts";
+import { HistoryChanged } from "../../ports/lane-store.ts";
+import type { ForwardedCreate } from "../../ports/peers.ts";
+import type { WakeUp } from "../../ports/wake-ups.ts";
+import type { Created, FencepostApi } from "../api.ts";
+import { ChainContext } from "../chain/chain-context.ts";
+import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
+import { Cluster } from "../cluster/cluster.ts";
+import { Intake } from "../detours/intake.ts";
+import { recoverLanes } from "../detours/recover.ts";
+import { Activity } from "../lane/activity.ts";
+import { Lanes } from "../lane/lanes.ts";
+import { Lease, type LeaseEvents } from "../lane/lease.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { takeInstance } from "../lane/take-instance.ts";
+import { createOperations } from "../operations/operations.ts";
+import { HookRunner } from "../operations/stuck-hook.ts";
+import { Feed } from "../queries/feed.ts";
+import { readiness } from "../queries/readiness.ts";
+import { createReads } from "../queries/reads.ts";
+import type { NodeSettings } from "../settings.ts";
+import { type CreatePorts, create, createForwarded, createOne, createTogether } from "../stages/1-create/create.ts";
+import { Gathering } from "../stages/1-create/gather.ts";
+import { RequestIds } from "../stages/1-create/request-ids.ts";
+import { sign } from "../stages/3-sign/sign.ts";
+import { broadcast } from "../stages/4-broadcast/broadcast.ts";
+import { WORTH_A_COMMIT } from "../writer/batch.ts";
+import { Committer } from "../writer/committer.ts";
+import { ChainLoop } from "./chain-loop.ts";
+import { gaugesOf, type NodeGauges } from "./gauges.ts";
+import type { NodePorts } from "./node-ports.ts";
+import { DRAINING, Reception } from "./reception.ts";
+import { SettlingIn } from "./settling-in.ts";
+import { StuckWatch } from "./stuck-watch.ts";
+import { tendLane } from "./tend.ts";
+import { tellingPauses, Wakefulness } from "./wakefulness.ts";
+
+const BEAT_MS = 100;
+const BEATS_PER_BALANCE = 10;
+const GRACE_MS = 1_000;
+const INTAKE_HINT_MS = 10;
+
+export class FencepostNode {
+  readonly api: FencepostApi;
+  private readonly ports: NodePorts;
+  private readonly settings: NodeSettings;
+  private readonly chains: ReadonlyMap<number, ChainContext>;
+  private readonly loops: readonly ChainLoop[];
+  private readonly writer: Committer;
+  private readonly lease: Lease;
+  private readonly lanes: Lanes;
+  private readonly cluster: Cluster;
+  private readonly feed: Feed;
+  private readonly hook: HookRunner;
+  private readonly watch: StuckWatch;
+  private readonly createPorts: CreatePorts;
+  private readonly intakes: Intake;
+  /** Not over: creates may still be refused for the sake of whoever was here before. */
+  readonly settlingIn: SettlingIn;
+  private readonly stopping = new AbortController();
+  private readonly intake: Activity;
+  private readonly claiming: Activity;
+  private readonly balancing: Activity;
+  private readonly reconciling: Activity;
+  private readonly wakefulness: Wakefulness;
+  readonly reception: Reception;
+  private beating: Promise<void> | null = null;
+  private claimAgainAtMs = 0;
+
+  constructor(ports: NodePorts, settings: NodeSettings) {
+    this.ports = ports;
+    this.settings = settings;
+    const { store, clock, entropy, telemetry, codec } = ports;
+    this.chains = new Map(
+      ports.chains.map((entry) => [entry.chain.chainId, new ChainContext(entry.chain, entry.settings, ports)]),
+    );
+    this.settlingIn = new SettlingIn(clock, settings.lease);
+    this.feed = new Feed({ store, clock });
+    this.wakefulness = new Wakefulness(clock, BEAT_MS);
+    this.writer = new Committer({ ...ports, callersWait: () => this.callersWait }, settings.writer, {
+      onFenced: (fence, write) => this.lanes.lose(fence, write),
+      onHistoryChanged: (error) => this.lease.historyChanged(error),
+      onGivenUp: (fence, write) => this.lanes.giveUp(fence, write),
+    });
+    this.cluster = new Cluster({
+      ...ports,
+      selfUrl: settings.url,
+      mode: settings.mode,
+      lease: { instanceId: () => this.lease.instanceId },
+      lanes: () => this.lanes,
+      signers: ports.signer.addresses(),
+      chains: this.chains,
+      leaseDurationMs: settings.lease.durationMs,
+      onChange: () => this.claiming.kick(),
+      onUnreachable: () => this.lease.suspect(),
+    });
+    this.lease = new Lease({ ...ports, serving: () => this.cluster.serving() }, settings, this.leaseEvents());
+    this.lanes = new Lanes({
+      ...ports,
+      lease: this.lease,
+      writer: this.writer,
+      chains: this.chains,
+      placement: this.cluster,
+      onResumed: (lane) => this.startLane(lane),
+    });
+    this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
+    this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
+    this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
+    this.createPorts = {
+      ...this.stagePorts(),
+      intents: {
+        codec,
+        entropy,
+        chainIds: [...this.chains.keys()],
+        isServedElsewhere: (chainId) => this.cluster.membership.servesChain(chainId),
+      },
+      requestIds: new RequestIds(store, clock),
+      lanes: this.lanes,
+      chains: this.chains,
+      router: this.cluster.forwards ? this.cluster.router : null,
+      outbox: this.cluster.outbox,
+      admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
+      gathering: new Gathering(clock, (heard, tell) => createTogether(this.createPorts, heard, tell), WORTH_A_COMMIT),
+    };
+    // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
+    const tolerant = (error: unknown): void => {
+      if (error instanceof HistoryChanged) this.lease.historyChanged(error);
+    };
+    const intakeEvents = { onMore: () => this.intake.kick(), onFailed: tolerant };
+    this.intakes = new Intake({ ...this.stagePorts(), chains: this.chains }, intakeEvents);
+    this.intake = new Activity(() => this.takeIntake(), tolerant);
+    this.claiming = new Activity(() => this.claim(), tolerant);
+    const reconcilePorts = { ...this.stagePorts(), chains: this.chains };
+    this.reconciling = new Activity(() => recoverLanes(reconcilePorts, this.lanes.all()), tolerant);
+    this.balancing = new Activity(() => this.balance(), tolerant);
+    const { lease, cluster, wakefulness } = this;
+    this.reception = new Reception({ lease, cluster, wakefulness, admission: this.createPorts.admission });
+    this.api = tellingPauses(this.makeApi(), this.wakefulness);
+  }
+
+  async start(): Promise<void> {
+    const patience = { forMs: this.settings.lease.durationMs, signal: this.stopping.signal };
+    await takeInstance(this.lease, this.ports.clock, patience);
+    await this.cluster.learn(await this.ports.store.instances());
+    for (const loop of this.loops) loop.start();
+    // What cannot be claimed at this moment is owed, and the beat tries again.
+    await this.claiming.now();
+    this.ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
+    this.beating = this.beat();
+  }
+
+  /** From here on `/readyz` says no and no create is let in; what is under way goes on. */
+  drain(): void {
+    this.reception.draining = true;
+  }
+
+  /**
+   * Graceful end. Where other nodes are live, the lanes are theirs at once and requests that still come are forwarded
+   * until the drain timeout; alone, creates under way are answered first.
+   */
+  async close(): Promise<void> {
+    this.drain();
+    const deadlineMs = this.ports.clock.monotonicMs() + this.settings.drainTimeoutMs;
+    await bounded(this.ports.clock, this.cluster.drain(), deadlineMs);
+    if (this.cluster.peers > 0) await this.leaveToOthers(deadlineMs);
+    else while (this.reception.underWay > 0 && !this.isPast(deadlineMs)) await this.ports.clock.sleep(10);
+    this.lanes.close(DRAINING);
+    // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
+    await bounded(this.ports.clock, this.stopWork(), deadlineMs + GRACE_MS);
+    this.lanes.loseAll(DRAINING);
+    await bounded(this.ports.clock, this.writer.idle(), deadlineMs + 2 * GRACE_MS);
+    await bounded(this.ports.clock, this.lease.stop(), deadlineMs + 3 * GRACE_MS);
+    this.ports.wakeUps.tell("lanes");
+  }
+
+  /** Stops without releasing anything: to the rest of the world this node has crashed. */
+  async abandon(): Promise<void> {
+    this.reception.draining = true;
+    this.lanes.close("abandoned");
+    this.lanes.loseAll("abandoned");
+    await this.lease.abandon();
+    await this.stopWork();
+  }
+
+  /** A caller's own transaction holds an intent. It will have committed a moment from now, or the next look finds it. */
+  intakeWritten(): void {
+    this.ports.clock.after(INTAKE_HINT_MS, () => {
+      this.intake.kick();
+      this.ports.wakeUps.tell("intake");
+    });
+  }
+
+  gauges(): NodeGauges {
+    return gaugesOf({ lanes: this.lanes.all(), writer: this.writer, loops: this.loops, now: this.ports.clock.now() });
+  }
+
+  /** Blocks of one chain past a depth, ascending, each height once. */
+  blocks(chainId: number, options: StableBlocksOptions): AsyncGenerator<Block, void, undefined> {
+    const context = this.chains.get(chainId);
+    if (context === undefined) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
+    return stableBlocks(this.ports, context, options);
+  }
+
+  private stagePorts() {
+    const { store, signer, codec, clock, entropy, telemetry, failpoint } = this.ports;
+    return {
+      store,
+      signer,
+      codec,
+      clock,
+      entropy,
+      telemetry,
+      failpoint,
+      writer: this.writer,
+      lease: this.lease,
+      nodeId: this.settings.nodeId,
+      reload: (lane: OwnedLane, reason: string) => this.lanes.reload(lane, reason),
+      feedGrew: () => this.feedGrew(),
+      lanesOf: (chainId: number) => this.lanes.onChain(chainId),
+    };
+  }
+
+  /** Gives a resumed lane its activities and the look for receipts it owes. */
+  private startLane(lane: OwnedLane): void {
+    const context = this.chains.get(lane.lane.chainId) as ChainContext;
+    const ports = this.stagePorts();
+    const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
+    lane.signing = new Activity(() => sign(ports, context, lane), failed);
+    lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
+    if (!lane.reconciled) this.reconciling.kick();
+    lane.tending = new Activity(() => tendLane(ports, context, lane), failed);
+    this.loops.find((loop) => loop.context === context)?.kick();
+    lane.signing.kick();
+  }
+
+  /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
+  private async beat(): Promise<void> {
+    for (let count = 1; !this.stopping.signal.aborted; count++) {
+      this.wakefulness.beat();
+      await this.ports.clock.sleep(BEAT_MS, this.stopping.signal).catch(() => undefined);
+      if (count % BEATS_PER_BALANCE === 0) {
+        this.balancing.kick();
+        if (this.lease.mayAct()) this.watch.look(this.lanes.all());
+      }
+      const nowMs = this.ports.clock.monotonicMs();
+      for (const lane of this.lanes.all()) lane.kickDue(nowMs);
+      if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
+      void this.lanes.retryWanted();
+      if (this.intakes.isDue(count)) this.intake.kick();
+    }
+  }
+
+  private get callersWait(): boolean {
+    return this.reception.waiting > 0;
+  }
+
+  private async takeIntake(): Promise<void> {
+    if (this.reception.draining || !this.lease.mayAct()) return;
+    await this.intakes.look(() => this.lanes.all().filter((lane) => !lane.heldByHistory));
+  }
+
+  private async balance(): Promise<void> {
+    this.reconciling.kick();
+    if (this.reception.draining || !this.lease.mayAct()) return;
+    await this.cluster.announce();
+    const held = this.lanes.size;
+    await this.cluster.rebalance();
+    if (this.lanes.size < held) this.ports.wakeUps.tell("lanes");
+    this.claiming.kick();
+  }
+
+  private async leaveToOthers(deadlineMs: number): Promise<void> {
+    // What others still send here in good faith must not bring a lane back that is on its way to them.
+    this.lanes.close(DRAINING);
+    const handOvers = this.lanes.all().map(async (lane) => {
+      await this.lanes.handOver(lane, DRAINING);
+      this.ports.wakeUps.tell("lanes");
+    });
+    await bounded(this.ports.clock, Promise.all(handOvers), deadlineMs);
+    await this.ports.clock.sleep(Math.max(0, deadlineMs - this.ports.clock.monotonicMs()));
+  }
+
+  private isPast(deadlineMs: number): boolean {
+    return this.ports.clock.monotonicMs() >= deadlineMs;
+  }
+
+  /**
+   * Everything free, whenever something was freed; and once per lease without a reason, because a claim passes over what
+   * somebody has locked at that moment, and nobody tells when it is let go.
+   */
+  private async claim(): Promise<void> {
+    if (!this.lease.mayAct()) return;
+    this.claimAgainAtMs = this.ports.clock.monotonicMs() + this.settings.lease.durationMs;
+    await this.lanes.claimAll();
+  }
+
+  /** Another node says that there is something to see. What it does not say, the next look finds. */
+  private wake(wakeUp: WakeUp): void {
+    if (wakeUp === "completions") this.feed.grew();
+    if (wakeUp === "intake") this.intake.kick();
+    if (wakeUp !== "lanes") return;
+    this.lease.look();
+    this.claiming.kick();
+  }
+
+  private feedGrew(): void {
+    this.feed.grew();
+    this.ports.wakeUps.tell("completions");
+  }
+
+  private leaseEvents(): LeaseEvents {
+    return {
+      onInstances: (instances) => this.cluster.learn(instances),
+      onLost: () => this.startOver(),
+      onSilence: () => this.cluster.wasSilent(),
+      onFreed: () => this.freed(),
+      onAcquainted: () => void this.claiming.now().then(() => this.settlingIn.end()),
+    };
+  }
+
+  private freed(): void {
+    this.claiming.kick();
+    this.ports.wakeUps.tell("lanes");
+  }
+
+  private startOver(): void {
+    this.lanes.loseAll("the instance is over");
+    this.claiming.kick();
+  }
+
+  private async stopWork(): Promise<void> {
+    this.stopping.abort();
+    await this.beating;
+    this.wakefulness.rest();
+    await Promise.all(this.loops.map((loop) => loop.stop()));
+    const lanes = this.lanes.all();
+    for (const lane of lanes) lane.stop();
+    await Promise.all(lanes.map((lane) => lane.settled()));
+    await this.intake.settled();
+    await this.intakes.settled();
+    await this.claiming.settled();
+    await this.balancing.settled();
+    await this.reconciling.settled();
+    await this.watch.settled();
+  }
+
+  private makeApi(): FencepostApi {
+    return {
+      ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
+      ...createOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }, this.cluster.actions),
+      create: async (request) => {
+        const turnedAway = this.reception.turnedAway();
+        if (turnedAway !== null) throw turnedAway;
+        return this.reception.counted(createOne(this.createPorts, request));
+      },
+      createBatch: async (requests) => {
+        const turnedAway = this.reception.turnedAway();
+        if (turnedAway !== null) return requests.map(() => turnedAway);
+        return this.reception.counted(create(this.createPorts, requests));
+      },
+      readiness: (chainId) => {
+        const { lease, ports } = this;
+        const { draining } = this.reception;
+        const chains = [...this.chains.values()];
+        const settledIn = this.settlingIn.isOver;
+        return readiness({ store: ports.store, lease, chains, draining, settledIn }, chainId);
+      },
+    };
+  }
+
+  /** What operators ask of a lane, wherever it is owned. */
+  get actions() {
+    return this.cluster.actions;
+  }
+
+  /** What another node heard: done here or refused, but never forwarded again. */
+  createForwarded(
+    creates: readonly ForwardedCreate[],
+    repeat: boolean,
+  ): Promise<readonly (Created | FencepostError)[]> {
+    return this.reception.counted(createForwarded(this.createPorts, creates, repeat));
+  }
+}

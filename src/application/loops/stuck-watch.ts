@@ -1,0 +1,129 @@
+/**
+ * Looks at every lane for what should not be: a head of line, or anything, that has grown old, too many that are not
+ * final, payloads that are refused or were signed too often. Says so once while it lasts, and asks the hook what to do.
+ */
+import type { AlertCode } from "../../domain/alerts.ts";
+import type { LaneKey } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { StuckTrigger } from "../../ports/stuck-hook.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { Tracked } from "../lane/tracked.ts";
+
+export interface StuckWatchPorts {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly hook: { readonly isConfigured: boolean; ask(question: Question): Promise<void> };
+}
+
+interface Question {
+  readonly lane: OwnedLane;
+  readonly context: ChainContext;
+  readonly tx: Tracked;
+  readonly trigger: StuckTrigger;
+}
+
+/** What is wrong with a lane as a whole. */
+interface Finding {
+  readonly trigger: StuckTrigger;
+  readonly code: AlertCode;
+  readonly message: string;
+}
+
+/** A hook that hangs must not make the others wait for long, nor be asked by all lanes at once. */
+const ASK_AT_ONCE = 8;
+
+export class StuckWatch {
+  private readonly ports: StuckWatchPorts;
+  private readonly told = new Map<LaneKey, ReadonlySet<string>>();
+  private asking: Promise<void> | null = null;
+
+  constructor(ports: StuckWatchPorts) {
+    this.ports = ports;
+  }
+
+  look(lanes: readonly OwnedLane[]): void {
+    const restless = lanes.filter((lane) => lane.hasUnmined() || this.told.has(lane.key));
+    const questions = restless.flatMap((lane) => this.lookAt(lane));
+    if (this.asking !== null || questions.length === 0 || !this.ports.hook.isConfigured) return;
+    this.asking = this.askAll(questions).finally(() => {
+      this.asking = null;
+    });
+  }
+
+  /** Resolves when no question is out. */
+  async settled(): Promise<void> {
+    await this.asking;
+  }
+
+  private lookAt(lane: OwnedLane): readonly Question[] {
+    const context = this.ports.chains.get(lane.lane.chainId);
+    const head = lane.unmined.get(lane.headOfLine() ?? -1);
+    if (context === undefined || lane.stopped) return [];
+    const findings = lane.hasUnmined() ? this.findings(context, lane, head) : [];
+    this.tell(lane, head, findings);
+    // Suspended is somebody's decision already.
+    if (lane.suspended) return [];
+    const [first] = findings;
+    const ofHead =
+      head === undefined || first === undefined ? [] : [{ lane, context, tx: head, trigger: first.trigger }];
+    return [...singles(lane, context), ...ofHead];
+  }
+
+  private findings({ settings }: ChainContext, lane: OwnedLane, head: Tracked | undefined): readonly Finding[] {
+    const { clock } = this.ports;
+    const found: Finding[] = [];
+    const headMs = lane.head === null || lane.head.nonce !== head?.nonce ? 0 : clock.monotonicMs() - lane.head.sinceMs;
+    if (headMs > settings.alertHeadAgeMs) {
+      const message = `nonce ${head?.nonce} has been the head of its lane for ${seconds(headMs)}`;
+      found.push({ trigger: "headAge", code: "HEAD_OF_LINE_OLD", message });
+    }
+    const oldestAt = lane.oldestPendingAt();
+    const oldestMs = oldestAt === null ? 0 : clock.now().getTime() - oldestAt.getTime();
+    if (oldestMs > settings.alertOldestAgeMs) {
+      const message = `the oldest transaction that is not final is ${seconds(oldestMs)} old`;
+      found.push({ trigger: "oldestAge", code: "PENDING_OLD", message });
+    }
+    const depth = lane.unminedDepth();
+    if (depth > settings.alertPendingDepth) {
+      found.push({ trigger: "pendingDepth", code: "PENDING_DEEP", message: `${depth} transactions are not mined` });
+    }
+    return found;
+  }
+
+  /** Each once, until it is over. */
+  private tell(lane: OwnedLane, head: Tracked | undefined, findings: readonly Finding[]): void {
+    const before = this.told.get(lane.key);
+    for (const { code, message } of findings) {
+      if (before?.has(code)) continue;
+      const about = head === undefined ? {} : { txId: head.txId };
+      this.ports.telemetry.emit({ type: "alert", severity: "WARNING", code, message, lane: lane.lane, ...about });
+    }
+    if (findings.length > 0) this.told.set(lane.key, new Set(findings.map(({ code }) => code)));
+    else this.told.delete(lane.key);
+  }
+
+  private async askAll(questions: readonly Question[]): Promise<void> {
+    const left = [...questions];
+    const worker = async (): Promise<void> => {
+      for (let next = left.shift(); next !== undefined; next = left.shift()) await this.ports.hook.ask(next);
+    };
+    await Promise.all(Array.from({ length: ASK_AT_ONCE }, worker));
+  }
+}
+
+/** What is wrong with single transactions, wherever they stand. */
+function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
+  const { maxAttempts } = context.settings;
+  return [...lane.unmined.values()].flatMap((tx): readonly Question[] => {
+    if (tx.answer === "rejected") return [{ lane, context, tx, trigger: "rejected" }];
+    const isSpent = maxAttempts > 0 && tx.attempts.length >= maxAttempts;
+    return isSpent ? [{ lane, context, tx, trigger: "maxAttempts" }] : [];
+  });
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
+}

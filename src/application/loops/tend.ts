@@ -1,0 +1,141 @@
+/**
+ * The loop that keeps a lane alive. What was answered and is not mined a resubmit interval later gets a verdict: sent
+ * again as it is, or signed again for more. The head of the line is judged first, because everything behind waits for
+ * it; only what the chain could take next is repriced; and a head that does not get on is reported as STUCK.
+ *
+ * Ages are of the database where an owner took over; a lane that was handed on does not begin to wait anew.
+ */
+import { isTaken } from "../../domain/answers.ts";
+import { ChainUnavailable } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { type HolePorts, tendHoles } from "../detours/holes.ts";
+import { type LowerGasPorts, lowerGas } from "../detours/lower-gas.ts";
+import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
+import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
+import type { HeadOfLine } from "../lane/head-of-line.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { LONG_AGO, type Tracked } from "../lane/tracked.ts";
+
+export interface TendPorts extends RepricePorts, StuckPorts {}
+
+export interface TendLanePorts extends TendPorts, HolePorts, LowerGasPorts {
+  readonly signer: HolePorts["signer"];
+  readonly store: TendPorts["store"] & HolePorts["store"] & LowerGasPorts["store"];
+}
+
+/** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
+export async function tendLane(ports: TendLanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  await tend(ports, context, lane);
+  await lowerGas(ports, context, lane);
+  await tendHoles(ports, context, lane);
+}
+
+/** A new owner looks at a head for this long before it calls it stuck, where no resubmit interval says otherwise. */
+const LEAST_LOOK_MS = 60_000;
+
+export async function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  if (lane.stopped || lane.held || !ports.lease.mayAct()) return;
+  const head = watchHead(ports, lane);
+  if (head === null) return;
+  const due = lane.toJudge(ports.clock.monotonicMs());
+  if (due.length > 0 && !(await judgeAll(ports, context, { lane, due }))) return;
+  if (!lane.stopped && lane.head === head) await judgeHead(ports, context, { lane, head });
+}
+
+/** Notes who is the head, and since when: what has just come to it has the lane's patience before it. */
+function watchHead({ clock }: TendPorts, lane: OwnedLane): HeadOfLine | null {
+  const nonce = lane.headOfLine();
+  const tx = nonce === null ? undefined : lane.unmined.get(nonce);
+  if (tx === undefined) lane.head = null;
+  else {
+    const nowMs = clock.monotonicMs();
+    const stuck = tx.status.state === "STUCK";
+    const known = lane.head?.nonce === tx.nonce ? lane.head : null;
+    const sinceMs = nowMs - (lane.sawHead ? 0 : ageBefore(clock, tx));
+    lane.head = known ?? { nonce: tx.nonce, sinceMs, seenMs: nowMs, blocks: false, stuck };
+    if (lane.head.stuck && !stuck) lane.head.sinceMs = nowMs;
+    lane.head.stuck = stuck;
+  }
+  lane.sawHead = true;
+  return lane.head;
+}
+
+/** How long it was on its way when this term began, by the database's word. */
+function ageBefore(clock: Clock, { firstSentAt }: Tracked): number {
+  return firstSentAt === null ? 0 : Math.max(0, clock.now().getTime() - firstSentAt.getTime());
+}
+
+async function judgeAll(
+  ports: TendPorts,
+  context: ChainContext,
+  { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+): Promise<boolean> {
+  if (!(await markStale(ports, lane, due))) return false;
+  const executable = context.settings.repricing === null ? NONE : await executableOf(context, lane);
+  for (const tx of due) {
+    if (tx.receipt !== null || tx.sending || lane.stopped) continue;
+    const fate = executable.has(tx.nonce) ? await repriceIfBelow(ports, { context, lane, tx }) : "kept";
+    if (fate === "lost" && lane.stopped) return false;
+    // Judged: the same bytes are due at once, under a claim of their own.
+    if (fate !== "signed" && !tx.sending) tx.answer = null;
+  }
+  lane.broadcasting?.kick();
+  return !lane.stopped;
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** What the chain could take next: from the mined count on without a gap. Nobody knows: nothing. */
+async function executableOf({ chain }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
+  try {
+    const nonces = new Set<number>();
+    for (let next = await chain.transactionCount(lane.lane.signer, "latest"); lane.unmined.has(next); next++) {
+      nonces.add(next);
+    }
+    return nonces;
+  } catch (error) {
+    if (error instanceof ChainUnavailable) return NONE;
+    throw error;
+  }
+}
+
+/** A node took them, and no block did in time. */
+async function markStale(ports: TendPorts, lane: OwnedLane, due: readonly Tracked[]): Promise<boolean> {
+  const stale = due.filter(
+    ({ status, answer, receipt }) =>
+      receipt === null && status.subState === "BROADCAST" && answer !== null && isTaken(answer),
+  );
+  const head = stale.find(({ nonce }) => nonce === lane.head?.nonce);
+  if (head !== undefined) reportBlocked(ports, lane, head);
+  if (stale.length === 0) return true;
+  const reason = "no receipt within the resubmit interval";
+  return commitPlanned(
+    ports,
+    lane,
+    stale.map((tx) => plan(tx, "stale", { reason })),
+  );
+}
+
+function reportBlocked({ telemetry }: TendPorts, lane: OwnedLane, { txId, nonce }: Tracked): void {
+  const behind = lane.pendingBehind(nonce);
+  if (lane.head === null || lane.head.blocks || behind === 0) return;
+  lane.head.blocks = true;
+  telemetry.emit({ type: "lane.blocked", lane: lane.lane, txId, nonce, behind });
+}
+
+async function judgeHead(
+  ports: TendPorts,
+  { settings }: ChainContext,
+  { lane, head }: { readonly lane: OwnedLane; readonly head: HeadOfLine },
+): Promise<void> {
+  const tx = lane.unmined.get(head.nonce);
+  const nowMs = ports.clock.monotonicMs();
+  const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
+  const dueMs = Math.max(head.sinceMs + settings.stuckAfterMs, head.seenMs + lookMs);
+  if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return;
+  // I7: while nobody can say whether it was mined, it is not stuck but unknown. A look that is owed stays owed.
+  if (tx.receiptCheckedAtMs < dueMs) tx.receiptCheckedAtMs = Math.min(tx.receiptCheckedAtMs, LONG_AGO);
+  else await stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) });
+}

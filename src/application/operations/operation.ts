@@ -1,0 +1,18 @@
+import type { Lane } from "../../domain/lane.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+
+/** Something that only the owner of a lane can do, whichever node is asked for it. */
+export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, Done, Answer> {
+  /** The request, validated, with the lane that it is for. On the node that hears it: asked by a caller or by a peer. */
+  laneOf(ports: Ports, body: Body): Asked | Promise<Asked>;
+  /** As the owner is told, where the words depend on who hears them. */
+  travels?(body: Body, asked: Asked): Body;
+  /** By the owner, under its fence. What it returns must survive JSON: it may have to travel. */
+  perform(ports: Ports, lane: OwnedLane, asked: Asked): Promise<Done>;
+  /** What the caller is told, read on the node that it asked. */
+  answer(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
+}
+
+export interface OwnerPorts {
+  readonly lanes: { own(lane: Lane): Promise<OwnedLane> };
+}

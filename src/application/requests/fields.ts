@@ -1,0 +1,54 @@
+/**
+ * Stage 1: the smallest pieces of a request, each refused by its path.
+ * Reads: one value. Writes: nothing. A crash here leaves nothing behind.
+ */
+import { invalid } from "../../domain/errors.ts";
+import type { Hex } from "../../domain/lane.ts";
+
+const MAX_UINT256 = (1n << 256n) - 1n;
+
+export function join(path: string, key: string | number): string {
+  return path === "" ? String(key) : `${path}.${key}`;
+}
+
+export function asObject(value: unknown, path: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(path, "must be an object");
+  return value as Record<string, unknown>;
+}
+
+export function refuseUnknownKeys(object: object, known: readonly string[], path: string): void {
+  for (const key of Object.keys(object)) {
+    if (!known.includes(key)) throw invalid(join(path, key), "is not a known field");
+  }
+}
+
+/** Decimal string, 0x hex, safe integer, or (inside a process) bigint. */
+export function parseQuantity(value: unknown, path: string, most: bigint = MAX_UINT256): bigint {
+  const quantity = toBigInt(value, path);
+  if (quantity < 0n) throw invalid(path, "must not be negative");
+  if (quantity > most) throw invalid(path, `must be at most ${most === MAX_UINT256 ? "2^256 - 1" : most}`);
+  return quantity;
+}
+
+export function optionalQuantity(value: unknown, path: string, most?: bigint): bigint | undefined {
+  return value === undefined || value === null ? undefined : parseQuantity(value, path, most);
+}
+
+function toBigInt(value: unknown, path: string): bigint {
+  if (typeof value === "bigint") return value;
+  if (typeof value === "number") {
+    if (!Number.isSafeInteger(value))
+      throw invalid(path, "must be a whole number up to 2^53 - 1; write larger ones as strings");
+    return BigInt(value);
+  }
+  if (typeof value === "string" && value.length <= 80) {
+    if (/^-?(0|[1-9][0-9]*)$/.test(value) || /^0x[0-9a-fA-F]+$/.test(value)) return BigInt(value);
+  }
+  throw invalid(path, "must be a decimal string, 0x hex or a safe integer");
+}
+
+export function parseHex(value: unknown, path: string): Hex {
+  if (typeof value !== "string" || !/^0x[0-9a-fA-F]*$/.test(value)) throw invalid(path, "must be 0x hex");
+  if (value.length % 2 !== 0) throw invalid(path, "must have an even number of hex digits");
+  return value.toLowerCase() as Hex;
+}

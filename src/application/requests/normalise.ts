@@ -1,0 +1,129 @@
+/**
+ * Stage 1, first half: from whatever arrived to one normal form.
+ * Reads: the request alone. Writes: nothing. Invariant: a mistake is named by the path of its field and consumes nothing.
+ * A crash here leaves nothing behind; the caller has no answer and repeats.
+ */
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import { fingerprint } from "../../domain/fingerprint.ts";
+import type { Address, Hex } from "../../domain/lane.ts";
+import type { Intent } from "../../domain/transaction.ts";
+import { BadEncoding, type Codec } from "../../ports/codec.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import type { CreateRequest } from "../api.ts";
+import { asObject, refuseUnknownKeys } from "./fields.ts";
+import { normalisePayload } from "./payload.ts";
+
+export interface NormalisePorts {
+  readonly codec: Codec;
+  readonly entropy: Entropy;
+  /** Configured chains; the only one is the default. */
+  readonly chainIds: readonly number[];
+  /** Another live node reaches this chain: not ours, but not unknown either. */
+  readonly isServedElsewhere?: (chainId: number) => boolean;
+}
+
+const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
+const MAX_METADATA_BYTES = 8 * 1024;
+const MAX_REQUEST_ID_CHARACTERS = 255;
+/** Every character of it is one that anybody can see and any database can store. */
+const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
+
+export function normalise(ports: NormalisePorts, request: CreateRequest, txId = ports.entropy.uuid()): Intent {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, REQUEST_KEYS, "");
+  const signer = parseSigner(ports.codec, body.signer, "signer");
+  const requestId = parseRequestId(body.requestId);
+  const payload = normalisePayload(ports.codec, body.payload);
+  const metadata = parseMetadata(body.metadata);
+  const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
+  return {
+    txId,
+    lane: { chainId, signer },
+    requestId,
+    payload,
+    fingerprint: fingerprint(payload) as Hex,
+    metadata,
+  };
+}
+
+/** What a caller, or another node, asks for; or why it is refused. */
+export function hear(ports: NormalisePorts, request: CreateRequest, txId?: string): Intent | FencepostError {
+  try {
+    return normalise(ports, request, txId);
+  } catch (error) {
+    if (error instanceof FencepostError) return error;
+    throw error;
+  }
+}
+
+export function parseSigner(codec: Codec, value: unknown, path: string): Address {
+  if (typeof value !== "string") throw invalid(path, "an address is required");
+  try {
+    return codec.parseAddress(value);
+  } catch (error) {
+    if (error instanceof BadEncoding) throw invalid(path, error.message);
+    throw error;
+  }
+}
+
+export function parseChainId(
+  chainIds: readonly number[],
+  value: unknown,
+  isServedElsewhere: (chainId: number) => boolean = () => false,
+): number {
+  if (value === undefined) {
+    const [only, ...others] = chainIds;
+    if (only === undefined || others.length > 0)
+      throw invalid("chainId", "required, because several chains are configured");
+    return only;
+  }
+  const chainId =
+    typeof value === "string" && /^(0x[0-9a-f]{1,13}|[1-9][0-9]{0,15})$/i.test(value) ? Number(value) : value;
+  if (typeof chainId !== "number" || !Number.isSafeInteger(chainId) || chainId < 1) {
+    throw invalid("chainId", "must be a positive integer");
+  }
+  if (!chainIds.includes(chainId) && !isServedElsewhere(chainId)) {
+    throw new FencepostError(
+      "UNKNOWN_CHAIN",
+      `chain ${chainId} is not configured here (configured: ${chainIds.join(", ")})`,
+    );
+  }
+  return chainId;
+}
+
+export function parseRequestId(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value !== "string") throw invalid("requestId", "must be a string");
+  if (USUAL_REQUEST_ID.test(value)) return value;
+  const characters = [...value].length;
+  if (characters < 1 || characters > MAX_REQUEST_ID_CHARACTERS) {
+    throw invalid("requestId", `must have 1 to ${MAX_REQUEST_ID_CHARACTERS} characters, has ${characters}`);
+  }
+  // Controls, lone surrogates and line separators: what a person cannot see, or PostgreSQL cannot store.
+  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value)) throw invalid("requestId", "must be printable");
+  return value;
+}
+
+/** Inside a process anything may be in there: a bigint, a circle, an object that hides itself. */
+function jsonOf(metadata: object, path: string): string {
+  try {
+    const text: string | undefined = JSON.stringify(metadata);
+    if (text !== undefined) return text;
+  } catch {
+    // A circle, a bigint, or nested deeper than the stack.
+  }
+  throw invalid(path, "must be JSON");
+}
+
+/** An object of the caller's own, kept as it is: `metadata`, and `audit` of an operator's action. */
+export function parseMetadata(value: unknown, path = "metadata"): Intent["metadata"] {
+  if (value === undefined || value === null) return null;
+  const metadata = asObject(value, path);
+  const text = jsonOf(metadata, path);
+  if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw invalid(path, "must be at most 8 KiB of JSON");
+  // jsonb stores neither NUL nor a lone surrogate; JSON.stringify writes both as escapes.
+  if (/(?<!\\)(\\\\)*\\u(0000|d[89a-f][0-9a-f]{2})/i.test(text)) {
+    throw invalid(path, "must not contain NUL or unpaired surrogates");
+  }
+  return metadata;
+}

@@ -1,0 +1,141 @@
+import { invalid } from "../../domain/errors.ts";
+import type { FeeWishes } from "../../domain/fees.ts";
+import type { Hex } from "../../domain/lane.ts";
+import type { Payload } from "../../domain/transaction.ts";
+import type { Codec } from "../../ports/codec.ts";
+import type { Decision } from "../../ports/lane-store.ts";
+import { STUCK_ACTIONS, type StuckAction } from "../../ports/stuck-hook.ts";
+import type { AlertSeverity } from "../../ports/telemetry.ts";
+import type { LaneOrder, TransactionAction, TransactionOrder } from "../api.ts";
+import { asObject, parseHex, refuseUnknownKeys } from "./fields.ts";
+import { parseMetadata } from "./normalise.ts";
+import { normalisePayload, parseFees } from "./payload.ts";
+
+/** What an operator wants, validated: who, why, and with what. */
+export interface Instruction {
+  readonly action: TransactionAction;
+  readonly reason: string;
+  readonly decision: Decision;
+  /** Equal in every telling of one order, and part of its audit: how a repeat recognises that it was carried out. */
+  readonly decisionId: string;
+  readonly fees: FeeWishes;
+  readonly payload?: Payload;
+  /** With `resolve`: what is to be done instead of asking the hook. */
+  readonly verdict?: Verdict;
+}
+
+const AFTERWARDS = ["track", "stuck", "manual"] as const;
+
+/** What is to become of a transaction that does not get on, whoever says so. */
+export interface Verdict {
+  readonly action: StuckAction;
+  readonly payload?: Payload;
+  readonly fees: FeeWishes;
+  readonly rawTransaction?: Hex;
+  /** Absent: its state stays as it is. */
+  readonly afterwards?: (typeof AFTERWARDS)[number];
+}
+
+const COMMON = ["reason", "audit"];
+const FEES = ["gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "type"];
+const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
+  resubmit: COMMON,
+  reprice: [...COMMON, ...FEES],
+  cancel: [...COMMON, ...FEES],
+  replace: [...COMMON, "payload"],
+  resolve: [...COMMON, "action", "payload", "fees", "rawTransaction", "then"],
+};
+const MAX_REASON_CHARACTERS = 1_000;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: string): Instruction {
+  const fields = asObject(order.request, "");
+  refuseUnknownKeys(fields, KEYS[order.action], "");
+  const reason = parseReason(fields.reason);
+  const verdict = order.action === "resolve" && fields.action !== undefined ? parseVerdict(codec, fields) : undefined;
+  if (order.action === "resolve" && verdict === undefined) refuseUnknownKeys(fields, COMMON, "");
+  const payload = order.action === "replace" ? normalisePayload(codec, fields.payload) : undefined;
+  const fees = payload === undefined ? parseFees(order.action === "resolve" ? {} : fields, "") : feesIn(payload);
+  const audit = auditOf(fields, { action: verdict?.action ?? order.action, decisionId });
+  return {
+    action: order.action,
+    reason,
+    decision: { actor: order.actor, audit },
+    decisionId,
+    fees,
+    ...(payload === undefined ? {} : { payload }),
+    ...(verdict === undefined ? {} : { verdict }),
+  };
+}
+
+export interface LaneInstruction {
+  readonly reason: string;
+  readonly chainId: unknown;
+  readonly nonce: number | null;
+}
+
+export function parseLaneOrder(order: LaneOrder): LaneInstruction {
+  const fields = asObject(order.request, "");
+  refuseUnknownKeys(fields, ["reason", "chainId", ...(order.action === "realign" ? ["nonce"] : [])], "");
+  return { reason: parseReason(fields.reason), chainId: fields.chainId, nonce: parseNonce(fields.nonce) };
+}
+
+function parseNonce(value: unknown): number | null {
+  if (value === undefined) return null;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw invalid("nonce", "must be a whole number from 0 on");
+}
+
+/** The members of a decision that say what is to be done; the same from an operator and from a hook. */
+export function parseVerdict(codec: Codec, fields: Fields): Verdict {
+  const action = parseWord(STUCK_ACTIONS, fields.action, "action");
+  const wished = fields.fees === undefined || fields.fees === null ? {} : asObject(fields.fees, "fees");
+  refuseUnknownKeys(wished, FEES, "fees");
+  if (fields.payload !== undefined && action !== "REPLACE") throw invalid("payload", `does not go with ${action}`);
+  if (fields.rawTransaction !== undefined && action !== "REPLACE") {
+    throw invalid("rawTransaction", `does not go with ${action}`);
+  }
+  const payload = fields.payload === undefined ? undefined : normalisePayload(codec, fields.payload);
+  return {
+    action,
+    fees: { ...(payload === undefined ? {} : feesIn(payload)), ...parseFees(wished, "fees") },
+    ...(fields.then === undefined ? {} : { afterwards: parseWord(AFTERWARDS, fields.then, "then") }),
+    ...(payload === undefined ? {} : { payload }),
+    ...(fields.rawTransaction === undefined
+      ? {}
+      : { rawTransaction: parseHex(fields.rawTransaction, "rawTransaction") }),
+  };
+}
+
+export function parseReason(value: unknown): string {
+  if (typeof value !== "string" || value.trim() === "") throw invalid("reason", "is required: say why, for the audit");
+  if (value.length > MAX_REASON_CHARACTERS) {
+    throw invalid("reason", `must have at most ${MAX_REASON_CHARACTERS} characters`);
+  }
+  if (/[\p{Cs}\0]/u.test(value)) throw invalid("reason", "must be printable");
+  return value;
+}
+
+export function parseSeverity(value: unknown): AlertSeverity {
+  return parseWord(["WARNING", "ERROR", "CRITICAL"], value, "severity");
+}
+
+function parseWord<const T extends readonly string[]>(words: T, value: unknown, path: string): T[number] {
+  const word = words.find((each) => each === value);
+  if (word === undefined) throw invalid(path, `must be one of ${words.join(", ")}`);
+  return word;
+}
+
+function auditOf(fields: Fields, own: Readonly<Record<string, unknown>>): NonNullable<Decision["audit"]> {
+  return { ...parseMetadata(fields.audit, "audit"), ...own };
+}
+
+function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload): FeeWishes {
+  return {
+    ...(type === undefined ? {} : { type }),
+    ...(gasPrice === undefined ? {} : { gasPrice }),
+    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas }),
+    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas }),
+  };
+}

@@ -1,0 +1,75 @@
+import { FencepostError, invalid, type RejectionReason } from "../../domain/errors.ts";
+import type { Hash, Hex, Lane } from "../../domain/lane.ts";
+import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
+import { BadEncoding, type Codec, type DecodedTransaction } from "../../ports/codec.ts";
+import type { ReserveRequest } from "../api.ts";
+import { asObject, parseHex, refuseUnknownKeys } from "./fields.ts";
+import { type NormalisePorts, parseChainId, parseRequestId, parseSigner } from "./normalise.ts";
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
+
+export function parseReserve(
+  ports: NormalisePorts,
+  request: ReserveRequest,
+): { readonly lane: Lane; readonly requestId: string | null; readonly ttlMs: number | null } {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, ["chainId", "signer", "ttl", "requestId"], "");
+  const signer = parseSigner(ports.codec, body.signer, "signer");
+  const requestId = parseRequestId(body.requestId);
+  const ttlMs = parseTtl(body.ttl);
+  return { lane: { chainId: parseChainId(ports.chainIds, body.chainId), signer }, requestId, ttlMs };
+}
+
+/** Seconds, or a duration as in the configuration: "45s", "5m". */
+function parseTtl(value: unknown): number | null {
+  if (value === undefined || value === null) return null;
+  const [, digits, unit] = typeof value === "string" ? (/^(\d{1,7})(ms|s|m)$/.exec(value) ?? []) : [];
+  const ms = typeof value === "number" ? value * 1_000 : Number(digits) * (UNITS[unit ?? ""] ?? Number.NaN);
+  if (!Number.isFinite(ms) || ms < 1) throw invalid("ttl", 'must be seconds, or a duration such as "45s" or "5m"');
+  if (ms > LONGEST_TTL_MS) throw invalid("ttl", "must be at most ten minutes");
+  return Math.round(ms);
+}
+
+export interface HandedIn extends DecodedTransaction {
+  readonly rawTransaction: Hex;
+}
+
+/** What the caller signed, checked to be for this very nonce. */
+export async function parseSubmission(codec: Codec, request: unknown, reservation: Reservation): Promise<HandedIn> {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, ["rawTransaction"], "");
+  const rawTransaction = parseHex(body.rawTransaction, "rawTransaction");
+  const decoded = await decode(codec, rawTransaction);
+  const { lane, nonce } = reservation;
+  if (decoded.signer !== lane.signer) {
+    throw rejected("INVALID_SIGNATURE", `it is signed by ${decoded.signer}, the nonce is reserved for ${lane.signer}`);
+  }
+  if (decoded.unsigned.chainId !== lane.chainId) {
+    throw rejected("INVALID_INPUT", `it is for chain ${decoded.unsigned.chainId}, reserved is chain ${lane.chainId}`);
+  }
+  if (decoded.unsigned.nonce !== nonce) {
+    throw rejected("INVALID_INPUT", `it has nonce ${decoded.unsigned.nonce}, reserved is nonce ${nonce}`);
+  }
+  return { ...decoded, rawTransaction };
+}
+
+export function parseUsed(request: unknown): Hash {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, ["txHash"], "");
+  const txHash = parseHex(body.txHash, "txHash");
+  if (txHash.length !== 66) throw invalid("txHash", "must be 32 bytes");
+  return txHash;
+}
+
+async function decode(codec: Codec, rawTransaction: Hex): Promise<DecodedTransaction> {
+  try {
+    return await codec.decodeTransaction(rawTransaction);
+  } catch (error) {
+    if (error instanceof BadEncoding) throw rejected("INVALID_INPUT", `rawTransaction ${error.message}`);
+    throw error;
+  }
+}
+
+function rejected(reason: RejectionReason, detail: string): FencepostError {
+  return new FencepostError("SUBMISSION_REJECTED", detail, { reason });
+}

@@ -1,0 +1,47 @@
+/**
+ * Beside stage 3: transactions that nobody can know of yet move down into free nonces below them, all together and in
+ * order, before anything above such a nonce is signed.
+ *
+ * Reads: the lane's holes and what waits to be signed. Writes: the other nonce, under the lane's lock; what was left is
+ * free in its turn. Invariant I3, its first exception: only what we sign, was never claimed, and whose hash nobody has.
+ * A crash before the commit leaves everything where it was; after it, everything moved, which the next owner reads.
+ */
+import { type NonceMove, planShiftDown } from "../../../domain/holes.ts";
+import type { Failpoints } from "../../../ports/failpoints.ts";
+import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import { type OwnedLane, queued } from "../../lane/owned-lane.ts";
+
+export interface ShiftDownPorts extends LaneWriterPorts {
+  readonly failpoint: Failpoints;
+}
+
+/** False: the lane is no longer ours, or is being read again. */
+export async function shiftDown(ports: ShiftDownPorts, lane: OwnedLane): Promise<boolean> {
+  const free = lane.freeNonces();
+  if (free.length === 0) return true;
+  const moves = planShiftDown(free, lane.holders());
+  if (moves.length === 0) return true;
+  const byId = new Map(lane.backlog.atHand.map((record) => [record.txId, record]));
+  const planned = moves.flatMap(({ txId, from, to }) => {
+    const record = byId.get(txId);
+    if (record === undefined) return [];
+    return [
+      plan(queued({ ...record, nonce: to }), "shiftDown", { nonce: to, reason: `moved from nonce ${from} to ${to}` }),
+    ];
+  });
+  if (!(await commitPlanned(ports, lane, planned))) return false;
+  await ports.failpoint("shiftDown.committed");
+  noteHoles(ports, lane, moves);
+  lane.backlog.shifted(moves);
+  ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: free.length });
+  return true;
+}
+
+function noteHoles({ clock }: ShiftDownPorts, lane: OwnedLane, moves: readonly NonceMove[]): void {
+  const since = clock.now();
+  for (const { txId, from, to } of moves) {
+    lane.nonces.take(to);
+    const detail = `${txId} moved down to ${to}`;
+    lane.nonces.leave({ nonce: from, why: "shiftedDown", detail, since, reservationId: null });
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * Beside stage 4: the gray zone. A node signs with a key of its own, and its answer did not arrive: there may be a
+ * transaction at the nonce, and nobody here knows its hash. It is looked for by sender and nonce: on chain where the
+ * count has passed the nonce, else in the node's pool. Found and saying what ours says, it is ours; saying something
+ * else, somebody else used the key; not there for the whole timeout, it is sent anew, at the same nonce, so that at
+ * most one of the two is mined.
+ *
+ * Reads: the chain by sender and nonce, payloads. Writes: UNKNOWN_SUBMIT_RESULT, then the hash, a foreign attempt with
+ * its receipt, or PENDING again. Invariant I7: a look that failed decides nothing. A crash leaves
+ * UNKNOWN_SUBMIT_RESULT, or PENDING without a hash, which the next owner treats as the same; it looks again, and its
+ * patience goes on from when sight was lost.
+ */
+import type { AlertCode } from "../../../domain/alerts.ts";
+import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
+import type { GrayZoneResult } from "../../../ports/telemetry.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { findSent } from "../../chain/find-sent.ts";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import type { OwnContractPorts } from "../../lane/own-contract.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { identify, RECEIPT_OWED, type Tracked } from "../../lane/tracked.ts";
+import { mineForeign, saysTheSame } from "../5-receipt/external-use.ts";
+
+export interface GrayZonePorts extends LaneWriterPorts, OwnContractPorts {
+  readonly store: Pick<LaneStore, "loadPayloads">;
+}
+
+/** Monotonic: since when it is out of sight, and when it is looked for next. */
+interface Search {
+  readonly sinceMs: number;
+  nextMs: number;
+}
+
+const searches = new WeakMap<Tracked, Search>();
+
+/** A payload that a node may have signed and sent, and whose hash nobody knows. */
+export function isOutOfSight({ status, attempts, claimed }: Tracked): boolean {
+  const unnamed = attempts.some(({ txHash, foreign }) => txHash === null && foreign !== true);
+  return unnamed && !claimed && (status.subState === "UNKNOWN_SUBMIT_RESULT" || status.state === "STUCK");
+}
+
+/** The answer to a send did not arrive, or named no transaction. */
+export async function loseSight(
+  ports: GrayZonePorts,
+  lane: OwnedLane,
+  { tx, why }: { readonly tx: Tracked; readonly why: string },
+): Promise<boolean> {
+  tx.nextSendAtMs = null;
+  tx.claimed = false;
+  tx.lastError = why;
+  const nowMs = ports.clock.monotonicMs();
+  searches.set(tx, { sinceMs: nowMs, nextMs: nowMs });
+  if (tx.status.state === "TRACKING" && tx.status.subState !== "UNKNOWN_SUBMIT_RESULT") {
+    if (!(await commitPlanned(ports, lane, [plan(tx, "loseSight", { lastError: why, reason: why })]))) return false;
+  }
+  report(ports, lane, { tx, result: "entered", detail: why });
+  return true;
+}
+
+/** Looks for everything of the lane that is out of sight and due. */
+export async function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  const nowMs = ports.clock.monotonicMs();
+  const lost = [...lane.unmined.values()].filter((tx) => tx.receipt === null && isOutOfSight(tx) && !tx.sending);
+  const due = lost.filter((tx) => searchOf(ports, tx).nextMs <= nowMs).sort((a, b) => a.nonce - b.nonce);
+  if (due.length === 0) return;
+  try {
+    const payloads = await ports.store.loadPayloads(due.map(({ txId }) => txId));
+    const seen = new Map<number, ChainTransaction>();
+    for (const [index, tx] of due.entries()) {
+      if (lane.stopped) return;
+      const found = await look(context, lane, { tx, seen });
+      await conclude(ports, context, { lane, tx, found, payload: payloads[index] as StoredPayload });
+    }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+  }
+}
+
+/** Begun by this owner, or by one before it: the database says when. */
+function searchOf({ clock }: GrayZonePorts, tx: Tracked): Search {
+  const known = searches.get(tx);
+  if (known !== undefined) return known;
+  const nowMs = clock.monotonicMs();
+  const ageMs = tx.lostSightAt === null ? 0 : Math.max(0, clock.now().getTime() - tx.lostSightAt.getTime());
+  const begun = { sinceMs: nowMs - ageMs, nextMs: nowMs };
+  searches.set(tx, begun);
+  return begun;
+}
+
+type Found =
+  | {
+      readonly kind: "mined";
+      readonly transaction: ChainTransaction;
+      readonly sent: Parameters<typeof mineForeign>[2]["sent"];
+    }
+  | { readonly kind: "pooled"; readonly transaction: ChainTransaction }
+  /** The nonce is free, as far as anybody can see. */
+  | { readonly kind: "absent" }
+  | { readonly kind: "unseen"; readonly detail: string };
+
+async function look(
+  context: ChainContext,
+  { lane }: OwnedLane,
+  { tx, seen }: { readonly tx: Tracked; readonly seen: Map<number, ChainTransaction> },
+): Promise<Found> {
+  const { chain } = context;
+  const count = await chain.transactionCount(lane.signer, "latest");
+  if (count > tx.nonce) {
+    const sent = await findSent(context, { signer: lane.signer, nonce: tx.nonce, seen });
+    if (sent.kind === "mined") return { kind: "mined", transaction: sent.transaction, sent };
+    return { kind: "unseen", detail: sent.kind === "unseen" ? sent.detail : "no block that we follow shows it yet" };
+  }
+  const pooled = await inPool(context, lane.signer, tx.nonce);
+  return pooled === null ? { kind: "absent" } : { kind: "pooled", transaction: pooled };
+}
+
+async function inPool(
+  { chain }: ChainContext,
+  signer: OwnedLane["lane"]["signer"],
+  nonce: number,
+): Promise<ChainTransaction | null> {
+  const direct = await chain.transactionBySenderAndNonce(signer, nonce);
+  if (direct !== "unsupported" && direct !== null) return direct;
+  const [hash = null] = (await chain.pooled(signer, [nonce])) ?? [];
+  return hash === null ? null : chain.transaction(hash);
+}
+
+interface Conclusion {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+  readonly found: Found;
+  readonly payload: StoredPayload;
+}
+
+async function conclude(ports: GrayZonePorts, context: ChainContext, work: Conclusion): Promise<void> {
+  const { lane, tx, found, payload } = work;
+  const nowMs = ports.clock.monotonicMs();
+  const search = searchOf(ports, tx);
+  search.nextMs = nowMs + (context.settings.grayZoneIntervalMs ?? context.settings.grayZoneTimeoutMs);
+  if (lane.stopped || tx.receipt !== null || !isOutOfSight(tx)) return;
+  if ((found.kind === "mined" || found.kind === "pooled") && saysTheSame(payload, found.transaction)) {
+    await adopt(ports, lane, { tx, found: found.transaction });
+  } else if (found.kind === "mined") {
+    if (!(await commitPlanned(ports, lane, [mineForeign(ports, lane, { tx, sent: found.sent })]))) return;
+    report(ports, lane, { tx, result: "foreign", detail: found.transaction.txHash });
+  } else if (nowMs - search.sinceMs >= context.settings.grayZoneTimeoutMs && found.kind !== "unseen") {
+    await sendAnew(ports, lane, tx);
+  }
+}
+
+/** Ours: tracked by its hash from here on, and its receipt found like any other's. */
+async function adopt(
+  ports: GrayZonePorts,
+  lane: OwnedLane,
+  { tx, found }: { readonly tx: Tracked; readonly found: ChainTransaction },
+): Promise<void> {
+  const ordinal = tx.sendOrdinal as number;
+  const { txHash } = found;
+  identify(tx, ordinal, txHash);
+  lane.follow(tx);
+  tx.answer = "alreadyKnown";
+  tx.acceptedOrdinal = Math.max(tx.acceptedOrdinal ?? 0, ordinal);
+  tx.lastError = null;
+  tx.receiptCheckedAtMs = RECEIPT_OWED;
+  tx.nextSendAtMs = ports.clock.monotonicMs();
+  const change = { identified: { ordinal, txHash }, accepted: { ordinal }, lastError: null };
+  const reason = `found by sender and nonce: ${txHash}`;
+  const event = tx.status.state === "STUCK" ? "resubmit" : "adopt";
+  if (!(await commitPlanned(ports, lane, [plan(tx, event, { ...change, reason })]))) return;
+  report(ports, lane, { tx, result: "adopted", detail: txHash });
+  lane.broadcasting?.kick();
+}
+
+async function sendAnew(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked): Promise<void> {
+  searches.delete(tx);
+  tx.answer = "unknown";
+  tx.nextSendAtMs = ports.clock.monotonicMs();
+  const reason = "its nonce is still free after the whole timeout: sent anew";
+  const planned: readonly Planned[] = tx.status.state === "STUCK" ? [] : [plan(tx, "sendAnew", { reason })];
+  if (planned.length > 0 && !(await commitPlanned(ports, lane, planned))) return;
+  report(ports, lane, { tx, result: "sentAnew", detail: reason });
+  lane.broadcasting?.kick();
+}
+
+const SAID: Readonly<Record<GrayZoneResult, { readonly code: AlertCode; readonly severity: "WARNING" | "ERROR" }>> = {
+  entered: { code: "GRAY_ZONE_ENTERED", severity: "WARNING" },
+  adopted: { code: "GRAY_ZONE_LEFT", severity: "WARNING" },
+  foreign: { code: "GRAY_ZONE_LEFT", severity: "WARNING" },
+  sentAnew: { code: "GRAY_ZONE_TIMED_OUT", severity: "ERROR" },
+};
+
+function report(
+  ports: GrayZonePorts,
+  lane: OwnedLane,
+  { tx, result, detail }: { readonly tx: Tracked; readonly result: GrayZoneResult; readonly detail: string },
+): void {
+  const { txId, nonce } = tx;
+  ports.telemetry.emit({ type: "gray.zone", lane: lane.lane, txId, nonce, result });
+  const message = `what a node made of nonce ${nonce} of ${lane.lane.signer}: ${result} (${detail})`;
+  ports.telemetry.emit({ type: "alert", ...SAID[result], message, lane: lane.lane, txId });
+}

@@ -1,0 +1,52 @@
+/**
+ * Beside stage 4: the claim that must stand before bytes are sent again. The bytes are those the database already
+ * holds; what changes is who may send them: a claim belongs to its term, and a later term claims anew.
+ *
+ * Reads: raw bytes of attempts. Writes: the claim (submission counted, time noted). A crash after the claim leaves
+ * bytes that may or may not have left; the next owner claims and sends them again, which a node answers "already
+ * known".
+ */
+import type { Failpoints } from "../../../ports/failpoints.ts";
+import type { LaneStore } from "../../../ports/lane-store.ts";
+import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+
+export interface ResubmitPorts extends LaneWriterPorts {
+  readonly store: Pick<LaneStore, "loadRawTransactions">;
+  readonly failpoint: Failpoints;
+}
+
+/** True where every one of them may now be sent, with its bytes at hand. */
+export async function claimAgain(
+  ports: ResubmitPorts,
+  lane: OwnedLane,
+  transactions: readonly Tracked[],
+): Promise<boolean> {
+  const unclaimed = transactions.filter((tx) => !tx.claimed);
+  if (unclaimed.length === 0) return true;
+  await fetchBytes(ports, unclaimed);
+  if (lane.stopped) return false;
+  const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.sendOrdinal as number } }));
+  if (!(await commitPlanned(ports, lane, planned))) return false;
+  for (const tx of unclaimed) {
+    tx.claimed = true;
+    tx.submitAttempts++;
+  }
+  await ports.failpoint("resubmit.claimed");
+  return true;
+}
+
+/** What a node signs itself is stored as a payload, and asked for when it is sent. */
+function hasBytes({ attempts, sendOrdinal }: Tracked): boolean {
+  return attempts.find(({ ordinal }) => ordinal === sendOrdinal)?.nodeSigned !== true;
+}
+
+async function fetchBytes(ports: ResubmitPorts, transactions: readonly Tracked[]): Promise<void> {
+  const missing = transactions.filter((tx) => tx.rawTransaction === null && hasBytes(tx));
+  if (missing.length === 0) return;
+  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.sendOrdinal as number }));
+  const found = await ports.store.loadRawTransactions(keys);
+  missing.forEach((tx, index) => {
+    tx.rawTransaction = found[index] ?? null;
+  });
+}

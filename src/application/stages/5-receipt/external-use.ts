@@ -1,0 +1,190 @@
+/**
+ * Beside stage 5: somebody else used the key. A nonce of ours that the chain's count has passed, while none of our
+ * payloads is mined there, was taken by a foreign transaction: it is found, and kept as an attempt that is not ours,
+ * with its receipt. From there on the ordinary road decides: finality, withdrawal in a reorg, the watch.
+ *
+ * Reads: the chain's count, the foreign transaction, its receipt. Writes: TRACKING/MINED with an attempt of kind
+ * external. Invariant I7: a count alone decides nothing, nor does a look that failed; only the foreign transaction on
+ * the canonical chain does. A crash leaves what was there; the next owner's first answer "nonce too low" begins the
+ * same look.
+ */
+import { hashesOf } from "../../../domain/attempts.ts";
+import type { Hash } from "../../../domain/lane.ts";
+import type { SignedAttempt } from "../../../domain/transaction.ts";
+import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { findSent, type Sent } from "../../chain/find-sent.ts";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
+import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
+
+export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
+  readonly store: Pick<LaneStore, "loadPayloads">;
+}
+
+/** How many nonces of a lane are looked into in one pass; the rest has its turn in the next. */
+const AT_ONCE = 16;
+
+/** Looks into every nonce of the lane that seems to be used up by somebody else. */
+export async function noticeExternalUse(
+  ports: ExternalUsePorts,
+  context: ChainContext,
+  lane: OwnedLane,
+): Promise<void> {
+  const nowMs = ports.clock.monotonicMs();
+  const due = suspectsOf(lane).length > 0 || countIsDue(context, lane, nowMs);
+  if (!due || lane.stopped || nowMs < lane.externalLookAtMs) return;
+  try {
+    lane.consumedBelow = await context.chain.transactionCount(lane.lane.signer, "latest");
+    const consumed = suspectsOf(lane).filter(({ nonce }) => nonce < lane.consumedBelow);
+    const planned = await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE) });
+    if (planned.length > 0) await commitPlanned(ports, lane, planned);
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+  }
+}
+
+/** A head of line that nobody mines may have been overtaken without a word: the count is asked at the pace of stale receipts. */
+function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): boolean {
+  const nonce = lane.headOfLine();
+  if (nonce !== null && lane.countCheck?.nonce === nonce && nowMs < lane.countCheck.dueMs) return false;
+  const due = nonce !== null && lane.countCheck?.nonce === nonce;
+  lane.countCheck = nonce === null ? null : { nonce, dueMs: nowMs + context.settings.staleReceiptTimeoutMs };
+  return due;
+}
+
+/** Passed by the count as far as anybody has heard, and already looked for by its own hashes. */
+function suspectsOf(lane: OwnedLane): readonly Tracked[] {
+  let passed = lane.consumedBelow;
+  for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
+  return (
+    [...lane.unmined.values()]
+      .filter((tx) => tx.nonce < passed || tx.answer === "nonceConsumed")
+      .filter((tx) => tx.receipt === null && tx.receiptCheckedAtMs !== RECEIPT_OWED)
+      // What a node signed out of our sight may be what stands there: 4-broadcast/gray-zone.ts looks into that.
+      .filter((tx) => tx.attempts.every(({ txHash }) => txHash !== null))
+      .sort((a, b) => a.nonce - b.nonce)
+  );
+}
+
+interface Consumed {
+  readonly lane: OwnedLane;
+  readonly consumed: readonly Tracked[];
+}
+
+async function findForeign(
+  ports: ExternalUsePorts,
+  context: ChainContext,
+  { lane, consumed }: Consumed,
+): Promise<readonly Planned[]> {
+  const seen = new Map<number, ChainTransaction>();
+  const planned: Planned[] = [];
+  for (const tx of consumed) {
+    const sent = await findSent(context, { signer: lane.lane.signer, nonce: tx.nonce, seen });
+    if (sent.kind === "unseen") reportUnseen(ports, context, { lane, tx, detail: sent.detail });
+    if (sent.kind !== "mined" || lane.stopped || tx.receipt !== null) continue;
+    const ours = tx.attempts.some(({ txHash, foreign }) => foreign !== true && txHash === sent.transaction.txHash);
+    // Ours after all, and missed so far: the look by hash brings its receipt in.
+    if (ours) tx.receiptCheckedAtMs = RECEIPT_OWED;
+    else if (await noneOfOursIsMined(context, tx)) {
+      const isOurs = await isMadeByNode(ports, tx, sent.transaction);
+      if (lane.stopped || tx.receipt !== null) continue;
+      planned.push(isOurs ? mineMisnamed(ports, lane, { tx, sent }) : mineForeign(ports, lane, { tx, sent }));
+    }
+  }
+  return planned;
+}
+
+/** A node that signs may have named another hash than that of what it made: what says the same at our nonce is ours. */
+async function isMadeByNode({ store }: ExternalUsePorts, tx: Tracked, found: ChainTransaction): Promise<boolean> {
+  if (!tx.attempts.some(({ nodeSigned }) => nodeSigned === true)) return false;
+  const [payload] = await store.loadPayloads([tx.txId]);
+  return payload !== undefined && saysTheSame(payload, found);
+}
+
+export function saysTheSame({ payload }: StoredPayload, { to, value, data }: ChainTransaction): boolean {
+  return payload.to === to && payload.value === value && payload.data === data;
+}
+
+/** Followed by its real hash from here on. */
+function mineMisnamed(
+  ports: OwnContractPorts,
+  lane: OwnedLane,
+  { tx, sent }: { readonly tx: Tracked; readonly sent: Mined },
+): Planned {
+  const { txHash, gas, fees } = sent.transaction;
+  const ordinal = tx.attempts.length + 1;
+  const attempt = { ordinal, kind: "external", txHash, gas, fees, rawTransaction: null } as const;
+  tx.attempts.push(attempt);
+  const receipt = withOwnContract(ports, { lane, tx }, sent.receipt);
+  lane.mine(tx, receipt);
+  lane.follow(tx);
+  return plan(tx, "mine", { attempt, receipt, lastError: null, reason: `found by nonce: ${txHash}` });
+}
+
+/** A node that shows a receipt for one of ours as well contradicts itself: then nothing is decided. */
+async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked): Promise<boolean> {
+  const receipts = await chain.receipts(hashesOf(tx.attempts));
+  return receipts.every((receipt) => receipt === null) && tx.receipt === null;
+}
+
+type Mined = Extract<Sent, { kind: "mined" }>;
+
+/** Notes in memory that somebody else's transaction stands at the nonce; returns what the database must be told. */
+export function mineForeign(
+  ports: LaneWriterPorts & OwnContractPorts,
+  lane: OwnedLane,
+  { tx, sent }: { readonly tx: Tracked; readonly sent: Mined },
+): Planned {
+  const { txHash } = sent.transaction;
+  const reason = `nonce ${tx.nonce} was used by ${txHash}, which is not ours`;
+  // A reorg may have taken it away before, and brought it back now.
+  const known = tx.attempts.some((attempt) => attempt.txHash === txHash);
+  const attempt = known ? {} : { attempt: foreignAttempt(tx, sent.transaction) };
+  const receipt = withOwnContract(ports, { lane, tx }, sent.receipt);
+  lane.mine(tx, receipt);
+  lane.follow(tx);
+  alert(ports, lane, { tx, txHash });
+  return plan(tx, "mine", { ...attempt, receipt, lastError: reason, reason });
+}
+
+function foreignAttempt(tx: Tracked, { txHash, gas, fees }: ChainTransaction): SignedAttempt {
+  const ordinal = tx.attempts.length + 1;
+  const attempt = { ordinal, kind: "external", txHash, gas, fees, foreign: true, rawTransaction: null } as const;
+  tx.attempts.push(attempt);
+  return attempt;
+}
+
+function alert(
+  ports: LaneWriterPorts,
+  lane: OwnedLane,
+  { tx, txHash }: { readonly tx: Tracked; readonly txHash: Hash },
+) {
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "ERROR",
+    code: "EXTERNAL_KEY_USE",
+    message: `somebody else uses the key of ${lane.lane.signer}: its nonce ${tx.nonce} went to ${txHash}`,
+    lane: lane.lane,
+    txId: tx.txId,
+  });
+}
+
+/** Looked into again, at the pace of the gray zone: a node that lags, or an authorisation that left no transaction. */
+function reportUnseen(
+  ports: LaneWriterPorts,
+  context: ChainContext,
+  { lane, tx, detail }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly detail: string },
+): void {
+  const againInMs = context.settings.grayZoneIntervalMs ?? context.settings.staleReceiptTimeoutMs;
+  lane.externalLookAtMs = ports.clock.monotonicMs() + againInMs;
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "WARNING",
+    code: "NONCE_CONSUMED_UNSEEN",
+    message: `nonce ${tx.nonce} of ${lane.lane.signer} is used up on chain, and by what cannot be shown: ${detail}`,
+    lane: lane.lane,
+    txId: tx.txId,
+  });
+}

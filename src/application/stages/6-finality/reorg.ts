@@ -1,0 +1,79 @@
+/**
+ * Beside stage 6: a receipt whose block left the canonical chain is withdrawn, and its attempt is sent again at once.
+ * Where the outcome had been reported already, a REORGED completion says so; nothing that was said is rewritten.
+ *
+ * Reads: settled rows of the blocks that are gone. Writes: TRACKING/PENDING without receipt; the REORGED completion. A
+ * crash after the commit leaves TRACKING/PENDING, which every owner looks for by hash and sends again.
+ */
+import { attemptToSend } from "../../../domain/attempts.ts";
+import type { Hash } from "../../../domain/lane.ts";
+import type { Failpoints } from "../../../ports/failpoints.ts";
+import type { LaneStore } from "../../../ports/lane-store.ts";
+import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
+
+export interface ReorgPorts extends LaneWriterPorts {
+  readonly store: Pick<LaneStore, "loadWatched">;
+  readonly failpoint: Failpoints;
+  readonly feedGrew: () => void;
+}
+
+export interface Withdrawal {
+  readonly transactions: readonly Tracked[];
+  /** What speaks against the block that their receipts name. */
+  readonly because: "left the canonical chain" | "does not hold it";
+}
+
+export async function withdraw(
+  ports: ReorgPorts,
+  lane: OwnedLane,
+  { transactions, because }: Withdrawal,
+): Promise<void> {
+  const nowMs = ports.clock.monotonicMs();
+  const planned = transactions.map((tx) => {
+    const reason = `block ${tx.receipt?.blockNumber} ${tx.receipt?.blockHash} ${because}`;
+    sendAgain(tx, nowMs);
+    lane.unmine(tx);
+    return plan(tx, "withdraw", { receipt: null, reason });
+  });
+  if (await commitPlanned(ports, lane, planned)) await ports.failpoint("withdraw.committed");
+}
+
+/** Outcomes that were final and watched: a reorg deeper than finality. */
+export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
+  const records = await ports.store.loadWatched(lane.lane, gone);
+  if (lane.stopped) return;
+  for (const hash of gone) lane.watched.delete(hash);
+  const nowMs = ports.clock.monotonicMs();
+  const planned = records.map((record) => {
+    const tx = resumed(record);
+    const reorged = plan(tx, "reorg", {
+      receipt: null,
+      reason: `block ${record.receipt?.blockHash} left the canonical chain`,
+    });
+    sendAgain(tx, nowMs);
+    tx.receipt = null;
+    return reorged;
+  });
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "CRITICAL",
+    code: "DEEP_REORG",
+    message: `${records.length} settled transactions were reorganised away; each is tracked and sent again`,
+    lane: lane.lane,
+  });
+  if (!(await commitPlanned(ports, lane, planned))) return;
+  for (const { tx } of planned) lane.track(tx);
+  ports.feedGrew();
+  await ports.failpoint("withdraw.committed");
+}
+
+function sendAgain(tx: Tracked, nowMs: number): void {
+  tx.sendOrdinal = attemptToSend(tx.attempts, tx.receipt?.txHash)?.ordinal ?? null;
+  tx.rawTransaction = null;
+  tx.claimed = false;
+  tx.answer = null;
+  tx.failures = 0;
+  tx.nextSendAtMs = nowMs;
+  tx.receiptCheckedAtMs = nowMs;
+}

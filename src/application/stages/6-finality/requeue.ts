@@ -1,0 +1,138 @@
+/**
+ * Beside stage 6: a transaction whose nonce somebody else used gets another one, where the settings say so and nothing
+ * of it can run twice: the foreign transaction is past `finalized` (2N blocks where no endpoint knows that tag), says
+ * something else than every payload of ours, the key is signed here, and the database has not lost commits since the
+ * nonce was given.
+ *
+ * Reads: the foreign transaction's contents, our own bytes. Writes: ALLOCATED at a new nonce, under the lane's lock;
+ * the old attempts stay. Invariant I3, its third exception. A crash before the commit leaves TRACKING/MINED, decided
+ * again; after it, an ALLOCATED row that the owner signs in its turn.
+ */
+import type { Attempt } from "../../../domain/transaction.ts";
+import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import type { Codec } from "../../../ports/codec.ts";
+import type { LaneStore } from "../../../ports/lane-store.ts";
+import type { Signer } from "../../../ports/signer.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
+import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+
+export interface RequeuePorts extends LaneWriterPorts {
+  readonly store: Pick<LaneStore, "loadRawTransactions">;
+  readonly codec: Pick<Codec, "decodeTransaction">;
+  readonly signer: Pick<Signer, "custody">;
+}
+
+/** What is known of a lost nonce by the time its foreign transaction is final. It never changes: looked into once. */
+const verdicts = new WeakMap<Tracked, boolean>();
+
+/** Takes those that get another nonce, now or once the foreign transaction is deeper, and returns the others. */
+export async function requeueLost(
+  ports: RequeuePorts,
+  context: ChainContext,
+  work: { readonly lane: OwnedLane; readonly decided: readonly Tracked[] },
+): Promise<readonly Tracked[]> {
+  const { lane, decided } = work;
+  if (context.settings.externalUsePolicy !== "requeue" || !decided.some(isLost)) return decided;
+  const deepEnough = await finalizedDepth(context);
+  const others: Tracked[] = [];
+  const planned: Planned[] = [];
+  for (const tx of decided) {
+    const mayMove = isLost(tx) && (await mayGetAnother(ports, context, { lane, tx }));
+    if (mayMove === false) others.push(tx);
+    else if (mayMove && (tx.receipt?.blockNumber ?? Number.POSITIVE_INFINITY) <= deepEnough) planned.push(move(tx));
+  }
+  if (planned.length > 0) await commitMoves(ports, lane, planned);
+  return lane.stopped ? [] : others;
+}
+
+function isLost({ attempts, receipt }: Tracked): boolean {
+  return attempts.some(({ foreign, txHash }) => foreign === true && txHash === receipt?.txHash);
+}
+
+/** The highest block from which nothing comes back, by no one endpoint's word or denial; −1 while that is not known. */
+async function finalizedDepth({ chain, settings, follower: { window } }: ChainContext): Promise<number> {
+  try {
+    const tagged = await chain.headForAll("finalized");
+    if (tagged !== null) return window.mayStandOn(tagged) ? tagged.number : -1;
+    return (await chain.heightReached(window.tip?.number ?? -1)) - 2 * settings.confirmations;
+  } catch (error) {
+    if (error instanceof ChainUnavailable) return -1;
+    throw error;
+  }
+}
+
+interface Lost {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+}
+
+/** Null: cannot be told now. */
+async function mayGetAnother(ports: RequeuePorts, context: ChainContext, lost: Lost): Promise<boolean | null> {
+  const { lane, tx } = lost;
+  const known = verdicts.get(tx);
+  if (known !== undefined) return known;
+  const ours = tx.attempts.filter(({ foreign }) => foreign !== true);
+  const sameHistory = tx.nonce >= lane.epochFloor;
+  const signedHere =
+    ports.signer.custody(lane.lane.signer) === "local" && ours.every(({ kind }) => kind !== "external");
+  if (!sameHistory || !signedHere) return remember(tx, false);
+  const foreign = await contentsOf(context, lost);
+  return foreign === null ? null : remember(tx, await differs(ports, { tx, ours }, foreign));
+}
+
+function remember(tx: Tracked, verdict: boolean): boolean {
+  verdicts.set(tx, verdict);
+  return verdict;
+}
+
+async function contentsOf({ chain }: ChainContext, { lane, tx }: Lost): Promise<ChainTransaction | null> {
+  const { receipt } = tx;
+  if (receipt === null) return null;
+  try {
+    const sent = await chain.sentInBlock(lane.lane.signer, receipt.blockNumber);
+    return sent?.find(({ txHash }) => txHash === receipt.txHash) ?? null;
+  } catch (error) {
+    if (error instanceof ChainUnavailable) return null;
+    throw error;
+  }
+}
+
+/**
+ * Somebody who sent the very same has done what the transaction was for: once more would be twice. And what its caller
+ * signed with blobs or a delegation says more than could be signed here: without them it would be another transaction.
+ */
+async function differs(
+  { store, codec }: RequeuePorts,
+  { tx, ours }: { readonly tx: Tracked; readonly ours: readonly Attempt[] },
+  foreign: ChainTransaction,
+): Promise<boolean> {
+  const bytes = await store.loadRawTransactions(ours.map(({ ordinal }) => ({ txId: tx.txId, ordinal })));
+  const said = await Promise.all(bytes.map((raw) => codec.decodeTransaction(raw)));
+  if (said.some(({ envelope }) => envelope === "eip4844" || envelope === "eip7702")) return false;
+  return said.every(
+    ({ unsigned: { to, value, data } }) => to !== foreign.to || value !== foreign.value || data !== foreign.data,
+  );
+}
+
+function move(tx: Tracked): Planned {
+  const reason = `nonce ${tx.nonce} was used by ${tx.receipt?.txHash}, past recall; the transaction gets another`;
+  const decision = { actor: "policy", audit: { policy: "requeue", nonce: tx.nonce, usedBy: tx.receipt?.txHash } };
+  return plan(tx, "requeue", { receipt: null, lastError: null, reason, decision });
+}
+
+/** The lane is read again: cursor, line and backlog have all changed. */
+async function commitMoves(ports: RequeuePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+  if (!(await commitPlanned(ports, lane, planned))) return;
+  for (const { tx } of planned) {
+    ports.telemetry.emit({
+      type: "alert",
+      severity: "WARNING",
+      code: "EXTERNAL_USE_REQUEUED",
+      message: `${tx.txId} gets another nonce: somebody else used ${tx.nonce} of ${lane.lane.signer}`,
+      lane: lane.lane,
+      txId: tx.txId,
+    });
+  }
+  ports.reload(lane, "transactions were given other nonces");
+}

@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import type { ChainContext } from "../../../src/application/chain/chain-context.ts";
+import { recoverLanes } from "../../../src/application/detours/recover.ts";
+import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import type { CountAnswer } from "../../../src/domain/counts.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import { ChainUnavailable } from "../../../src/ports/chain.ts";
+import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { uniqueAddress } from "../../support/lane-samples.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+
+type Answer = number | Error;
+
+interface Script {
+  readonly latest?: readonly Answer[];
+  readonly pending?: readonly Answer[];
+  /** What the other endpoint says; there is none where nothing is said of it. */
+  readonly elsewhere?: CountAnswer;
+}
+
+/** Answers in order; the last one for ever. */
+function bench(script: Script = {}) {
+  const clock = createManualClock();
+  const telemetry = recordTelemetry();
+  const left = { latest: [...(script.latest ?? [0])], pending: [...(script.pending ?? script.latest ?? [0])] };
+  const seen = { asking: 0, most: 0, writes: [] as LaneWrite[] };
+  const { elsewhere } = script;
+  const chain = {
+    transactionCount: async (_: Address, tag: "latest" | "pending") => {
+      seen.most = Math.max(seen.most, ++seen.asking);
+      await Promise.resolve();
+      seen.asking--;
+      const answers = left[tag];
+      const answer = (answers.length > 1 ? answers.shift() : answers[0]) as Answer;
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    transactionCountEverywhere: async (signer: Address): Promise<readonly CountAnswer[]> => {
+      const own: CountAnswer = { kind: "says", count: await chain.transactionCount(signer, "latest") };
+      return elsewhere === undefined ? [own] : [own, elsewhere];
+    },
+  };
+  const context = { chain, settings: { pollIntervalMs: 100 }, follower: { head: null } } as unknown as ChainContext;
+  const write = async (one: LaneWrite): Promise<WriteOutcome> => {
+    seen.writes.push(one);
+    const cursor = one.kind === "reconcile" ? one.floor : 0;
+    return { status: "reconciled", cursor, suspendedBy: null };
+  };
+  const ports = { chains: new Map([[1, context]]), writer: { write }, clock, telemetry };
+  const run = async (lanes: readonly OwnedLane[]) => {
+    const running = recoverLanes(ports, lanes);
+    for (let i = 0; i < 10; i++) await clock.advance(100);
+    await running;
+  };
+  return { ports, seen, telemetry, run };
+}
+
+function aHeldLane(cursor: number | null = 5, chainId = 1): OwnedLane {
+  const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [], epochFloor: 0 };
+  const snapshot = { cursor, suspendedBy: null, reconciled: false, genesisHash: null, ...nothing };
+  return new OwnedLane({ lane: { chainId, signer: uniqueAddress() }, instanceId: "i", token: 1 }, snapshot, new Map());
+}
+
+describe("a lane after the database's history changed", () => {
+  it.each<[string, Script, number]>([
+    ["the chain has no more than we gave: nothing to prove", { latest: [5] }, 5],
+    ["less was mined than we gave", { latest: [3], pending: [4] }, 5],
+    ["more was mined", { latest: [8] }, 8],
+    ["more is pending", { latest: [5], pending: [9] }, 9],
+    ["the pending count falls: what stands in both looks is there", { latest: [5], pending: [9, 7] }, 7],
+    [
+      "the mined count grows meanwhile: the first look is the one that is proved",
+      { latest: [6, 7], pending: [6, 7] },
+      6,
+    ],
+    ["another endpoint agrees", { latest: [8], elsewhere: { kind: "says", count: 8 } }, 8],
+    [
+      "another endpoint is late, and counts as many all the same",
+      { latest: [8], elsewhere: { kind: "behind", count: 8 } },
+      8,
+    ],
+  ])("goes on where %s", async (_, script, cursor) => {
+    const { run, seen, telemetry } = bench(script);
+    const lane = aHeldLane();
+    expect([lane.heldByHistory, lane.suspended]).toEqual([true, true]);
+    await run([lane]);
+    expect(seen.writes).toEqual([{ kind: "reconcile", fence: lane.fence, floor: cursor }]);
+    expect(lane).toMatchObject({ cursor, heldByHistory: false, suspended: false });
+    expect(telemetry.of("lane.recovered")).toMatchObject([{ from: 5, cursor }]);
+  });
+
+  it.each<[string, Script]>([
+    ["a second look takes the count back", { latest: [8, 5] }],
+    ["another endpoint has not seen it", { latest: [8], elsewhere: { kind: "says", count: 5 } }],
+    ["another endpoint has not come so far", { latest: [8], elsewhere: { kind: "behind", count: 5 } }],
+    ["another endpoint gives no answer", { latest: [8], elsewhere: { kind: "silent" } }],
+    ["the chain does not answer", { latest: [new ChainUnavailable("away")] }],
+    ["it stops answering in between", { latest: [8, new ChainUnavailable("away")] }],
+  ])("stays held while %s", async (_, script) => {
+    const { run, seen } = bench(script);
+    const lane = aHeldLane();
+    await run([lane]);
+    expect(seen.writes).toEqual([]);
+    expect(lane.heldByHistory).toBe(true);
+  });
+
+  it("begins where the chain is, where the database knows nothing of it", async () => {
+    const { run } = bench({ latest: [2], pending: [3] });
+    const lane = aHeldLane(null);
+    await run([lane]);
+    expect(lane.cursor).toBe(3);
+  });
+
+  it("does not keep others from going on, whatever befalls it; and all of them do not ask at once", async () => {
+    const { run, seen, ports } = bench({ latest: [5] });
+    const lanes = Array.from({ length: 200 }, () => aHeldLane());
+    const [failing, stopped] = lanes as [OwnedLane, OwnedLane];
+    stopped.stop();
+    const { write } = ports.writer;
+    ports.writer.write = async (one) => {
+      if (one.fence === failing.fence) throw new StoreUnavailable("away");
+      return write(one);
+    };
+    await run([...lanes, aHeldLane(5, 2)]);
+    expect(lanes.filter((lane) => lane.heldByHistory)).toEqual([failing, stopped]);
+    expect(seen.most).toBeLessThanOrEqual(64);
+  });
+
+  it("is left alone once it is reconciled, and not touched where it was lost meanwhile", async () => {
+    const { run, seen, ports } = bench({ latest: [8] });
+    const lane = aHeldLane();
+    ports.writer.write = async () => ({ status: "fenced" });
+    await run([lane]);
+    expect(lane).toMatchObject({ heldByHistory: true, cursor: 5 });
+    lane.reconciled = true;
+    await run([lane]);
+    expect(seen.writes).toEqual([]);
+  });
+});

@@ -1,0 +1,226 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import type { CreateRequest } from "../../../src/application/api.ts";
+import { normalise, parseChainId } from "../../../src/application/requests/normalise.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Codec } from "../../../src/ports/codec.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+
+const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const TO = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const codec = createCodec();
+const entropy = createSeededEntropy(5);
+
+function intentOf(request: CreateRequest, chainIds: readonly number[] = [1]): Intent {
+  return normalise({ codec, entropy, chainIds }, request);
+}
+
+function request(overrides: Record<string, unknown> = {}): CreateRequest {
+  return { signer: SIGNER, payload: { to: TO }, ...overrides };
+}
+
+/** The path that the complaint names; fails where there is none. */
+function complaint(input: unknown): string | undefined {
+  try {
+    intentOf(input as CreateRequest);
+  } catch (error) {
+    expect(error).toBeInstanceOf(FencepostError);
+    expect((error as FencepostError).code).toBe("INVALID_REQUEST");
+    return (error as FencepostError).extras.path;
+  }
+  throw new Error("it was accepted");
+}
+
+describe("a request that is not an object", () => {
+  it.each([null, undefined, 5, "text", true, [], [request()]])("(%j) is refused as a whole", (input) => {
+    expect(complaint(input)).toBe("");
+  });
+});
+
+describe("fields of the request", () => {
+  it.each([
+    ["unknown", request({ nonce: 5 }), "nonce"],
+    [
+      "unknown, by an ill-famed name",
+      JSON.parse(`{"signer":"${SIGNER}","payload":{"to":"${TO}"},"__proto__":{}}`),
+      "__proto__",
+    ],
+    ["signer missing", { payload: { to: TO } }, "signer"],
+    ["signer null", request({ signer: null }), "signer"],
+    ["signer a number", request({ signer: 5 }), "signer"],
+    ["signer too short", request({ signer: "0x1234" }), "signer"],
+    ["signer without 0x", request({ signer: SIGNER.slice(2) }), "signer"],
+    ["signer with a bad checksum", request({ signer: SIGNER.replace("9Fd", "9fd") }), "signer"],
+    ["signer as an ENS name", request({ signer: "vitalik.eth" }), "signer"],
+    ["payload missing", { signer: SIGNER }, "payload"],
+    ["payload null", request({ payload: null }), "payload"],
+    ["payload an array", request({ payload: [{ to: TO }] }), "payload"],
+    ["payload a string", request({ payload: "0x" }), "payload"],
+    ["metadata an array", request({ metadata: [1] }), "metadata"],
+    ["metadata a string", request({ metadata: "x" }), "metadata"],
+    ["metadata over 8 KiB", request({ metadata: { x: "y".repeat(8 * 1024) } }), "metadata"],
+    ["metadata over 8 KiB in UTF-8 alone", request({ metadata: { x: "é".repeat(4_100) } }), "metadata"],
+    ["metadata with NUL", request({ metadata: { x: "a\u0000b" } }), "metadata"],
+    ["metadata with NUL in a key", request({ metadata: { "a\u0000": 1 } }), "metadata"],
+    ["metadata with half a character", request({ metadata: { x: "\ud83d" } }), "metadata"],
+    ["metadata with a bigint", request({ metadata: { x: 1n } }), "metadata"],
+    ["metadata that hides itself", request({ metadata: { toJSON: () => undefined } }), "metadata"],
+    ["chain id zero", request({ chainId: 0 }), "chainId"],
+    ["chain id negative", request({ chainId: -1 }), "chainId"],
+    ["chain id fractional", request({ chainId: 1.5 }), "chainId"],
+    ["chain id null", request({ chainId: null }), "chainId"],
+    ["chain id words", request({ chainId: "mainnet" }), "chainId"],
+    ["chain id beyond what a number holds", request({ chainId: "9007199254740993" }), "chainId"],
+    ["chain id with a leading zero", request({ chainId: "01" }), "chainId"],
+  ])("%s", (_, input, path) => {
+    expect(complaint(input)).toBe(path);
+  });
+
+  it("metadata in a circle, or nested deeper than the stack, is refused like any other", () => {
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+    expect(complaint(request({ metadata: circle }))).toBe("metadata");
+    const deep: unknown = JSON.parse(`{"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`);
+    expect(complaint(request({ metadata: deep }))).toBe("metadata");
+  });
+
+  it("metadata that only looks like NUL is kept", () => {
+    const metadata = { x: "\\u0000", y: "\\\\u0000", z: "😀" };
+    expect(intentOf(request({ metadata })).metadata).toEqual(metadata);
+  });
+
+  it("null and absent are the same for what is optional", () => {
+    expect(intentOf(request({ requestId: null, metadata: null }))).toMatchObject({ requestId: null, metadata: null });
+  });
+});
+
+describe("a request id", () => {
+  it.each([
+    ["empty", ""],
+    ["256 characters", "x".repeat(256)],
+    ["with NUL", "a\u0000b"],
+    ["with a line break", "a\nb"],
+    ["with a tab", "a\tb"],
+    ["with a control of Latin-1", "a\u0085b"],
+    ["with a line separator", "a\u2028b"],
+    ["with half a character", "a\ud83db"],
+    ["a number", 42],
+    ["an object", {}],
+    ["an array", ["a"]],
+    ["a boolean", false],
+  ])("%s is refused by its path", (_, requestId) => {
+    expect(complaint(request({ requestId }))).toBe("requestId");
+  });
+
+  it.each([
+    ["x"],
+    ["x".repeat(255)],
+    ["😀".repeat(255)],
+    ["日本語 42"],
+    ["a/b?c=d&e"],
+    [" "],
+    ["'; drop table lanes; --"],
+  ])("%s is kept as it is", (requestId) => {
+    expect(intentOf(request({ requestId })).requestId).toBe(requestId);
+  });
+});
+
+describe("a chain id", () => {
+  it.each([[10], ["10"], ["0xa"], ["0xA"]])("%s is chain 10", (chainId) => {
+    expect(parseChainId([1, 10], chainId)).toBe(10);
+  });
+
+  it("may be left out where there is only one chain", () => {
+    expect(intentOf(request(), [5]).lane.chainId).toBe(5);
+    expect(() => intentOf(request(), [5, 6])).toThrow("several chains");
+    expect(() => intentOf(request(), [])).toThrow("chainId");
+  });
+
+  it("of a chain that only another node serves is taken, and goes there", () => {
+    const elsewhere = (chainId: number) => chainId === 7;
+    expect(parseChainId([1, 5], 7, elsewhere)).toBe(7);
+    expect(() => parseChainId([1, 5], 8, elsewhere)).toThrow(expect.objectContaining({ code: "UNKNOWN_CHAIN" }));
+  });
+
+  it("of a chain that is not configured is another mistake, and names those that are", () => {
+    const failure = (): Intent => intentOf(request({ chainId: 7 }), [1, 5]);
+    expect(failure).toThrow("configured: 1, 5");
+    expect(failure).toThrow(expect.objectContaining({ code: "UNKNOWN_CHAIN", status: 422 }));
+  });
+});
+
+describe("an intent", () => {
+  it("has the lower-case signer, whatever the casing: two casings are one lane", () => {
+    const casings = [SIGNER, SIGNER.toLowerCase(), `0x${SIGNER.slice(2).toUpperCase()}`];
+    const lanes = casings.map((signer) => intentOf(request({ signer })).lane);
+    expect(new Set(lanes.map(({ signer }) => signer))).toEqual(new Set([SIGNER.toLowerCase()]));
+  });
+
+  it("has an id of its own each time, and one fingerprint for one payload", () => {
+    const [one, other] = [intentOf(request({ requestId: "x" })), intentOf(request({ requestId: "x" }))];
+    expect(one.txId).not.toBe(other.txId);
+    expect(one.fingerprint).toBe(other.fingerprint);
+    expect(intentOf(request({ metadata: { a: 1 }, requestId: "y" })).fingerprint).toBe(one.fingerprint);
+  });
+});
+
+describe("whatever arrives", () => {
+  const keys = fc.constantFrom(
+    "signer",
+    "payload",
+    "requestId",
+    "metadata",
+    "chainId",
+    "__proto__",
+    "constructor",
+    "to",
+  );
+  const payloadKeys = fc.constantFrom(
+    ...["to", "data", "value", "gas", "type", "gasPrice", "maxFeePerGas", "accessList", "function", "abi", "args"],
+    ...["bytecode", "__proto__", "toString"],
+  );
+  const plausible = fc.oneof(
+    fc.constantFrom<unknown>(SIGNER, TO, "0x", "0xab", 1, "5", -1, null, true, [], {}, "constructor", "toString"),
+    fc.constantFrom<unknown>("transfer(address,uint256)", [TO, 5], [{ type: "function", name: "f", inputs: [] }]),
+    fc.jsonValue(),
+  );
+  const payloads = fc.dictionary(payloadKeys, plausible, { maxKeys: 6 });
+  const requests = fc
+    .tuple(fc.dictionary(keys, plausible, { maxKeys: 5 }), fc.option(payloads, { nil: undefined }), fc.boolean())
+    .map(([base, payload, signed]) => ({
+      ...base,
+      ...(payload === undefined ? {} : { payload }),
+      ...(signed ? { signer: SIGNER } : {}),
+    }));
+
+  it("is an intent, or a FencepostError with a path; nothing else is ever thrown", () => {
+    fc.assert(
+      fc.property(fc.oneof({ weight: 9, arbitrary: requests }, { weight: 1, arbitrary: fc.jsonValue() }), (input) => {
+        try {
+          const intent = intentOf(input as CreateRequest);
+          expect(intent.lane.signer).toMatch(/^0x[0-9a-f]{40}$/);
+          expect(["legacy", "eip2930", "eip1559", undefined]).toContain(intent.payload.type);
+          expect(intent.payload.data).toMatch(/^0x([0-9a-f]{2})*$/);
+        } catch (error) {
+          expect(error).toBeInstanceOf(FencepostError);
+          if ((error as FencepostError).code === "INVALID_REQUEST") {
+            expect(typeof (error as FencepostError).extras.path).toBe("string");
+          }
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("a fault of the codec is not taken for the caller's", () => {
+    const broken: Codec = {
+      ...codec,
+      parseAddress: () => {
+        throw new RangeError("out of memory");
+      },
+    };
+    expect(() => normalise({ codec: broken, entropy, chainIds: [1] }, request())).toThrow(RangeError);
+  });
+});
