@@ -1,5 +1,5 @@
 import { createECDH, createHash } from "node:crypto";
-import { keccak_256 } from "@noble/hashes/sha3";
+import { keccak256 } from "viem/utils";
 import type { Address, Hex } from "../../src/domain/lane.ts";
 
 export interface BenchSigner {
@@ -19,6 +19,5 @@ export function makeSigners(count: number): readonly BenchSigner[] {
 function addressOf(privateKey: Hex): Address {
   const curve = createECDH("secp256k1");
   curve.setPrivateKey(privateKey.slice(2), "hex");
-  const digest = keccak_256(curve.getPublicKey().subarray(1));
-  return `0x${Buffer.from(digest.subarray(-20)).toString("hex")}`;
+  return `0x${keccak256(curve.getPublicKey().subarray(1)).slice(-40)}`;
 }

@@ -60,11 +60,6 @@ describe("the lock file", () => {
     expect(unportable(lock)).toEqual([]);
   });
 
-  it("has one copy of what hashes: ours is viem's", () => {
-    const copies = Object.entries(lock).filter(([path, { dev }]) => path.endsWith("/@noble/hashes") && dev !== true);
-    expect(copies.map(([path]) => path)).toEqual(["node_modules/@noble/hashes"]);
-  });
-
   it("is the one of this package.json", () => {
     const { dependencies, devDependencies } = manifest;
     expect(lock[""]).toMatchObject({ dependencies, devDependencies });

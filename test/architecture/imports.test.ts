@@ -34,7 +34,7 @@ describe("the source tree", () => {
 
   it.each([
     ["src/main/cli.ts", ["commander"]],
-    ["src/adapters/evm/signers/worker/sign-worker.js", ["@bitauth/libauth", "@noble/hashes"]],
+    ["src/adapters/evm/signers/worker/sign-worker.js", ["@bitauth/libauth", "hash-wasm"]],
   ])("%s starts with few packages, because whoever waits for it waits for them", (entry, packages) => {
     const loaded = loadedBy(entry, source).filter((path) => !path.startsWith("src/"));
     expect(loaded.map(packageOf)).toEqual(packages);

@@ -1,8 +1,9 @@
-import { keccak256 } from "viem/utils";
 import { parsePrivateKeys } from "../../src/adapters/evm/signers/private-keys.ts";
 import { loadCurve } from "../../src/adapters/evm/signers/worker/curve.js";
-import { serialiseSigned } from "../../src/adapters/evm/signers/worker/serialise.js";
+import { toHex } from "../../src/adapters/evm/signers/worker/hex.js";
+import { encodeTransaction, serialiseSigned } from "../../src/adapters/evm/signers/worker/serialise.js";
 import { signTransaction } from "../../src/adapters/evm/signers/worker/sign.js";
+import { keccak256 } from "../../src/adapters/evm/threads/keccak.js";
 import type { Address, Hex } from "../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
 import { type SignedTransaction, type Signer, SigningRefused } from "../../src/ports/signer.ts";
@@ -26,7 +27,9 @@ export class MemorySigner implements Signer {
   async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
     const privateKey = this.#keys.get(address);
     if (privateKey === undefined) throw new Error(`no key is held for ${address}`);
-    return Promise.all(transactions.map((transaction) => signTransaction(curve, privateKey, transaction)));
+    return Promise.all(
+      transactions.map((transaction) => signTransaction(curve, privateKey, encodeTransaction(transaction))),
+    );
   }
 
   async close(): Promise<void> {}
@@ -62,8 +65,12 @@ export class FakeSigner implements Signer {
     const refused = transactions.findIndex((transaction) => this.#refuses(transaction));
     if (refused !== -1) throw new SigningRefused(refused, "it is against the rules");
     return transactions.map((transaction) => {
-      const raw = serialiseSigned(transaction, { r: address.slice(2).padStart(64, "0"), s: "01", yParity: 0 });
-      return { rawTransaction: `0x${raw}`, txHash: keccak256(Buffer.from(raw, "hex")) };
+      const raw = serialiseSigned(encodeTransaction(transaction), {
+        r: address.slice(2).padStart(64, "0"),
+        s: "01",
+        yParity: 0,
+      });
+      return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };
     });
   }
 

@@ -94,7 +94,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/contract": { imports: ["src/domain"], packages: ["typebox"] },
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
   "src/adapters/postgres": { ...DRIVEN, packages: ["node:*", "pg"] },
-  "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth", "@noble/hashes"] },
+  "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth", "hash-wasm"] },
   "src/adapters/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
   "src/adapters/webhooks": { ...DRIVEN, packages: ["node:*"] },

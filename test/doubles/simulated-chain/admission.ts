@@ -1,4 +1,4 @@
-import { serialiseSigned } from "../../../src/adapters/evm/signers/worker/serialise.js";
+import { encodeTransaction, serialiseSigned } from "../../../src/adapters/evm/signers/worker/serialise.js";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../../src/domain/transaction.ts";
 import { type Refusal, refusals } from "./refusals.ts";
@@ -32,7 +32,7 @@ export function admit(raw: Hex, node: Identity): SimulatedTransaction | Refusal 
 
 /** What a node makes with a key of its own. The signature names its sender in plain, and nobody verifies it. */
 export function signedByNode(from: Address, unsigned: UnsignedTransaction): SimulatedTransaction {
-  const raw = serialiseSigned(unsigned, { r: from.slice(2).padStart(64, "0"), s: "02", yParity: 0 });
+  const raw = serialiseSigned(encodeTransaction(unsigned), { r: from.slice(2).padStart(64, "0"), s: "02", yParity: 0 });
   return signedBy(from, decodeTransaction(`0x${raw}`));
 }
 

@@ -1,4 +1,5 @@
-import { keccak256 } from "viem/utils";
+import { toHex } from "../../../src/adapters/evm/signers/worker/hex.js";
+import { keccak256 } from "../../../src/adapters/evm/threads/keccak.js";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import { listItems, type RlpItem, readItem } from "./rlp.ts";
 
@@ -69,7 +70,7 @@ export function decodeTransaction(raw: Hex): DecodedTransaction {
   const accessList = layout.accessList === -1 ? NO_ACCESS_LIST : countAccessList(bytes, items[layout.accessList]);
   return {
     raw,
-    hash: keccak256(bytes),
+    hash: toHex(keccak256(bytes)),
     size: bytes.length,
     type,
     nonce: safeNonce(field.integer(layout.nonce)),
@@ -164,7 +165,7 @@ function rlpInteger(value: number): Buffer {
 }
 
 function hashList(prefix: readonly number[], payload: Buffer): Uint8Array {
-  return keccak256(Buffer.concat([Buffer.from(prefix), listHeader(payload.length), payload]), "bytes");
+  return keccak256(Buffer.concat([Buffer.from(prefix), listHeader(payload.length), payload]));
 }
 
 function listHeader(length: number): Buffer {

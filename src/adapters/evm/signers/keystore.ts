@@ -8,7 +8,7 @@ import {
   scrypt,
 } from "node:crypto";
 import { promisify } from "node:util";
-import { keccak_256 } from "@noble/hashes/sha3.js";
+import { keccak256 } from "viem/utils";
 import { BadKey } from "./errors.ts";
 import { type EncryptedKey, type KeyDerivation, parseKeystore } from "./keystore-format.ts";
 import { type SigningKey, toSigningKey } from "./private-keys.ts";
@@ -46,7 +46,7 @@ function deriveKey(derivation: KeyDerivation, password: string): Promise<Buffer>
 }
 
 function macOf(derived: Buffer, ciphertext: Uint8Array): Buffer {
-  return Buffer.from(keccak_256(Buffer.concat([derived.subarray(16, 32), ciphertext])));
+  return Buffer.from(keccak256(Buffer.concat([derived.subarray(16, 32), ciphertext]), "bytes"));
 }
 
 export interface EncryptOptions {

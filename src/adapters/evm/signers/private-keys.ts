@@ -1,5 +1,5 @@
 import { createECDH } from "node:crypto";
-import { keccak_256 } from "@noble/hashes/sha3.js";
+import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
 import { BadKey } from "./errors.ts";
 import { toHex } from "./worker/hex.js";
@@ -28,7 +28,7 @@ export function toSigningKey(privateKey: Uint8Array, source: string): SigningKey
   const publicKey = publicKeyOf(privateKey);
   if (publicKey === null) throw new BadKey(`${source} is not a valid secp256k1 key`);
   // Without the first byte, which says that both coordinates follow.
-  const address = toHex(keccak_256(publicKey.subarray(1)).subarray(-ADDRESS_LENGTH));
+  const address = toHex(keccak256(publicKey.subarray(1), "bytes").subarray(-ADDRESS_LENGTH));
   // A copy of its own: a Buffer's pooled memory would hand neighbouring bytes to the worker as well.
   return { address, privateKey: Uint8Array.from(privateKey) };
 }

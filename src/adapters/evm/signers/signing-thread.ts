@@ -4,7 +4,8 @@ import type { UnsignedTransaction } from "../../../domain/transaction.ts";
 import type { SignedTransaction } from "../../../ports/signer.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import { SigningFailed } from "./errors.ts";
-import type { SignRequest, WorkerData } from "./worker/sign-worker.js";
+import { encodeTransaction } from "./worker/serialise.js";
+import type { Signed, SignRequest, WorkerData } from "./worker/sign-worker.js";
 
 export type StartWorker = (data: WorkerData) => Worker;
 
@@ -15,7 +16,7 @@ export type CurveKind = "wasm" | "javascript";
 
 /** One worker thread that signs. Where it dies, nothing of what it owed was sent, so nothing is lost. */
 export class SigningThread {
-  readonly #thread: WorkerThread<SignRequest, readonly SignedTransaction[]>;
+  readonly #thread: WorkerThread<SignRequest, readonly Signed[]>;
   #load = 0;
 
   constructor(data: WorkerData, start: StartWorker) {
@@ -47,7 +48,8 @@ export class SigningThread {
   async sign(key: number, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
     this.#load += transactions.length;
     try {
-      return await this.#thread.ask({ key, transactions });
+      const signed = await this.#thread.ask([key, transactions.map(encodeTransaction)]);
+      return signed.map(([rawTransaction, txHash]) => ({ rawTransaction, txHash }));
     } finally {
       this.#load -= transactions.length;
     }

@@ -15,13 +15,18 @@ export function bytes(hex) {
 
 /** @param {bigint | number} value */
 export function integer(value) {
-  return integerFromHex(value.toString(16));
+  const digits = value.toString(16);
+  return digits === "0" ? EMPTY : byteString(wholeBytes(digits));
 }
 
 /** RLP integers have no leading zero byte, and zero is the empty string. @param {string} hex without prefix */
 export function integerFromHex(hex) {
-  const digits = hex.replace(/^0+/, "");
-  return byteString(digits.length % 2 === 0 ? digits : `0${digits}`);
+  return byteString(wholeBytes(hex.startsWith("0") ? hex.replace(/^0+/, "") : hex));
+}
+
+/** @param {string} digits */
+function wholeBytes(digits) {
+  return digits.length % 2 === 0 ? digits : `0${digits}`;
 }
 
 /** @param {string} hex of whole bytes, no prefix */
@@ -40,7 +45,6 @@ export function list(content) {
  */
 function header(kind, length) {
   if (length < 56) return (kind + length).toString(16);
-  const digits = length.toString(16);
-  const size = digits.length % 2 === 0 ? digits : `0${digits}`;
+  const size = wholeBytes(length.toString(16));
   return (kind + 55 + size.length / 2).toString(16) + size;
 }

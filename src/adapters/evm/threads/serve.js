@@ -19,7 +19,7 @@ export function serve(answer, { hello, weigh = () => ENOUGH } = {}) {
     /** @type {import("./worker-thread.ts").WorkerReply<A>[]} */
     let replies = [];
     let weight = 0;
-    for (const { id, question } of questions) {
+    for (const [id, question] of questions) {
       replies.push(await reply(id, question));
       weight += weigh(question);
       if (weight < ENOUGH) continue;
@@ -38,9 +38,9 @@ export function serve(answer, { hello, weigh = () => ENOUGH } = {}) {
    */
   async function reply(id, question) {
     try {
-      return { id, answer: await answer(question) };
+      return [id, await answer(question)];
     } catch (error) {
-      return { id, error: error instanceof Error ? error.message : String(error) };
+      return [id, undefined, error instanceof Error ? error.message : String(error)];
     }
   }
 }

@@ -1,14 +1,11 @@
 import type { Worker } from "node:worker_threads";
 
-/** What travels to a worker and back, in lists. Anything else that a worker says is for whoever listens to it directly. */
-export interface WorkerQuestion<Q> {
-  readonly id: number;
-  readonly question: Q;
-}
-
-export type WorkerReply<A> =
-  | { readonly id: number; readonly answer: A }
-  | { readonly id: number; readonly error: string };
+/**
+ * What travels to a worker and back, in lists. Anything else that a worker says is for whoever listens to it directly.
+ * Tuples, because the receiving thread makes an object with named members in three times the time.
+ */
+export type WorkerQuestion<Q> = readonly [id: number, question: Q];
+export type WorkerReply<A> = readonly [id: number, answer: A] | readonly [id: number, answer: undefined, error: string];
 
 export interface WorkerThreadOptions {
   /** For people: "the signing thread". */
@@ -48,9 +45,9 @@ export class WorkerThread<Q, A> {
     const { name, failure } = this.#options;
     if (this.#closed) return Promise.reject(failure(`${name} is closed`));
     return new Promise((resolve, reject) => {
-      const asked: WorkerQuestion<Q> = { id: this.#nextId++, question };
-      this.#pending.set(asked.id, { resolve, reject });
-      if (this.#outgoing.push(asked) === 1) queueMicrotask(() => this.#flush());
+      const id = this.#nextId++;
+      this.#pending.set(id, { resolve, reject });
+      if (this.#outgoing.push([id, question]) === 1) queueMicrotask(() => this.#flush());
     });
   }
 
@@ -63,7 +60,7 @@ export class WorkerThread<Q, A> {
   }
 
   #flush(): void {
-    const questions = this.#outgoing.filter(({ id }) => this.#pending.has(id));
+    const questions = this.#outgoing.filter(([id]) => this.#pending.has(id));
     this.#outgoing = [];
     if (questions.length === 0) return;
     try {
@@ -75,7 +72,7 @@ export class WorkerThread<Q, A> {
     } catch (cause) {
       const { name, failure } = this.#options;
       const error = failure(`${name} cannot be asked`, { cause });
-      for (const { id } of questions) this.#settle(id)?.reject(error);
+      for (const [id] of questions) this.#settle(id)?.reject(error);
     }
   }
 
@@ -95,9 +92,9 @@ export class WorkerThread<Q, A> {
   #receive(worker: Worker, message: readonly WorkerReply<A>[] | object): void {
     if (!Array.isArray(message)) return;
     for (const reply of message as readonly WorkerReply<A>[]) {
-      const pending = this.#settle(reply.id);
-      if ("answer" in reply) pending?.resolve(reply.answer);
-      else pending?.reject(this.#options.failure(`${this.#options.name} failed: ${reply.error}`));
+      const pending = this.#settle(reply[0]);
+      if (reply.length === 2) pending?.resolve(reply[1]);
+      else pending?.reject(this.#options.failure(`${this.#options.name} failed: ${reply[2]}`));
     }
     if (this.#pending.size === 0) worker.unref();
   }

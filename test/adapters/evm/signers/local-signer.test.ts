@@ -93,6 +93,23 @@ describe("threads", () => {
     expect([asked, answered]).toEqual([2, 17]);
   });
 
+  it("sends a transaction over as text, with nothing to be made anew on the other side", async () => {
+    const { startWorker, workers } = recordingWorkers();
+    const signer = await start({ startWorker });
+    const [worker] = workers as [Worker];
+    const crossed: unknown[] = [];
+    const postMessage = worker.postMessage.bind(worker);
+    worker.postMessage = (message: unknown) => {
+      crossed.push(message);
+      postMessage(message);
+    };
+    worker.on("message", (message: unknown) => crossed.push(message));
+    const [signed] = await signer.sign(address, [transfer]);
+    // RLP of: chain 1, nonce 0, tip 1, fee cap 2, gas 21,000, to, no value, no data, no access list.
+    const fields = `0180010282520894${address.slice(2)}8080c0`;
+    expect(crossed).toEqual([[[0, [0, [[2, 1, fields]]]]], [[0, [[signed?.rawTransaction, signed?.txHash]]]]]);
+  });
+
   it("spreads concurrent batches over its threads", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker, workers: 2 });

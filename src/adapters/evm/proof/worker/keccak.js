@@ -1,8 +1,7 @@
 // @ts-check
-// The function behind viem's, without the hundreds of files that come with viem.
-import { keccak_256 } from "@noble/hashes/sha3.js";
+import { keccak256 } from "../../threads/keccak.js";
 
 /** @param {string} hex without prefix @returns {string} hex without prefix */
 export function keccak(hex) {
-  return Buffer.from(keccak_256(Buffer.from(hex, "hex"))).toString("hex");
+  return Buffer.from(keccak256(Buffer.from(hex, "hex"))).toString("hex");
 }

@@ -14,46 +14,48 @@ import { bytes, EMPTY, integer, integerFromHex, list } from "../../threads/rlp.j
  */
 
 /**
- * The text whose hash is signed: legacy with EIP-155 replay protection, EIP-2930, EIP-1559.
+ * A transaction on its way to the signing thread: its type (EIP-2718, 0 for legacy), its chain, and its fields as RLP
+ * without the header of their list, which depends on whether a signature follows. Copied to another thread in a quarter of
+ * the time that the object with its bigints takes.
  *
- * @param {UnsignedTransaction} transaction
- * @returns {string} hex without prefix
+ * @typedef {readonly [type: 0 | 1 | 2, chainId: number, fields: string]} EncodedTransaction
  */
-export function serialiseUnsigned(transaction) {
-  const fields = fieldsOf(transaction);
-  return transaction.fees.type === "legacy"
-    ? list(fields + integer(transaction.chainId) + EMPTY + EMPTY)
-    : envelope(transaction) + list(fields);
-}
+
+const TYPES = /** @type {const} */ ({ legacy: 0, eip2930: 1, eip1559: 2 });
 
 /**
  * @param {UnsignedTransaction} transaction
- * @param {EthereumSignature} signature
- * @returns {string} hex without prefix
+ * @returns {EncodedTransaction}
  */
-export function serialiseSigned(transaction, signature) {
-  const scalars = integerFromHex(signature.r) + integerFromHex(signature.s);
-  const fields = fieldsOf(transaction);
-  if (transaction.fees.type !== "legacy") {
-    return envelope(transaction) + list(fields + integer(signature.yParity) + scalars);
-  }
-  const v = BigInt(transaction.chainId) * 2n + 35n + BigInt(signature.yParity);
-  return list(fields + integer(v) + scalars);
-}
-
-/** @param {UnsignedTransaction} transaction */
-function envelope({ fees }) {
-  return fees.type === "eip1559" ? "02" : "01";
-}
-
-/** @param {UnsignedTransaction} transaction */
-function fieldsOf({ chainId, nonce, to, data, value, gas, fees, accessList }) {
+export function encodeTransaction({ chainId, nonce, to, data, value, gas, fees, accessList }) {
   const price =
     fees.type === "eip1559" ? integer(fees.maxPriorityFeePerGas) + integer(fees.maxFeePerGas) : integer(fees.gasPrice);
   const body = integer(nonce) + price + integer(gas) + bytes(to ?? "0x") + integer(value) + bytes(data);
-  if (fees.type !== "legacy") return integer(chainId) + body + accessListOf(accessList);
+  if (fees.type !== "legacy") return [TYPES[fees.type], chainId, integer(chainId) + body + accessListOf(accessList)];
   if (accessList.length > 0) throw new TypeError("a legacy transaction carries no access list");
-  return body;
+  return [TYPES.legacy, chainId, body];
+}
+
+/**
+ * The text whose hash is signed: legacy with EIP-155 replay protection, EIP-2930, EIP-1559.
+ *
+ * @param {EncodedTransaction} transaction
+ * @returns {string} hex without prefix
+ */
+export function serialiseUnsigned([type, chainId, fields]) {
+  return type === TYPES.legacy ? list(fields + integer(chainId) + EMPTY + EMPTY) : `0${type}${list(fields)}`;
+}
+
+/**
+ * @param {EncodedTransaction} transaction
+ * @param {EthereumSignature} signature
+ * @returns {string} hex without prefix
+ */
+export function serialiseSigned([type, chainId, fields], { r, s, yParity }) {
+  const scalars = integerFromHex(r) + integerFromHex(s);
+  if (type !== TYPES.legacy) return `0${type}${list(fields + integer(yParity) + scalars)}`;
+  const v = BigInt(chainId) * 2n + 35n + BigInt(yParity);
+  return list(fields + integer(v) + scalars);
 }
 
 /** @param {readonly AccessListEntry[]} entries */

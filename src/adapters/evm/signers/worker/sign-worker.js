@@ -7,25 +7,29 @@ import { signTransaction } from "./sign.js";
 /**
  * The signing thread. Keys arrive once, at start; requests name them by position.
  *
- * @typedef {import("../../../../domain/transaction.ts").UnsignedTransaction} UnsignedTransaction
- * @typedef {import("../../../../ports/signer.ts").SignedTransaction} SignedTransaction
+ * @typedef {import("./serialise.js").EncodedTransaction} EncodedTransaction
  * @typedef {{ readonly keys: readonly Uint8Array[], readonly curve: "auto" | "javascript" }} WorkerData
- * @typedef {{ readonly key: number, readonly transactions: readonly UnsignedTransaction[] }} SignRequest
+ * @typedef {readonly [key: number, transactions: readonly EncodedTransaction[]]} SignRequest
+ * @typedef {readonly [rawTransaction: `0x${string}`, txHash: `0x${string}`]} Signed
  */
 
 /** @type {WorkerData} */
 const { keys, curve: wanted } = workerData;
 const curve = await loadCurve(wanted === "javascript" ? null : undefined);
-serve(sign, { hello: { ready: curve.kind }, weigh: ({ transactions }) => transactions.length });
+serve(sign, { hello: { ready: curve.kind }, weigh: ([, transactions]) => transactions.length });
 
 /**
  * @param {SignRequest} request
- * @returns {Promise<readonly SignedTransaction[]>}
+ * @returns {Promise<readonly Signed[]>}
  */
-async function sign({ key, transactions }) {
+async function sign([key, transactions]) {
   const privateKey = keys[key];
   if (privateKey === undefined) throw new RangeError(`there is no key ${key}`);
+  /** @type {Signed[]} */
   const signed = [];
-  for (const transaction of transactions) signed.push(await signTransaction(curve, privateKey, transaction));
+  for (const transaction of transactions) {
+    const { rawTransaction, txHash } = await signTransaction(curve, privateKey, transaction);
+    signed.push([rawTransaction, txHash]);
+  }
   return signed;
 }
