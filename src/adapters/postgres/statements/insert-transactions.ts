@@ -1,4 +1,12 @@
+import { lists } from "./lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists(
+  "tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz, " +
+    "to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric, " +
+    "max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb, " +
+    "fingerprint text, node_id text, token bigint",
+);
 
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. The payload's row is the first step of
@@ -13,14 +21,7 @@ import { statement } from "./statement.ts";
 export const insertTransactions = statement<unknown>(
   "insert-transactions",
   `WITH item AS MATERIALIZED (
-     SELECT * FROM unnest(
-       $1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[],
-       $9::numeric[], $10::bigint[], $11::bigint[], $12::text[], $13::numeric[], $14::numeric[], $15::numeric[],
-       $16::jsonb[], $17::jsonb[], $18::text[], $19::text[], $20::bigint[]
-     ) AS i(
-       tx_id, chain_id, signer, request_id, nonce, accepted_at, to_address, data, value, gas, gas_limit, fee_type,
-       gas_price, max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, fingerprint, node_id, token
-     )
+     ${ROWS}
    ), bound AS (
      INSERT INTO fencepost.transaction (
        tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at

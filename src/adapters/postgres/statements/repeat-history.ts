@@ -1,4 +1,7 @@
+import { lists } from "./lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists("tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text");
 
 /**
  * Steps that repeat the last one of their transaction: counted there, with who, why and when of the newest. $1 the ids,
@@ -9,8 +12,7 @@ export const repeatHistory = statement<unknown>(
   `WITH repeated AS (
      UPDATE fencepost.history AS h
      SET count = h.count + s.count, node_id = s.node_id, token = s.token, reason = s.reason, last_at = now()
-     FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::bigint[], $6::text[])
-       AS s(tx_id, ordinal, count, node_id, token, reason)
+     FROM (${ROWS}) AS s
      WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal
      RETURNING 1
    )

@@ -1,4 +1,11 @@
+import { lists } from "./lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists(
+  "tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text, " +
+    "history_count integer, last_event text, attempt_count integer, claim_token bigint, claim_ordinal integer, " +
+    "accepted_ordinal integer, claims integer, sets_error boolean, last_error text",
+);
 
 /**
  * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
@@ -27,13 +34,7 @@ export const updateTransactions = statement<unknown>(
        last_error = CASE WHEN m.sets_error THEN m.last_error ELSE t.last_error END,
        confirmed_at = CASE WHEN m.state <> 'CONFIRMED' THEN NULL ELSE coalesce(t.confirmed_at, now()) END,
        updated_at = now()
-     FROM unnest(
-       $1::uuid[], $2::text[], $3::boolean[], $4::bigint[], $5::text[], $6::text[], $7::integer[], $8::text[],
-       $9::integer[], $10::bigint[], $11::integer[], $12::integer[], $13::integer[], $14::boolean[], $15::text[]
-     ) AS m(
-       tx_id, from_state, sets_nonce, nonce, state, sub_state, history_count, last_event,
-       attempt_count, claim_token, claim_ordinal, accepted_ordinal, claims, sets_error, last_error
-     )
+     FROM (${ROWS}) AS m
      WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state
      RETURNING 1
    )
