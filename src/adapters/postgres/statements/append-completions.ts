@@ -1,4 +1,4 @@
-import { lists } from "./lists.ts";
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
 const ROWS = lists(

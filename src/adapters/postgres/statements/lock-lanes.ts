@@ -1,5 +1,5 @@
 import type { SuspendedBy } from "../../../ports/lane-store.ts";
-import { lists } from "./lists.ts";
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
 const ROWS = lists("chain_id bigint, signer text, instance_id uuid, token bigint");

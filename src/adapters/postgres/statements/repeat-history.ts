@@ -1,10 +1,11 @@
-import { lists } from "./lists.ts";
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
 const ROWS = lists("tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text");
 
 /**
- * Steps that repeat the last one of their transaction: counted there, with who, why and when of the newest. $1 the ids,
+ * Steps that repeat the last one of their transaction: counted there, with who, why and when of the newest. One that
+ * stood on the row of its transaction becomes a row of its own (the view's trigger). $1 the ids,
  * $2 to $6, a place for each: ordinal, how often, node, token, reason; $7 how many they are.
  */
 export const repeatHistory = statement<unknown>(

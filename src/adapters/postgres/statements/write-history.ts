@@ -1,4 +1,4 @@
-import { lists } from "./lists.ts";
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
 const ROWS = lists(
@@ -7,14 +7,14 @@ const ROWS = lists(
 );
 
 /**
- * Appends steps. The ordinal of each was worked out behind the lane's lock: one that exists must be loud and end the
+ * Appends steps that do not stand on the row of their transaction (commit/ordinary-life.ts). The ordinal of each was worked out behind the lane's lock: one that exists must be loud and end the
  * commit. $1 to $14, a place for each step; a column that no step has anything in is null.
  *
  * Lists of columns, because taking JSON apart is a third of what the server does for such small rows.
  */
 export const writeHistory = statement<unknown>(
   "write-history",
-  `INSERT INTO fencepost.history (
+  `INSERT INTO fencepost.step (
      tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count,
      first_at, last_at
    )
