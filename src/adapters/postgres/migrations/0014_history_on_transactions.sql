@@ -26,18 +26,20 @@ CREATE VIEW fencepost.history AS
     first_at, last_at
   FROM fencepost.step
   UNION ALL
-  SELECT t.tx_id, s.ordinal, t.chain_id, s.event, s.from_state, s.state, s.sub_state, t.allocated_by, t.allocated_under,
-    NULL, NULL, NULL, 1, s.at, s.at
-  FROM fencepost.transaction AS t
-  CROSS JOIN LATERAL (
-    VALUES
-      (1, 'allocate', NULL, 'ALLOCATED', NULL, t.created_at),
-      (2, 'sign', 'ALLOCATED', 'TRACKING', 'PENDING', t.signed_at),
-      (3, 'broadcast', 'TRACKING', 'TRACKING', 'BROADCAST', t.broadcast_at),
-      (4, 'mine', 'TRACKING', 'TRACKING', 'MINED', t.mined_at),
-      (5, 'confirm', 'TRACKING', 'CONFIRMED', NULL, t.settled_at)
-  ) AS s(ordinal, event, from_state, state, sub_state, at)
-  WHERE t.allocated_by IS NOT NULL AND s.at IS NOT NULL
+  SELECT s.tx_id, s.ordinal, s.chain_id, s.event, s.from_state, s.state, s.sub_state, s.allocated_by, s.allocated_under, NULL,
+    NULL, NULL, 1, s.at, s.at
+  FROM (
+    SELECT t.tx_id, t.chain_id, t.allocated_by, t.allocated_under,
+      unnest('{1, 2, 3, 4, 5}'::integer[]) AS ordinal,
+      unnest('{allocate, sign, broadcast, mine, confirm}'::text[]) AS event,
+      unnest('{NULL, ALLOCATED, TRACKING, TRACKING, TRACKING}'::text[]) AS from_state,
+      unnest('{ALLOCATED, TRACKING, TRACKING, TRACKING, CONFIRMED}'::text[]) AS state,
+      unnest('{NULL, PENDING, BROADCAST, MINED, NULL}'::text[]) AS sub_state,
+      unnest(ARRAY[t.created_at, t.signed_at, t.broadcast_at, t.mined_at, t.settled_at]) AS at
+    FROM fencepost.transaction AS t
+    WHERE t.allocated_by IS NOT NULL
+  ) AS s
+  WHERE s.at IS NOT NULL
   UNION ALL
   SELECT tx_id, 1, chain_id, 'allocate', NULL, 'ALLOCATED', NULL, allocated_by, allocated_under, NULL, NULL, NULL, 1,
     allocated_at, allocated_at
