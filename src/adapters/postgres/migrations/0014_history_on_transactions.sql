@@ -1,4 +1,4 @@
--- works with: 0013_counts_on_lanes.sql
+-- works with: 0009_skew.sql
 --
 -- The steps of an ordinary life (allocated, signed, taken by a node, mined, confirmed, one after the other under one term)
 -- stand on the row of the transaction, which each of them changes anyway: a time each, and who gave the nonce. As rows of
