@@ -55,6 +55,7 @@ describe("the tripwires", () => {
     ],
     ["UPDATE fencepost.lane SET next_nonce = 0", /^cursor of 0x\w+ went back to 0$/],
     ["UPDATE fencepost.history SET count = count + 1 WHERE event = 'sign'", /^sign of .* under token 1, behind 2$/],
+    ["UPDATE fencepost.transaction SET mined_at = now()", /^step on .* under token 1, behind 2$/],
     [
       "UPDATE fencepost.transaction SET submit_attempts = submit_attempts + 1",
       /claimed under token 1 while 2 was the lane's$/,

@@ -114,27 +114,6 @@ CREATE TABLE fencepost.feed (
   CONSTRAINT feed_order CHECK (((epoch >= 1) AND (epoch_starts_after >= 0) AND ((truncated_through >= 0) AND (truncated_through <= last_seq)) AND (epoch_starts_after <= last_seq)))
 ) WITH (fillfactor=10, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
 
-CREATE TABLE fencepost.history (
-  tx_id uuid NOT NULL,
-  ordinal integer NOT NULL,
-  chain_id bigint NOT NULL,
-  event text COLLATE "C" NOT NULL,
-  from_state text COLLATE "C",
-  state text COLLATE "C" NOT NULL,
-  sub_state text COLLATE "C",
-  node_id text,
-  token bigint,
-  reason text,
-  count integer NOT NULL DEFAULT 1,
-  first_at timestamp with time zone NOT NULL,
-  last_at timestamp with time zone NOT NULL,
-  actor text,
-  audit jsonb,
-  CONSTRAINT history_pkey PRIMARY KEY (tx_id, ordinal),
-  CONSTRAINT history_ordinal CHECK (((ordinal >= 1) AND (count >= 1))),
-  CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'stale TRACKING TRACKING/STALE'::text, 'reprice TRACKING TRACKING/PENDING'::text, 'reprice STUCK TRACKING/PENDING'::text, 'cancel TRACKING TRACKING/PENDING'::text, 'cancel STUCK TRACKING/PENDING'::text, 'replace TRACKING TRACKING/PENDING'::text, 'replace STUCK TRACKING/PENDING'::text, 'placeholder TRACKING TRACKING/PENDING'::text, 'placeholder STUCK TRACKING/PENDING'::text, 'amend ALLOCATED ALLOCATED/-'::text, 'decide ALLOCATED ALLOCATED/-'::text, 'decide TRACKING TRACKING/PENDING'::text, 'decide TRACKING TRACKING/BROADCAST'::text, 'decide TRACKING TRACKING/STALE'::text, 'decide TRACKING TRACKING/MINED'::text, 'decide TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'decide STUCK STUCK/-'::text, 'stick TRACKING STUCK/-'::text, 'unstick STUCK TRACKING/PENDING'::text, 'shiftDown ALLOCATED ALLOCATED/-'::text, 'giveUp ALLOCATED FAILED_FINAL/REJECTED'::text, 'loseSight TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'adopt TRACKING TRACKING/BROADCAST'::text, 'sendAnew TRACKING TRACKING/PENDING'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'confirmReplacement TRACKING CONFIRMED/REPLACED'::text, 'confirmCancel TRACKING FAILED_FINAL/CANCELLED'::text, 'loseNonce TRACKING FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'requeue TRACKING ALLOCATED/-'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
-) WITH (fillfactor=90);
-
 CREATE TABLE fencepost.hole (
   chain_id bigint NOT NULL,
   signer text COLLATE "C" NOT NULL,
@@ -368,6 +347,27 @@ CREATE INDEX reservation_open ON fencepost.reservation USING btree (signer, chai
 
 CREATE UNIQUE INDEX reservation_request_once ON fencepost.reservation USING btree (request_id, signer, chain_id) WHERE (request_id IS NOT NULL);
 
+CREATE TABLE fencepost.step (
+  tx_id uuid NOT NULL,
+  ordinal integer NOT NULL,
+  chain_id bigint NOT NULL,
+  event text COLLATE "C" NOT NULL,
+  from_state text COLLATE "C",
+  state text COLLATE "C" NOT NULL,
+  sub_state text COLLATE "C",
+  node_id text,
+  token bigint,
+  reason text,
+  count integer NOT NULL DEFAULT 1,
+  first_at timestamp with time zone NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  actor text,
+  audit jsonb,
+  CONSTRAINT history_pkey PRIMARY KEY (tx_id, ordinal),
+  CONSTRAINT history_ordinal CHECK (((ordinal >= 1) AND (count >= 1))),
+  CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'stale TRACKING TRACKING/STALE'::text, 'reprice TRACKING TRACKING/PENDING'::text, 'reprice STUCK TRACKING/PENDING'::text, 'cancel TRACKING TRACKING/PENDING'::text, 'cancel STUCK TRACKING/PENDING'::text, 'replace TRACKING TRACKING/PENDING'::text, 'replace STUCK TRACKING/PENDING'::text, 'placeholder TRACKING TRACKING/PENDING'::text, 'placeholder STUCK TRACKING/PENDING'::text, 'amend ALLOCATED ALLOCATED/-'::text, 'decide ALLOCATED ALLOCATED/-'::text, 'decide TRACKING TRACKING/PENDING'::text, 'decide TRACKING TRACKING/BROADCAST'::text, 'decide TRACKING TRACKING/STALE'::text, 'decide TRACKING TRACKING/MINED'::text, 'decide TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'decide STUCK STUCK/-'::text, 'stick TRACKING STUCK/-'::text, 'unstick STUCK TRACKING/PENDING'::text, 'shiftDown ALLOCATED ALLOCATED/-'::text, 'giveUp ALLOCATED FAILED_FINAL/REJECTED'::text, 'loseSight TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'adopt TRACKING TRACKING/BROADCAST'::text, 'sendAnew TRACKING TRACKING/PENDING'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'confirmReplacement TRACKING CONFIRMED/REPLACED'::text, 'confirmCancel TRACKING FAILED_FINAL/CANCELLED'::text, 'loseNonce TRACKING FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'requeue TRACKING ALLOCATED/-'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
+) WITH (fillfactor=90);
+
 CREATE TABLE fencepost.transaction (
   tx_id uuid NOT NULL,
   chain_id bigint NOT NULL,
@@ -391,6 +391,12 @@ CREATE TABLE fencepost.transaction (
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
   confirmed_at timestamp with time zone,
+  allocated_by text,
+  allocated_under bigint,
+  signed_at timestamp with time zone,
+  broadcast_at timestamp with time zone,
+  mined_at timestamp with time zone,
+  settled_at timestamp with time zone,
   CONSTRAINT transaction_pkey PRIMARY KEY (tx_id),
   CONSTRAINT transaction_accepted CHECK (((accepted_ordinal >= 1) AND (accepted_ordinal <= attempt_count))),
   CONSTRAINT transaction_claim CHECK ((((claim_ordinal IS NULL) = (claim_token IS NULL)) AND ((claim_ordinal >= 1) AND (claim_ordinal <= attempt_count)))),
@@ -399,7 +405,8 @@ CREATE TABLE fencepost.transaction (
   CONSTRAINT transaction_outcome CHECK (((live = (outcome IS NULL)) AND ((outcome IS NULL) OR ((outcome = state) AND (state = ANY (ARRAY['CONFIRMED'::text, 'FAILED_FINAL'::text])))))),
   CONSTRAINT transaction_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
   CONSTRAINT transaction_signed CHECK (((state <> 'TRACKING'::text) OR (attempt_count > 0))),
-  CONSTRAINT transaction_status CHECK ((((state || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['CREATED/-'::text, 'ALLOCATED/-'::text, 'TRACKING/PENDING'::text, 'TRACKING/BROADCAST'::text, 'TRACKING/STALE'::text, 'TRACKING/MINED'::text, 'TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'CONFIRMED/-'::text, 'CONFIRMED/REPLACED'::text, 'FAILED_FINAL/REVERTED'::text, 'FAILED_FINAL/CANCELLED'::text, 'FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'FAILED_FINAL/REJECTED'::text, 'FAILED_FINAL/REQUEST_ID_REUSED'::text, 'STUCK/-'::text])))
+  CONSTRAINT transaction_status CHECK ((((state || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['CREATED/-'::text, 'ALLOCATED/-'::text, 'TRACKING/PENDING'::text, 'TRACKING/BROADCAST'::text, 'TRACKING/STALE'::text, 'TRACKING/MINED'::text, 'TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'CONFIRMED/-'::text, 'CONFIRMED/REPLACED'::text, 'FAILED_FINAL/REVERTED'::text, 'FAILED_FINAL/CANCELLED'::text, 'FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'FAILED_FINAL/REJECTED'::text, 'FAILED_FINAL/REQUEST_ID_REUSED'::text, 'STUCK/-'::text]))),
+  CONSTRAINT transaction_steps CHECK (((num_nulls(allocated_by, allocated_under) = 0) OR (num_nonnulls(allocated_by, allocated_under, signed_at, broadcast_at, mined_at, settled_at) = 0)))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 
 CREATE INDEX transaction_live ON fencepost.transaction USING btree (chain_id, signer, nonce) WHERE live;
@@ -425,6 +432,23 @@ CREATE TRIGGER keep_live_counts_of_inserts AFTER INSERT ON fencepost.transaction
 CREATE TRIGGER keep_live_counts_of_updates AFTER UPDATE ON fencepost.transaction REFERENCING OLD TABLE AS before_rows NEW TABLE AS after_rows FOR EACH STATEMENT WHEN ((current_setting('fencepost.counts'::text, true) IS DISTINCT FROM 'kept'::text)) EXECUTE FUNCTION fencepost.keep_live_counts();
 
 -- view fencepost.every_step
+--  tx_id uuid,
+--  ordinal integer,
+--  chain_id bigint,
+--  event text COLLATE "C",
+--  from_state text COLLATE "C",
+--  state text COLLATE "C",
+--  sub_state text COLLATE "C",
+--  node_id text,
+--  token bigint,
+--  reason text,
+--  actor text,
+--  audit jsonb,
+--  count integer,
+--  first_at timestamp with time zone,
+--  last_at timestamp with time zone
+
+-- view fencepost.history
 --  tx_id uuid,
 --  ordinal integer,
 --  chain_id bigint,
@@ -537,5 +561,40 @@ BEGIN
     RAISE EXCEPTION '%: % rows where % were planned', what, actual, planned USING ERRCODE = 'FP001';
   END IF;
   RETURN actual;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION fencepost.write_step()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.count := coalesce(NEW.count, 1);
+  IF TG_OP = 'UPDATE' THEN
+    UPDATE fencepost.step AS s
+    SET (node_id, token, reason, actor, audit, count, first_at, last_at)
+      = (NEW.node_id, NEW.token, NEW.reason, NEW.actor, NEW.audit, NEW.count, NEW.first_at, NEW.last_at)
+    WHERE s.tx_id = OLD.tx_id AND s.ordinal = OLD.ordinal;
+    IF FOUND THEN
+      RETURN NEW;
+    END IF;
+    IF OLD.ordinal = 1 THEN
+      RAISE EXCEPTION 'the first step of % is not repeated', OLD.tx_id USING ERRCODE = 'check_violation';
+    END IF;
+    UPDATE fencepost.transaction AS t
+    SET signed_at = CASE OLD.ordinal WHEN 2 THEN NULL ELSE t.signed_at END,
+      broadcast_at = CASE OLD.ordinal WHEN 3 THEN NULL ELSE t.broadcast_at END,
+      mined_at = CASE OLD.ordinal WHEN 4 THEN NULL ELSE t.mined_at END,
+      settled_at = CASE OLD.ordinal WHEN 5 THEN NULL ELSE t.settled_at END
+    WHERE t.tx_id = OLD.tx_id;
+  END IF;
+  INSERT INTO fencepost.step (
+    tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count, first_at,
+    last_at
+  ) VALUES (
+    NEW.tx_id, NEW.ordinal, NEW.chain_id, NEW.event, NEW.from_state, NEW.state, NEW.sub_state, NEW.node_id, NEW.token,
+    NEW.reason, NEW.actor, NEW.audit, NEW.count, NEW.first_at, NEW.last_at
+  );
+  RETURN NEW;
 END
 $function$;

@@ -34,7 +34,7 @@ interface Counters {
   readonly hot: number;
 }
 
-/** What an ordinary life may cost: 15 row versions, 5 of them history. */
+/** What an ordinary life may cost: 10 row versions, none of them history. */
 describe("the traces of an ordinary life", () => {
   let server: OwnPostgres;
   let tables: ReadonlyMap<string, Counters>;
@@ -52,13 +52,13 @@ describe("the traces of an ordinary life", () => {
 
   const of = (name: string): Counters => tables.get(name) ?? { relname: name, inserted: 0, updated: 0, hot: 0 };
 
-  it("are at most 15 row versions, at most 5 of them history", () => {
-    const versions = ["transaction", "payload", "attempt", "receipt", "history", "completion", "intake"].reduce(
+  it("are at most 10 row versions, none of them a step of the history", () => {
+    const versions = ["transaction", "payload", "attempt", "receipt", "step", "completion", "intake"].reduce(
       (sum, name) => sum + of(name).inserted + of(name).updated,
       0,
     );
-    expect(versions / COUNT).toBeLessThanOrEqual(15);
-    expect((of("history").inserted + of("history").updated) / COUNT).toBeLessThanOrEqual(5);
+    expect(versions / COUNT).toBeLessThanOrEqual(10);
+    expect(of("step")).toMatchObject({ inserted: 0, updated: 0 });
   });
 
   it("insert payload, attempt and receipt once and never touch them again", () => {
@@ -93,7 +93,7 @@ describe("the traces of one transaction on each of many lanes", () => {
     expect(tables.get("lane")).toMatchObject({ inserted: LANES, updated: LANES * 6 });
     const others = [...tables.values()].filter(({ relname }) => !["lane", "commit_marker"].includes(relname));
     const versions = others.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
-    expect(versions / LANES).toBeLessThan(15);
+    expect(versions / LANES).toBeLessThan(11);
   });
 });
 

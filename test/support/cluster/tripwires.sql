@@ -82,23 +82,27 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE CONSTRAINT TRIGGER watch_step AFTER INSERT OR UPDATE ON fencepost.history DEFERRABLE INITIALLY DEFERRED
+CREATE CONSTRAINT TRIGGER watch_step AFTER INSERT OR UPDATE ON fencepost.step DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW WHEN (NEW.token IS NOT NULL) EXECUTE FUNCTION tripwire.watch_step();
 
--- The first step of what was allocated as it came stands with its payload.
-CREATE FUNCTION tripwire.watch_allocation() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The steps of an ordinary life stand on the transaction, all under the token of the first. One whose time is taken away
+-- has become a row, which is watched above.
+CREATE FUNCTION tripwire.watch_ordinary_step() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  subject record;
   owner record;
 BEGIN
-  SELECT t.chain_id, t.signer INTO subject FROM fencepost.transaction t WHERE t.tx_id = NEW.tx_id;
-  SELECT l.token INTO owner FROM fencepost.lane l WHERE l.signer = subject.signer AND l.chain_id = subject.chain_id;
+  SELECT l.token INTO owner FROM fencepost.lane l WHERE l.signer = NEW.signer AND l.chain_id = NEW.chain_id;
   IF owner.token <> NEW.allocated_under THEN
     INSERT INTO tripwire.violation (what)
-    VALUES (format('allocate of %s by %s under token %s, behind %s', NEW.tx_id, NEW.allocated_by, NEW.allocated_under, owner.token));
+    VALUES (format('step on %s by %s under token %s, behind %s', NEW.tx_id, NEW.allocated_by, NEW.allocated_under, owner.token));
   END IF;
   RETURN NULL;
 END
 $$;
-CREATE CONSTRAINT TRIGGER watch_allocation AFTER INSERT ON fencepost.payload DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW WHEN (NEW.allocated_under IS NOT NULL) EXECUTE FUNCTION tripwire.watch_allocation();
+CREATE CONSTRAINT TRIGGER watch_allocation AFTER INSERT ON fencepost.transaction DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN (NEW.allocated_under IS NOT NULL) EXECUTE FUNCTION tripwire.watch_ordinary_step();
+CREATE CONSTRAINT TRIGGER watch_ordinary_step AFTER UPDATE ON fencepost.transaction DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN (
+  num_nonnulls(NEW.signed_at, NEW.broadcast_at, NEW.mined_at, NEW.settled_at)
+    > num_nonnulls(OLD.signed_at, OLD.broadcast_at, OLD.mined_at, OLD.settled_at)
+) EXECUTE FUNCTION tripwire.watch_ordinary_step();

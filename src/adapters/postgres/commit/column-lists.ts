@@ -6,6 +6,7 @@
 import type { FeeWishes } from "../../../domain/fees.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import { bare } from "../columns.ts";
+import { stepsOnRow } from "./ordinary-life.ts";
 import type { Allocation, HistoryStep, Move, PlannedCompletion } from "./plan.ts";
 
 /** In the order of the statement's parameters. Wei as text: what is above 2^53 is no number. */
@@ -71,6 +72,7 @@ export const MOVE: Columns<Move> = [
   ({ claims }) => claims,
   ({ lastError }) => (lastError === undefined ? null : true),
   ({ lastError }) => lastError ?? null,
+  ({ row, steps }) => stepsOnRow(row, steps.values()),
 ];
 
 function setsNonce({ nonce, row }: Move): boolean {

@@ -26,6 +26,7 @@ import { writeReceipts } from "../statements/write-receipts.ts";
 import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
 import { subStateOf } from "./intake.ts";
 import { LIVE_STATES, type LiveChanges, liveChangesOf } from "./live-counts.ts";
+import { standsOnRow } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, HistoryStep, LanePlan, Move, Plan } from "./plan.ts";
 
 export function commandsOf(plan: Plan): readonly Command[] {
@@ -138,9 +139,12 @@ function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): reado
     ({ row }: Move) =>
     ({ ordinal }: HistoryStep) =>
       ordinal <= row.history_count;
-  const steps = moved.map((move) => ({ all: [...move.steps.values()], isRepeat: isRepeat(move) }));
-  const fresh = [...first, ...steps.flatMap(({ all, isRepeat }) => all.filter((step) => !isRepeat(step)))];
-  const repeats = steps.flatMap(({ all, isRepeat }) => all.filter(isRepeat));
+  const rows = moved.map((move) => ({
+    steps: [...move.steps.values()].filter((step) => !standsOnRow(move.row, step)),
+    isRepeat: isRepeat(move),
+  }));
+  const fresh = [...first, ...rows.flatMap(({ steps, isRepeat }) => steps.filter((step) => !isRepeat(step)))];
+  const repeats = rows.flatMap(({ steps, isRepeat }) => steps.filter(isRepeat));
   return [
     ...(fresh.length === 0 ? [] : [command(writeHistory, columnsOf(STEP, fresh))]),
     ...(repeats.length === 0 ? [] : [command(repeatHistory, [...columnsOf(REPEAT, repeats), repeats.length])]),

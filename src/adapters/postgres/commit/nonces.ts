@@ -173,6 +173,7 @@ function allocatedRow(lane: LanePlan, intent: PreparedIntent, nonce: number): Mo
     ...{ tx_id: intent.txId, chain_id, signer, request_id: intent.requestId, nonce },
     ...{ state: "ALLOCATED", sub_state: null, live: true, history_count: 1, last_event: "allocate" },
     ...{ attempt_count: 0, accepted_ordinal: null, fingerprint: bare(intent.fingerprint) },
+    ...{ allocated_by: lane.row.node_id, allocated_under: lane.row.token },
   };
 }
 

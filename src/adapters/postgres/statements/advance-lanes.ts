@@ -1,4 +1,10 @@
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists(
+  "chain_id bigint, signer text, instance_id uuid, token bigint, cursor bigint, suspended_by text, " +
+    "reconciled_epoch integer, new_cursor bigint, allocated bigint",
+);
 
 /**
  * Fence, lock and cursor of an allocation that was planned from memory: as lock-lanes.ts, but only where the lane is as
@@ -12,9 +18,7 @@ export const advanceLanes = statement<unknown>(
   `WITH held AS MATERIALIZED (
      SELECT l.chain_id, l.signer, f.new_cursor, f.allocated
      FROM fencepost.lane AS l
-     JOIN unnest(
-       $1::bigint[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[], $9::bigint[]
-     ) AS f(chain_id, signer, instance_id, token, cursor, suspended_by, reconciled_epoch, new_cursor, allocated)
+     JOIN (${ROWS}) AS f
        ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
          AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
          AND l.reconciled_epoch = f.reconciled_epoch

@@ -1,4 +1,10 @@
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists(
+  "tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, state text, sub_state text, " +
+    "settled boolean, tx_hash text",
+);
 
 /**
  * The feed: last statement before COMMIT, and on the wire together with it. Whoever appends holds the counter row until
@@ -15,9 +21,7 @@ export const appendCompletions = statement<AppendedRow>(
      )
      SELECT counter.last_seq - $10 + c.place, counter.epoch, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce,
        c.state, c.sub_state, c.settled, c.tx_hash, now()
-     FROM counter, unnest(
-       $1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::boolean[], $9::text[]
-     ) WITH ORDINALITY AS c(tx_id, chain_id, signer, request_id, nonce, state, sub_state, settled, tx_hash, place)
+     FROM counter, (${ROWS}, generate_subscripts($1::uuid[], 1) AS place) AS c
      RETURNING 1
    )
    SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), $10, 'completions') FROM counter`,

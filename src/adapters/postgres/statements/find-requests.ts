@@ -1,4 +1,7 @@
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists("chain_id bigint, signer text, request_id text");
 
 /**
  * The second idempotency check, behind the lane's lock: it sees every allocation of the lane that ever committed. $1 the
@@ -10,7 +13,7 @@ export const findRequests = statement<ExistingRow>(
   "find-requests",
   `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state,
      (SELECT encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
-   FROM unnest($1::bigint[], $2::text[], $3::text[]) AS asked(chain_id, signer, request_id)
+   FROM (${ROWS}) AS asked
    CROSS JOIN LATERAL (
      SELECT own.* FROM fencepost.transaction AS own
      WHERE own.request_id = asked.request_id AND own.signer = asked.signer AND own.chain_id = asked.chain_id

@@ -1,5 +1,8 @@
 import type { SuspendedBy } from "../../../ports/lane-store.ts";
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists("chain_id bigint, signer text, instance_id uuid, token bigint");
 
 /**
  * The fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it. A term
@@ -14,7 +17,7 @@ export const lockLanes = statement<LockedLaneRow>(
   `SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
      n.node_id
    FROM fencepost.lane AS l
-   JOIN unnest($1::bigint[], $2::text[], $3::uuid[], $4::bigint[]) AS f(chain_id, signer, instance_id, token)
+   JOIN (${ROWS}) AS f
      ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
    JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
    WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])

@@ -5,7 +5,7 @@ export const readHistory = statement<HistoryRow>(
   "read-history",
   `SELECT h.ordinal, h.event, h.from_state, h.state, h.sub_state, h.node_id, h.token, h.reason, h.actor, h.audit,
      h.count, h.first_at, h.last_at
-   FROM fencepost.every_step AS h
+   FROM fencepost.history AS h
    WHERE h.tx_id = $1
    ORDER BY h.ordinal`,
 );

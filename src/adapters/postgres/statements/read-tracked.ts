@@ -6,7 +6,7 @@ export const readTracked = statement<TrackedRow>(
   `SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
      t.last_submitted_at, t.accepted_ordinal, t.last_error,
      CASE WHEN t.state = 'STUCK' OR t.sub_state = 'UNKNOWN_SUBMIT_RESULT' THEN (
-       SELECT max(h.last_at) FROM fencepost.history AS h WHERE h.tx_id = t.tx_id AND h.event = 'loseSight'
+       SELECT max(h.last_at) FROM fencepost.step AS h WHERE h.tx_id = t.tx_id AND h.event = 'loseSight'
      ) END AS lost_sight_at
    FROM fencepost.transaction AS t
    WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('TRACKING', 'STUCK')

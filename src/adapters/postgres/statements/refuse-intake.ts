@@ -40,7 +40,7 @@ export const refuseIntake = statement<unknown>(
        max_priority_fee_per_gas, access_list, metadata, fingerprint
      FROM consumed
    ), history AS (
-     INSERT INTO fencepost.history (
+     INSERT INTO fencepost.step (
        tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, first_at, last_at
      )
      SELECT tx_id, 1, chain_id, 'accept', NULL, 'CREATED', NULL, NULL, NULL, NULL, created_at, created_at FROM consumed

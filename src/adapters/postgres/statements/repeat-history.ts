@@ -1,7 +1,11 @@
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
+const ROWS = lists("tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text");
+
 /**
- * Steps that repeat the last one of their transaction: counted there, with who, why and when of the newest. $1 the ids,
+ * Steps that repeat the last one of their transaction: counted there, with who, why and when of the newest. One that
+ * stood on the row of its transaction becomes a row of its own (the view's trigger). $1 the ids,
  * $2 to $6, a place for each: ordinal, how often, node, token, reason; $7 how many they are.
  */
 export const repeatHistory = statement<unknown>(
@@ -9,8 +13,7 @@ export const repeatHistory = statement<unknown>(
   `WITH repeated AS (
      UPDATE fencepost.history AS h
      SET count = h.count + s.count, node_id = s.node_id, token = s.token, reason = s.reason, last_at = now()
-     FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::bigint[], $6::text[])
-       AS s(tx_id, ordinal, count, node_id, token, reason)
+     FROM (${ROWS}) AS s
      WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal
      RETURNING 1
    )

@@ -1,4 +1,11 @@
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists(
+  "chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text, " +
+    "reconciled_epoch integer, confirmed bigint, failed bigint, live_allocated bigint, live_tracking bigint, " +
+    "live_stuck bigint, live_confirmed bigint, live_failed bigint",
+);
 
 /**
  * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13, a place
@@ -20,13 +27,7 @@ export const updateLanes = statement<unknown>(
        live_stuck = l.live_stuck + w.live_stuck,
        live_confirmed = l.live_confirmed + w.live_confirmed,
        live_failed = l.live_failed + w.live_failed
-     FROM unnest(
-       $1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::integer[], $7::bigint[], $8::bigint[],
-       $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[]
-     ) AS w(
-       chain_id, signer, token, next_nonce, suspended_by, reconciled_epoch, confirmed, failed,
-       live_allocated, live_tracking, live_stuck, live_confirmed, live_failed
-     )
+     FROM (${ROWS}) AS w
      WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
        AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
      RETURNING 1

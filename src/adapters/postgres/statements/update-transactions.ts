@@ -1,11 +1,19 @@
+import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
+
+const ROWS = lists(
+  "tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text, " +
+    "history_count integer, last_event text, attempt_count integer, claim_token bigint, claim_ordinal integer, " +
+    "accepted_ordinal integer, claims integer, sets_error boolean, last_error text, steps integer",
+);
 
 /**
  * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
  * arrive here as one; its history has them all. Not asked: whether it is live. That was judged behind the lock, a CHECK
  * refuses otherwise, and naming it would let a plan from an empty table walk the index of all live ones. What gave its
- * nonce up is over at once: nothing of it is on any chain, so there is nothing to watch. $1 to $15, a place for each; a
- * column that none of them has anything in is null. $16 how many they are.
+ * nonce up is over at once: nothing of it is on any chain, so there is nothing to watch. $1 to $16, a place for each; a
+ * column that none of them has anything in is null; $16 the steps that stand on the row (commit/ordinary-life.ts). $17 how
+ * many they are.
  */
 export const updateTransactions = statement<unknown>(
   "update-transactions",
@@ -26,16 +34,14 @@ export const updateTransactions = statement<unknown>(
        last_submitted_at = CASE WHEN m.claims > 0 THEN now() ELSE t.last_submitted_at END,
        last_error = CASE WHEN m.sets_error THEN m.last_error ELSE t.last_error END,
        confirmed_at = CASE WHEN m.state <> 'CONFIRMED' THEN NULL ELSE coalesce(t.confirmed_at, now()) END,
-       updated_at = now()
-     FROM unnest(
-       $1::uuid[], $2::text[], $3::boolean[], $4::bigint[], $5::text[], $6::text[], $7::integer[], $8::text[],
-       $9::integer[], $10::bigint[], $11::integer[], $12::integer[], $13::integer[], $14::boolean[], $15::text[]
-     ) AS m(
-       tx_id, from_state, sets_nonce, nonce, state, sub_state, history_count, last_event,
-       attempt_count, claim_token, claim_ordinal, accepted_ordinal, claims, sets_error, last_error
-     )
+       updated_at = now(),
+       signed_at = CASE WHEN m.steps & 1 <> 0 THEN now() ELSE t.signed_at END,
+       broadcast_at = CASE WHEN m.steps & 2 <> 0 THEN now() ELSE t.broadcast_at END,
+       mined_at = CASE WHEN m.steps & 4 <> 0 THEN now() ELSE t.mined_at END,
+       settled_at = CASE WHEN m.steps & 8 <> 0 THEN now() ELSE t.settled_at END
+     FROM (${ROWS}) AS m
      WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state
      RETURNING 1
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM moved), $16, 'moved transactions')`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM moved), $17, 'moved transactions')`,
 );

@@ -1,0 +1,44 @@
+/**
+ * The steps of an ordinary life stand on the row of the transaction, which each of them changes anyway; every other step is
+ * a row of its own. The view `fencepost.history` shows both. A step stands on the row only where nothing about it has to be
+ * told but its time: its place is the usual one, and the node and the term are those that gave the nonce.
+ */
+import type { CurrentRow } from "../statements/read-transactions.ts";
+import type { HistoryStep } from "./plan.ts";
+
+interface Place {
+  readonly ordinal: number;
+  readonly from: string;
+  /** Which column gets its time. */
+  readonly bit: number;
+}
+
+const PLACES: ReadonlyMap<string, Place> = new Map([
+  ["sign", { ordinal: 2, from: "ALLOCATED", bit: 1 }],
+  ["broadcast", { ordinal: 3, from: "TRACKING", bit: 2 }],
+  ["mine", { ordinal: 4, from: "TRACKING", bit: 4 }],
+  ["confirm", { ordinal: 5, from: "TRACKING", bit: 8 }],
+]);
+
+type Term = Pick<CurrentRow, "allocated_by" | "allocated_under" | "history_count">;
+
+export function standsOnRow(row: Term, step: HistoryStep): boolean {
+  return bitOf(row, step) !== 0;
+}
+
+/** As bits, for update-transactions.ts. */
+export function stepsOnRow(row: Term, steps: Iterable<HistoryStep>): number {
+  let bits = 0;
+  for (const step of steps) bits |= bitOf(row, step);
+  return bits;
+}
+
+function bitOf(row: Term, step: HistoryStep): number {
+  const place = PLACES.get(step.event);
+  if (place === undefined || place.ordinal !== step.ordinal || place.from !== step.from_state) return 0;
+  const isNew = step.ordinal > row.history_count;
+  const { allocated_by, allocated_under } = row;
+  const isOfSameTerm = allocated_by !== null && allocated_by === step.node_id && allocated_under === step.token;
+  const isBare = step.count === 1 && step.reason === null && step.actor === null && step.audit === null;
+  return isNew && isOfSameTerm && isBare ? place.bit : 0;
+}
