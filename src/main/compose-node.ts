@@ -70,18 +70,19 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const { sinks, stuckHook } = keep(parts.extensions);
     const telemetry = createTelemetry([...parts.sinks, ...sinks]);
     const entropy = createEntropy(systemClock);
+    const { databaseUrl, preparedStatements, directUrl, patience } = parts;
+    const direct = { directUrl, clock: systemClock, entropy, telemetry };
+    // Begun first: whoever was here before is judged by locks only while we hold one ourselves, and by the second look that
+    // misses theirs. The first is made now, and all that follows is done while the time between the two passes.
+    const sessionLock = keep(new PostgresSessionLock(direct));
     const [signer, chains, settings] = await Promise.all([
       createLocalSigner({ keys: parts.signers }).then(keep),
       Promise.all(parts.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
       parts.settings,
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
-    const { databaseUrl, preparedStatements, directUrl, patience } = parts;
     const patiently = <T>(work: () => Promise<T>) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl }));
-    const direct = { directUrl, clock: systemClock, entropy, telemetry };
-    // Begun first: whoever was here before is judged by locks only while we hold one ourselves.
-    const sessionLock = keep(new PostgresSessionLock(direct));
     const leaseDurationMs = settings.lease.durationMs;
     const store = keep(
       await patiently(() =>
