@@ -51,7 +51,7 @@ describe("the bundled command line", () => {
 
   it("has its parts in files of their own, unminified, so that a stack says where in the source it was", () => {
     const partOf = (path: string) => files.find(({ text }) => text.includes(`// ${path}\n`))?.name;
-    expect(partOf("src/application/lane/tend.ts")).toMatch(/^application\d*\.js$/);
+    expect(partOf("src/application/loops/tend.ts")).toMatch(/^application\d*\.js$/);
     expect(partOf("src/adapters/postgres/commit/commit.ts")).toMatch(/^postgres\d*\.js$/);
     expect(files.some(({ text }) => text.includes("function tendLane("))).toBe(true);
   });
