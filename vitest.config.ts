@@ -21,7 +21,7 @@ export default defineConfig({
           name: "database",
           include: ON_DATABASE,
           isolate: false,
-          globalSetup: ["test/support/global-setup.ts", "test/support/bundle-nodes.ts"],
+          globalSetup: ["test/support/global-setup.ts", "test/support/ensure-built.ts"],
         },
       },
       {

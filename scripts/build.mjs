@@ -1,9 +1,12 @@
-// Compiles src/ to dist/ and copies what tsc does not: SQL migrations and the static files of the dashboard.
+// Compiles src/ to dist/, copies what tsc does not (SQL migrations and the static files of the dashboard), and bundles the
+// command line. The library is imported as it was compiled.
 import { execFileSync } from "node:child_process";
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundle } from "./bundle.mjs";
+import { thirdPartyLicences } from "./third-party.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
@@ -13,3 +16,5 @@ execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], {
 for (const assets of ["adapters/postgres/migrations", "adapters/dashboard/public"]) {
   cpSync(join(root, "src", assets), join(root, "dist", assets), { recursive: true });
 }
+const packages = await bundle(root);
+writeFileSync(join(root, "dist/bundle/THIRD-PARTY-LICENSES"), thirdPartyLicences(packages));

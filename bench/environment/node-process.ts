@@ -25,11 +25,11 @@ export interface NodeOptions {
 
 export const LAUNCHER = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
 
-/** `fencepost start`, what ships, in a process of its own. */
+/** `fencepost start`, what ships, in a process of its own, as a user starts it. */
 export async function startNode({ environment, configFile, logFile, profileTo }: NodeOptions): Promise<NodeProcess> {
   const log = openSync(logFile, "a");
-  const profiling = profileTo === null ? [] : ["--cpu-prof", "--cpu-prof-dir", profileTo];
-  const child = spawn(process.execPath, [...profiling, LAUNCHER, "start", "--config", configFile], {
+  const [program, ...argv] = profileTo === null ? [LAUNCHER] : [process.execPath, ...profiling(profileTo), LAUNCHER];
+  const child = spawn(program as string, [...argv, "start", "--config", configFile], {
     env: { PATH: process.env.PATH, FENCEPOST_AUTH: "none", FENCEPOST_PORT: "0", ...environment },
     stdio: ["ignore", "pipe", log],
   });
@@ -54,6 +54,14 @@ export async function startNode({ environment, configFile, logFile, profileTo }:
     },
   };
 }
+
+/** Node takes no profile by NODE_OPTIONS: it is started here, with the room that the launcher gives it. */
+const profiling = (directory: string): readonly string[] => [
+  "--cpu-prof",
+  "--cpu-prof-dir",
+  directory,
+  "--max-semi-space-size=64",
+];
 
 async function residentMiB(pid: number): Promise<number> {
   const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { query } from "../environment/databases.ts";
 import { processorMs } from "../environment/processor-time.ts";
-import type { Setup, SetupOptions, Workbench } from "../environment/workbench.ts";
+import type { Setup, Workbench } from "../environment/workbench.ts";
 import { Connection } from "../load/connection.ts";
 import { latenciesAt } from "../load/drive.ts";
 import { transactionBody } from "../load/requests.ts";
@@ -22,15 +22,11 @@ const LOOK_AGAIN_MS = 200;
 /** As in production: what a node with nothing to do costs is that of its usual pace. */
 const USUAL_PACE = { FENCEPOST_POLL_INTERVAL: "1s", FENCEPOST_CONFIRMATIONS: "20" };
 
-/** As docs/operations advises for such loads: what lives for a moment is not copied about meanwhile. */
-const ROOMY = { signers: LANES, environment: { NODE_OPTIONS: "--max-semi-space-size=64" } };
-
 /** Many lanes with little to do each: what they cost together must follow the work, not the lanes. */
 export async function measureLanes(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
   return [
-    ...busyFigures(await measureBusy(bench, pace, { signers: LANES })),
-    ...otherFigures("with a young generation of 64 MiB", await measureBusy(bench, pace, ROOMY)),
-    ...otherFigures(`at the same rate on ${FEW_LANES} lanes`, await measureBusy(bench, pace, { signers: FEW_LANES })),
+    ...busyFigures(await measureBusy(bench, pace, LANES)),
+    ...otherFigures(`at the same rate on ${FEW_LANES} lanes`, await measureBusy(bench, pace, FEW_LANES)),
     ...(await measureResting(bench, pace, {
       lanes: LANES,
       core: { atMost: 2 },
@@ -75,11 +71,11 @@ function between(before: Reading, after: Reading): Reading {
 }
 
 /** A thousand a second. Of a thousand lanes, each has mined and confirmed its last transaction when the next one comes. */
-async function measureBusy(bench: Workbench, pace: Pace, options: SetupOptions & { signers: number }): Promise<Busy> {
-  const setup = await bench.open(options);
+async function measureBusy(bench: Workbench, pace: Pace, lanes: number): Promise<Busy> {
+  const setup = await bench.open({ signers: lanes });
   const connections = await Connection.openAll(setup.node.url, CONNECTIONS);
   try {
-    await untilHeld(setup, options.signers);
+    await untilHeld(setup, lanes);
     const load = { connections, send: createInTurn(setup) };
     await latenciesAt(load, PER_SECOND, { warmUpMs: 0, turnMs: WARM_UPS * pace.warmUpMs });
     const before = await readingOf(bench, setup);

@@ -17,6 +17,15 @@ export interface OwnSession {
   readonly serverUpMs: number;
   /** No other came before it in this process, so no restart of the server can have ended one. */
   readonly isFirst: boolean;
+  /** A first look, as old as the session. */
+  readonly missed: readonly MissedLock[];
+}
+
+/** A lock that its instance had told of, and that was missing in a look that ended then. */
+export interface MissedLock {
+  readonly instanceId: string;
+  readonly counter: number;
+  readonly heardMs: number;
 }
 
 export interface Sighting {
@@ -36,6 +45,10 @@ export interface LockLook {
   readonly heardMs: number;
 }
 
+export function missedBefore({ counter, heardMs }: MissedLock): Sighting {
+  return { wasHeld: false, gone: { counter, sinceMs: heardMs } };
+}
+
 export function sight(before: Sighting, { lock, counter, heardMs }: LockLook): Sighting {
   if (lock !== "gone") return { wasHeld: before.wasHeld || lock === "held", gone: null };
   // A counter that moved is a sign of life: the looks begin anew.
@@ -50,6 +63,11 @@ export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: n
 }
 
 /** Missed from the end of one look to the start of another: a pause of our own in between is no time that was watched. */
-export function isGone({ gone }: Sighting, { askedMs }: LockLook): boolean {
-  return gone !== null && askedMs - gone.sinceMs >= LOOKS_APART_MS;
+export function isGone(sighting: Sighting, { askedMs }: LockLook): boolean {
+  return askedMs >= goneAtMs(sighting);
+}
+
+/** When a look that begins then and misses the lock again would be the second. */
+export function goneAtMs({ gone }: Sighting): number {
+  return gone === null ? Number.POSITIVE_INFINITY : gone.sinceMs + LOOKS_APART_MS;
 }

@@ -13,6 +13,7 @@ import { FencepostNode } from "../application/loops/node.ts";
 import type { NodeSettings } from "../application/settings.ts";
 import type { Chain } from "../ports/chain.ts";
 import { bounded } from "../ports/clock.ts";
+import type { Entropy } from "../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -30,7 +31,8 @@ export interface NodeParts {
   readonly notifications: boolean;
   readonly chains: readonly ChainConfig[];
   readonly signers: KeySources;
-  readonly settings: NodeSettings;
+  /** The database is not touched before they are known. */
+  readonly settings: NodeSettings | Promise<NodeSettings>;
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
@@ -55,10 +57,12 @@ const CLOSE_AT_MOST_MS = 1_000;
 /** Of reads, and of sends: a thousand lanes with a transaction a second each need less than a request for ten of them. */
 const REQUEST_EVERY_MS = 25;
 
-/** Opens the adapters and builds a node on them. Whatever was opened is closed again where a later one fails. */
+/** Opens the adapters and builds a node on them. Whatever was opened is closed again where another one fails. */
 export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
-  const opened: { close(): Promise<void> }[] = [];
-  const keep = <T extends { close(): Promise<void> }>(resource: T): T => {
+  const opened: Resource[] = [];
+  const failed = new AbortController();
+  const keep: Keep = (resource) => {
+    if (failed.signal.aborted) void resource.close();
     opened.unshift(resource);
     return resource;
   };
@@ -66,29 +70,20 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const { sinks, stuckHook } = keep(parts.extensions);
     const telemetry = createTelemetry([...parts.sinks, ...sinks]);
     const entropy = createEntropy(systemClock);
-    const signer = keep(await createLocalSigner({ keys: parts.signers }));
-    if (signer.curve === "javascript") reportSlowSigning(telemetry);
-    const chains = await Promise.all(
-      parts.chains.map(async ({ chainId, rpcUrls, settings }) => {
-        const id = chainId === null ? {} : { chainId };
-        const options = {
-          urls: rpcUrls,
-          telemetry,
-          clock: systemClock,
-          entropy,
-          requestEveryMs: REQUEST_EVERY_MS,
-          feeMarketMaxAgeMs: settings.pollIntervalMs,
-        };
-        return { chain: keep(await createEvmChain({ ...options, ...id })), settings };
-      }),
-    );
     const { databaseUrl, preparedStatements, directUrl, patience } = parts;
+    const direct = { directUrl, clock: systemClock, entropy, telemetry };
+    // Begun first: whoever was here before is judged by locks only while we hold one ourselves, and by the second look that
+    // misses theirs. The first is made now, and all that follows is done while the time between the two passes.
+    const sessionLock = keep(new PostgresSessionLock(direct));
+    const [signer, chains, settings] = await Promise.all([
+      createLocalSigner({ keys: parts.signers }).then(keep),
+      Promise.all(parts.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
+      parts.settings,
+    ]);
+    if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently = <T>(work: () => Promise<T>) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl }));
-    const direct = { directUrl, clock: systemClock, entropy, telemetry };
-    // Begun first: whoever was here before is judged by locks only while we hold one ourselves.
-    const sessionLock = keep(new PostgresSessionLock(direct));
-    const leaseDurationMs = parts.settings.lease.durationMs;
+    const leaseDurationMs = settings.lease.durationMs;
     const store = keep(
       await patiently(() =>
         openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
@@ -100,7 +95,7 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const resources = { store, chains, signer, peers, wakeUps, sessionLock };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook };
-    const node = new FencepostNode({ ...ports, ...hook }, parts.settings);
+    const node = new FencepostNode({ ...ports, ...hook }, settings);
     parts.onBuilt?.(node, store);
     await node.start();
     const close = async (): Promise<void> => {
@@ -109,9 +104,32 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     };
     return { node, store, signer, chains: chains.map(({ chain }) => chain), close };
   } catch (error) {
+    failed.abort();
     await closeAll(opened);
     throw error;
   }
+}
+
+interface Resource {
+  close(): Promise<void>;
+}
+
+/** To be closed with the node, or at once where that will never be. */
+type Keep = <T extends Resource>(resource: T) => T;
+
+async function openChain(
+  { chainId, rpcUrls, settings }: ChainConfig,
+  { keep, ...ports }: { readonly telemetry: Telemetry; readonly entropy: Entropy; readonly keep: Keep },
+) {
+  const options = {
+    ...ports,
+    urls: rpcUrls,
+    clock: systemClock,
+    requestEveryMs: REQUEST_EVERY_MS,
+    feeMarketMaxAgeMs: settings.pollIntervalMs,
+    ...(chainId === null ? {} : { chainId }),
+  };
+  return { chain: keep(await createEvmChain(options)), settings };
 }
 
 /** A third of the speed is still the right signature: worth a word, not a refusal. */
@@ -121,7 +139,7 @@ function reportSlowSigning(telemetry: Telemetry): void {
 }
 
 /** One that fails to close does not keep the others open, and one that hangs does not keep the process. */
-async function closeAll(resources: readonly { close(): Promise<void> }[]): Promise<void> {
+async function closeAll(resources: readonly Resource[]): Promise<void> {
   const closed = Promise.allSettled(resources.map((resource) => resource.close()));
   await bounded(systemClock, closed, systemClock.monotonicMs() + CLOSE_AT_MOST_MS);
 }

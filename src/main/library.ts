@@ -36,7 +36,7 @@ import {
   signerViews,
   transactionView,
 } from "./library-views.ts";
-import { partsOf } from "./service.ts";
+import { partsOf, settingsOf } from "./node-parts.ts";
 
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
 export type { FollowedCompletion } from "./library-views.ts";
@@ -150,10 +150,11 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const entropy = createEntropy(systemClock);
   const file = { name: "createFencepost", content: { auth: "none", ...settings, ...keys } };
   const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
-  const parts = partsOf(config, "");
+  const parts = partsOf(config);
   const own = repricing === undefined ? {} : { repricing };
   const composed = await composeNode({
     ...parts,
+    settings: settingsOf(config, ""),
     chains: parts.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } })),
     extensions: await extensionsOf(config, stuckHook),
     sinks: onEvent === undefined ? [] : [onEvent],

@@ -1,6 +1,5 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
-import type { KeySources } from "../adapters/evm/signers/local-signer.ts";
 import { createHttpServer, type PeerReceiver } from "../adapters/http/server.ts";
 import type { PostgresStore } from "../adapters/postgres/store.ts";
 import { systemClock } from "../adapters/system/clock.ts";
@@ -12,12 +11,14 @@ import type { FencepostApi } from "../application/api.ts";
 import type { FencepostNode } from "../application/loops/node.ts";
 import type { Reception } from "../application/loops/reception.ts";
 import { unavailable } from "../domain/errors.ts";
+import type { Address } from "../domain/lane.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import type { Patience } from "./await-database.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
-import type { Config, SignerConfig } from "./config/config.ts";
+import type { Config } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
+import { partsOf, settingsOf } from "./node-parts.ts";
 import { version } from "./version.ts";
 
 export interface Service {
@@ -46,45 +47,31 @@ const LAST_ANSWERS_MS = 500;
 /** Requests have a turn of the event loop for a quarter of what a transaction may stand idle in the database. */
 const TURNS_PER_LEASE = 120;
 
-/** One node behind HTTP. The port is taken first: a mistake there should show before anything else has been touched. */
-export async function startService({
-  config,
-  logger,
-  failpoint,
-  sharesPort = false,
-  waitUntil,
-}: ServiceOptions): Promise<Service> {
+/**
+ * One node behind HTTP. The port is taken before the database is touched: a mistake there should show first. Keys and chains
+ * are opened meanwhile, which nobody else sees.
+ */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { config, logger, failpoint, sharesPort = false, waitUntil } = options;
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
   const metrics = createMetrics({ checksum });
-  const api = deferredApi();
-  const peer = deferredPeer();
-  let reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
-  const http = createHttpServer({
-    api: api.face,
-    apiKeys: config.apiKeys,
-    metrics: () => metrics.expose(),
-    checksum,
-    version,
-    clock: systemClock,
-    files: await dashboardFiles(),
-    logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
-    onResponse: metrics.httpRequest,
-    peer: peer.face,
-    door: doorOf({ config, logger, reception: () => reception }),
-  });
-  const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
+  const extensions = await openExtensions({ config, checksum, onAlertLost: (reason) => reportLost(logger, reason) });
+  const face = new Face();
+  const serving = serve(options, { face, metrics, checksum });
   try {
     const composed = await composeNode({
-      ...partsOf(config, ownAddress(config, url, sharesPort)),
-      extensions: await openExtensions({ config, checksum, onAlertLost: (reason) => reportLost(logger, reason) }),
+      ...partsOf(config),
+      settings: serving.then(({ url }) => settingsOf(config, ownAddress(config, url, sharesPort))),
+      extensions,
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
-      onBuilt: peer.resolve,
+      onBuilt: face.peer.resolve,
       ...(failpoint === undefined ? {} : { failpoint }),
     });
-    api.resolve(composed.node.api);
-    reception = composed.node.reception;
+    const { http, url } = await serving;
+    face.api.resolve(composed.node.api);
+    face.reception = composed.node.reception;
     connectGauges(metrics, composed);
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
@@ -97,9 +84,45 @@ export async function startService({
       stop: once(() => stop(http, composed)),
     };
   } catch (error) {
-    await http.close(0);
+    await serving.then(
+      ({ http }) => http.close(0),
+      () => undefined,
+    );
     throw error;
   }
+}
+
+/** What the server shows of a node that is not there yet. */
+class Face {
+  readonly api = deferredApi();
+  readonly peer = deferredPeer();
+  reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
+}
+
+interface Shown {
+  readonly face: Face;
+  readonly metrics: Metrics;
+  readonly checksum: (address: Address) => string;
+}
+
+/** The server, listening. */
+async function serve({ config, logger, sharesPort = false }: ServiceOptions, { face, metrics, checksum }: Shown) {
+  const http = createHttpServer({
+    // Read first: while that waits, threads are started, before making the server keeps this one busy.
+    files: await dashboardFiles(),
+    api: face.api.face,
+    apiKeys: config.apiKeys,
+    metrics: () => metrics.expose(),
+    checksum,
+    version,
+    clock: systemClock,
+    logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
+    onResponse: metrics.httpRequest,
+    peer: face.peer.face,
+    door: doorOf({ config, logger, reception: () => face.reception }),
+  });
+  const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
+  return { http, url };
 }
 
 type Receiving = Pick<Reception, "admittance" | "waiting">;
@@ -132,28 +155,6 @@ function ownAddress(config: Config, url: string, sharesPort: boolean): string {
   const own = new URL(config.advertiseUrl);
   own.port = new URL(url).port;
   return own.origin;
-}
-
-export function partsOf(config: Config & { readonly databaseUrl: string }, url: string) {
-  const { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs } = config;
-  return {
-    databaseUrl: config.databaseUrl,
-    preparedStatements: config.preparedStatements,
-    directUrl: config.directDatabaseUrl ?? config.databaseUrl,
-    notifications: config.notifications,
-    chains: config.chains,
-    signers: keySources(config.signers),
-    settings: { nodeId, url, version, mode, lease, writer, queueLimit, drainTimeoutMs },
-  };
-}
-
-function keySources({ privateKeys, mnemonic, keystore, nodeSigners }: SignerConfig): KeySources {
-  return {
-    privateKeys,
-    nodeSigners,
-    ...(mnemonic === null ? {} : { mnemonic: { phrase: mnemonic } }),
-    ...(keystore === null ? {} : { keystore }),
-  };
 }
 
 /** Requests that come before the node is up are told so, instead of being refused a connection. */

@@ -1,3 +1,5 @@
+import type { MissedLock } from "../domain/witness.ts";
+
 /** What others look for, and who on the server holds it. */
 export interface HeldLock {
   /** Another one for each session: what a lost session still holds on the server is in nobody's way. */
@@ -9,6 +11,8 @@ export interface HeldLock {
 export interface LockSession extends HeldLock {
   /** How long sessions had been possible on this server, without a restart, when this one began. */
   readonly serverUpMs: number;
+  /** Who had told of a lock that was missing when this session began: a process that starts has looked once by then. */
+  readonly missed: readonly MissedLock[];
 }
 
 /**

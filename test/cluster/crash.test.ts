@@ -28,9 +28,13 @@ function report(what: string, tookMs: Readonly<Record<string, number>>): void {
   process.stdout.write(`${what}: ${times.join(", ")} (${crowding().toFixed(1)} want each processor)\n`);
 }
 
-/** Others are looked at twice a second, and must have been seen with their lock before its end says anything. */
+/**
+ * Others are looked at twice a second, and must have been seen with their lock before its end says anything. Who has just
+ * started has seen nobody, and judges by locks only where the server has been up for ten seconds.
+ */
 async function untilAcquainted({ database }: Cluster, nodes: number): Promise<void> {
-  const sql = "SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND session_lock IS NOT NULL AND counter > 2";
+  const sql = `SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND session_lock IS NOT NULL AND counter > 2
+    AND clock_timestamp() - pg_postmaster_start_time() > interval '10 s'`;
   await waitUntil(
     async () => (await database.query(sql)).length === nodes,
     "all have told of their locks, and renewed",

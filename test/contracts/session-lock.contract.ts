@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { LockSession, SessionLock } from "../../src/ports/session-lock.ts";
+import { anInstance } from "../support/lane-samples.ts";
 
 export interface SessionLockSubject {
   /** One more process; resolves when it holds its lock. */
   connect(): Promise<SessionLock>;
   /** The server ends this session. */
   interrupt(lock: SessionLock): Promise<void>;
+  /** One more node's way to the rows of instances. */
+  store(): Promise<Pick<LeaseStore, "registerInstance" | "tellLock"> & { close(): Promise<void> }>;
   /** Keys that are held, as others see them. */
   keys(): Promise<readonly number[]>;
   /** Resolves when the fact holds. */
@@ -17,7 +21,7 @@ export interface SessionLockSubject {
 export function sessionLockContract(name: string, create: () => Promise<SessionLockSubject>): void {
   describe(`SessionLock contract: ${name}`, () => {
     let subject: SessionLockSubject;
-    let open: SessionLock[];
+    let open: { close(): Promise<void> }[];
     beforeEach(async () => {
       subject = await create();
       open = [];
@@ -42,6 +46,23 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       expect([...(await subject.keys())].sort()).toEqual([...keys].sort());
       for (const { lock, heard } of all) expect(heard).toEqual([lock.held]);
       expect(all[0]?.lock.held?.serverUpMs).toBeGreaterThan(0);
+    });
+
+    it("begins with a look at the others: whose lock was told of and is missing", async () => {
+      const store = await subject.store();
+      open.push(store);
+      const [gone, held, silent] = [anInstance(), anInstance(), anInstance()];
+      for (const instance of [gone, held, silent]) await store.registerInstance(instance);
+      const [dying, living] = [await process(), await process()];
+      expect(await store.tellLock(gone.instanceId, dying.lock.held)).toBe("told");
+      expect(await store.tellLock(held.instanceId, living.lock.held)).toBe("told");
+      expect((await process()).lock.held?.missed).toEqual([]);
+      await dying.lock.close();
+      await subject.until(async () => (await subject.keys()).length === 2);
+      const { missed } = (await process()).lock.held as LockSession;
+      expect(missed).toEqual([
+        { instanceId: gone.instanceId, counter: expect.any(Number), heardMs: expect.any(Number) },
+      ]);
     });
 
     it("is lost with its session, and held again under another key", async () => {

@@ -20,6 +20,7 @@ const own = (overrides: Partial<OwnSession> = {}): OwnSession => ({
   sinceMs: 0,
   serverUpMs: 86_400_000,
   isFirst: false,
+  missed: [],
   ...overrides,
 });
 

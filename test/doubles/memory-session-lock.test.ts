@@ -9,6 +9,7 @@ sessionLockContract("in memory", async () => {
   return {
     connect: async () => new MemorySessionLock(database),
     interrupt: async (lock) => (lock as MemorySessionLock).interrupt(),
+    store: async () => database.connect(),
     keys: async () => [...database.state.locks],
     until: async (fact) => {
       while (!(await fact())) await clock.advance(10);

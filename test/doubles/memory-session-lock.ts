@@ -59,7 +59,12 @@ export class MemorySessionLock implements SessionLock {
   private begin(): void {
     if (this.away || this.current !== null) return;
     const { key, serverUpMs } = this.database.beginSession();
-    this.change({ key, session: key, serverUpMs });
+    const { instances, locks } = this.database.state;
+    const heardMs = this.database.clock.monotonicMs();
+    const missed = [...instances.values()]
+      .filter(({ dead, sessionLock }) => !dead && sessionLock !== null && !locks.has(sessionLock))
+      .map(({ instanceId, counter }) => ({ instanceId, counter, heardMs }));
+    this.change({ key, session: key, serverUpMs, missed });
   }
 
   private end(): void {

@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,10 +25,16 @@ function cleanEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));
 }
 
-function run(script: string, argv: readonly string[], variables: Record<string, string> = {}): Promise<Outcome> {
+type Variables = Record<string, string>;
+
+function run(script: string, argv: readonly string[], variables: Variables = {}): Promise<Outcome> {
+  return runProgram(process.execPath, [script, ...argv], variables);
+}
+
+function runProgram(program: string, argv: readonly string[], variables: Variables = {}): Promise<Outcome> {
   const env = { ...cleanEnvironment(), ...variables };
   return new Promise((done) => {
-    execFile(process.execPath, [script, ...argv], { cwd: directory, env }, (error, stdout, stderr) => {
+    execFile(program, argv, { cwd: directory, env }, (error, stdout, stderr) => {
       done({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });
   });
@@ -51,14 +57,14 @@ const MAIN = "export const main = async (argv) => { process.stdout.write(argv.jo
 const BUILD = `
 import { mkdirSync, writeFileSync } from "node:fs";
 console.log("noise of the compiler");
-const dist = new URL("../dist/main/", import.meta.url);
+const dist = new URL("../dist/bundle/", import.meta.url);
 mkdirSync(dist, { recursive: true });
 writeFileSync(new URL("cli.js", dist), ${JSON.stringify(MAIN)});
 `;
 
 describe("launcher", () => {
   it("hands the arguments over and ends with the code it is given", async () => {
-    const script = fakePackage("plain", { "dist/main/cli.js": MAIN });
+    const script = fakePackage("plain", { "dist/bundle/cli.js": MAIN });
     expect(await run(script, ["a", "--b"])).toEqual({ code: 7, stdout: "a,--b", stderr: "" });
   });
 
@@ -99,10 +105,45 @@ describe("launcher", () => {
       stderr: `fencepost: Node 20.19 or newer is needed, this is ${old}\n`,
     });
   });
+});
 
-  it("may be run as a program", () => {
-    expect(readFileSync(launcher, "utf8").startsWith("#!/usr/bin/env node\n")).toBe(true);
-    expect(statSync(launcher).mode & 0o111).not.toBe(0);
+describe("the launcher as a program", () => {
+  const told = "JSON.stringify([process.execArgv, process.pid, argv])";
+  const TELL = `export const main = async (argv) => { process.stdout.write(${told}); return 7; };`;
+  let program = "";
+  beforeAll(() => {
+    program = fakePackage("a program", { "dist/bundle/cli.js": TELL });
+  });
+  const ROOM = "--max-semi-space-size=64";
+
+  it("gives Node a larger young generation, in the same process, and every argument as it is", async () => {
+    const argv = ["a b", "$HOME", "*", ""];
+    const child = spawn(program, argv, { cwd: directory, env: cleanEnvironment() });
+    let stdout = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      stdout += chunk;
+    });
+    const code = await new Promise((done) => child.on("close", done));
+    expect({ code, told: JSON.parse(stdout) }).toEqual({ code: 7, told: [[ROOM], child.pid, argv] });
+  });
+
+  it.each(["--max-semi-space-size=32", "--max_semi_space_size=32"])(
+    "leaves that to NODE_OPTIONS=%s",
+    async (options) => {
+      const { stdout } = await runProgram(program, [], { NODE_OPTIONS: options });
+      expect(JSON.parse(stdout)[0]).toEqual([]);
+      expect(JSON.parse((await runProgram(program, [], { NODE_OPTIONS: "--no-warnings" })).stdout)[0]).toEqual([ROOM]);
+    },
+  );
+
+  it("is found through a link, as npm makes one, and by a relative path", async () => {
+    symlinkSync(program, join(directory, "a link"));
+    expect(await runProgram(join(directory, "a link"), ["--x"])).toMatchObject({ code: 7 });
+    expect(await runProgram("./a link", ["--x"])).toMatchObject({ code: 7 });
+  });
+
+  it("adds nothing to what the command prints", async () => {
+    expect(await runProgram(launcher, ["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 });
 

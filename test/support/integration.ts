@@ -10,7 +10,7 @@ import {
   type FencepostProcess,
   type NodeProcess,
   nodeOnceReady,
-  spawnNode,
+  spawnFencepost,
   spawnStruckNode,
   type Variables,
 } from "./node-process.ts";
@@ -113,7 +113,8 @@ export function nodesOn(databaseUrl: string): Nodes & { killAll(): Promise<void>
   const variablesOf = (rpcUrl: string, variables: Variables) => ({
     variables: { ...QUICK, FENCEPOST_DATABASE_URL: databaseUrl, FENCEPOST_RPC_URL: rpcUrl, ...variables },
   });
-  const spawn: Nodes["spawn"] = (rpcUrl, variables = {}) => keep(spawnNode(variablesOf(rpcUrl, variables)));
+  const spawn: Nodes["spawn"] = (rpcUrl, variables = {}) =>
+    keep(spawnFencepost(["start"], variablesOf(rpcUrl, variables)));
   return {
     spawn,
     start: (rpcUrl, variables) => nodeOnceReady(spawn(rpcUrl, variables)),

@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { inject } from "vitest";
 import { createClient, type FencepostClient } from "../../src/client/index.ts";
 
 const root = new URL("../../", import.meta.url);
 const launcher = fileURLToPath(new URL("bin/fencepost.js", root));
+const struckNode = fileURLToPath(new URL("crashing-node.mjs", import.meta.url));
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -41,14 +40,9 @@ export interface SpawnOptions {
   readonly directory?: string;
 }
 
-/** The package as it is shipped. */
+/** The package as it is shipped, started as `npx fencepost` starts it. */
 export function spawnFencepost(argv: readonly string[], options: SpawnOptions = {}): FencepostProcess {
-  return spawnScript([launcher, ...argv], options);
-}
-
-/** `fencepost start`, bundled: up with half the work. What its start-up costs says nothing about the package. */
-export function spawnNode(options: SpawnOptions): FencepostProcess {
-  return spawnScript([join(inject("bundle"), "start.mjs"), "start"], options);
+  return spawnProgram(launcher, argv, options);
 }
 
 /** Where a node strikes itself, and with what: it dies there, or stops until somebody lets it go on. */
@@ -58,9 +52,9 @@ export interface Stroke {
   readonly signal: "SIGKILL" | "SIGSTOP";
 }
 
-/** A node like `start` runs, which sends itself a signal at the n-th passage of a failpoint. */
+/** A node like `start` runs, not bundled, which sends itself a signal at the n-th passage of a failpoint. */
 export function spawnStruckNode({ failpoint, passage, signal }: Stroke, options: SpawnOptions): FencepostProcess {
-  return spawnScript([join(inject("bundle"), "struck.mjs"), failpoint, String(passage), signal], options);
+  return spawnScript([struckNode, failpoint, String(passage), signal], options);
 }
 
 export async function nodeOnceReady(child: FencepostProcess): Promise<NodeProcess> {
@@ -73,12 +67,18 @@ process.on("exit", () => {
   for (const kill of alive) kill();
 });
 
-/** A script of the tests' own, in a process that goes when they do. */
-export function spawnScript(
+/** A script of the tests' own. */
+export function spawnScript(argv: readonly string[], options: SpawnOptions = {}): FencepostProcess {
+  return spawnProgram(process.execPath, argv, options);
+}
+
+/** In a process that goes when the tests do. */
+function spawnProgram(
+  program: string,
   argv: readonly string[],
-  { variables = {}, directory }: SpawnOptions = {},
+  { variables = {}, directory }: SpawnOptions,
 ): FencepostProcess {
-  const child = spawn(process.execPath, argv, {
+  const child = spawn(program, argv, {
     env: { ...cleanEnvironment(), ...variables },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,

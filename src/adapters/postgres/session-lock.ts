@@ -4,6 +4,7 @@ import type { BackoffRule } from "../../domain/backoff.ts";
 import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";
+import { listMissingLocks, type MissingLockRow } from "./statements/list-missing-locks.ts";
 import { type SessionLockRow, takeSessionLock } from "./statements/take-session-lock.ts";
 
 export interface SessionLockOptions extends DirectSessionOptions {
@@ -59,14 +60,17 @@ export class PostgresSessionLock implements SessionLock {
     return this.session.close();
   }
 
-  /** A key that somebody holds is not waited for: the next session draws another one. */
+  /** A key that somebody holds is not waited for, nor is the schema: the next session draws another key. */
   private async take(client: pg.Client): Promise<void> {
     const key = Math.floor(this.options.entropy.random() * KEYS) - KEYS / 2;
     await client.query(KEEP);
     const { rows } = await client.query<SessionLockRow>(takeSessionLock.sql, [key]);
     const [row] = rows as [SessionLockRow];
-    if (!row.taken) throw new Error(`the session lock ${key} is taken`);
-    this.change({ key, session: row.session, serverUpMs: row.server_up_ms });
+    if (row.taken !== true) throw new Error(`the session lock ${key} cannot be had`);
+    const missing = await client.query<MissingLockRow>(listMissingLocks.sql);
+    const heardMs = this.options.clock.monotonicMs();
+    const missed = missing.rows.map(({ instance_id, counter }) => ({ instanceId: instance_id, counter, heardMs }));
+    this.change({ key, session: row.session, serverUpMs: row.server_up_ms, missed });
   }
 
   private change(held: LockSession | null): void {

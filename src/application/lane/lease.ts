@@ -57,7 +57,7 @@ export interface LeaseEvents {
 const RETRY_MS = 250;
 const SWEEP_MS = 500;
 /** A timer may be early by a fraction; two looks must not be. */
-const LOOK_AGAIN_MS = LOOKS_APART_MS + 5;
+const TIMER_SLACK_MS = 5;
 /** However many peers are found unreachable, others are not looked at more often for that. */
 const SUSPECT_EVERY_MS = 100;
 /** Of those before them the lease has run out: the store asks for a good part of one before it says that it does not know. */
@@ -295,8 +295,9 @@ export class Lease {
     const { again, self } = await this.others.look({ instanceId: this.current, session: this.session });
     if (self?.lock === "gone") this.missOwnLock();
     if (this.others.acquainted && !wasAcquainted) this.events.onAcquainted();
-    if (!again || this.stopping.signal.aborted) return;
-    this.cancelLook ??= this.ports.clock.after(LOOK_AGAIN_MS, () => {
+    if (again === null || this.stopping.signal.aborted) return;
+    const waitMs = again === "soon" ? LOOKS_APART_MS : Math.max(0, again - this.ports.clock.monotonicMs());
+    this.cancelLook ??= this.ports.clock.after(waitMs + TIMER_SLACK_MS, () => {
       this.cancelLook = null;
       this.look();
     });
@@ -312,7 +313,7 @@ export class Lease {
 
   private lockChanged(held: LockSession | null, isFirst: boolean): void {
     const sinceMs = this.ports.clock.monotonicMs();
-    this.session = held === null ? null : { sinceMs, serverUpMs: held.serverUpMs, isFirst };
+    this.session = held === null ? null : { sinceMs, serverUpMs: held.serverUpMs, isFirst, missed: held.missed };
     if (held === null) this.unsureSinceMs ??= sinceMs;
     this.telling.kick();
     if (held !== null) this.look();

@@ -6,7 +6,17 @@
  *
  * Reads: instances. Writes: their deaths.
  */
-import { isGone, mayJudge, type OwnSession, type Sighting, sight, UNSEEN } from "../../domain/witness.ts";
+import {
+  goneAtMs,
+  isGone,
+  LOOKS_APART_MS,
+  mayJudge,
+  missedBefore,
+  type OwnSession,
+  type Sighting,
+  sight,
+  UNSEEN,
+} from "../../domain/witness.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { DeathEvidence, InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -30,6 +40,9 @@ export interface Observer {
   /** Of its session lock; null: it has none, and cannot judge by those of others. */
   readonly session: OwnSession | null;
 }
+
+/** On our own clock. */
+type Again = number | "soon" | null;
 
 interface Look {
   readonly askedMs: number;
@@ -61,8 +74,11 @@ export class OtherInstances {
     return this.met;
   }
 
-  /** True: something is in doubt that one more look, soon, will decide. Also returns our own row as the others see it. */
-  async look(observer: Observer): Promise<{ readonly again: boolean; readonly self: InstanceRecord | null }> {
+  /**
+   * When one more look would decide what is in doubt: at that moment, "soon", or null where nothing is. Also returns our
+   * own row as the others see it.
+   */
+  async look(observer: Observer): Promise<{ readonly again: Again; readonly self: InstanceRecord | null }> {
     // A counter has stood still from the end of the read that first showed it to the start of this one. Counted any
     // wider, a pause of our own between asking and hearing would look like the death of everybody else.
     const askedMs = this.ports.clock.monotonicMs();
@@ -72,28 +88,32 @@ export class OtherInstances {
     this.noticeEnded(instances);
     this.startSighting(observer.session);
     const others = instances.filter(({ dead, instanceId }) => !dead && instanceId !== observer.instanceId);
-    const doubts: boolean[] = [];
+    const doubts: number[] = [];
     for (const instance of others) doubts.push(await this.judge(instance, look));
+    const earliestMs = Math.min(...doubts);
     this.present ??= new Set(others.map(({ instanceId }) => instanceId));
     const strangers = others.filter(({ instanceId }) => !this.vouched.has(instanceId));
     this.met ||= !strangers.some(({ instanceId }) => this.present?.has(instanceId));
     const self = instances.find(({ instanceId }) => instanceId === observer.instanceId) ?? null;
-    return { again: !this.met || doubts.includes(true), self };
+    const again = Number.isFinite(earliestMs) ? earliestMs : this.met ? null : "soon";
+    return { again, self };
   }
 
-  /** True where its lock is missing, and may be judged by that, but has not been missed for long enough. */
-  private async judge(instance: InstanceRecord, look: Look): Promise<boolean> {
+  /** When it can be judged by its lock, which is missing, but has not been missed for long enough; else never. */
+  private async judge(instance: InstanceRecord, look: Look): Promise<number> {
     const { instanceId, counter } = instance;
     const evidence = this.evidence(instance, look);
-    if (evidence === null || evidence === "doubt") return evidence === "doubt";
-    if (!(await this.ports.store.declareDead(instanceId, counter, evidence))) return true;
+    if (evidence === null) return Number.POSITIVE_INFINITY;
+    if (typeof evidence === "number") return evidence;
+    if (!(await this.ports.store.declareDead(instanceId, counter, evidence))) return look.heardMs + LOOKS_APART_MS;
     this.vouched.add(instanceId);
     this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId, evidence });
     this.events.onFreed();
-    return false;
+    return Number.POSITIVE_INFINITY;
   }
 
-  private evidence(instance: InstanceRecord, look: Look): DeathEvidence | "doubt" | null {
+  /** A number: when it can be judged by its lock. */
+  private evidence(instance: InstanceRecord, look: Look): DeathEvidence | number | null {
     const { instanceId, counter, lock } = instance;
     const seen = this.watched.get(instanceId);
     const stoodStill = seen?.counter === counter && look.askedMs - seen.sinceMs >= this.ports.patienceMs;
@@ -105,13 +125,14 @@ export class OtherInstances {
     const sighting = sight(this.sightings.get(instanceId) ?? UNSEEN, lookedAt);
     this.sightings.set(instanceId, sighting);
     if (sighting.gone === null || !mayJudge(this.sightedBy, sighting, look.askedMs)) return null;
-    return isGone(sighting, lookedAt) ? "lock-gone" : "doubt";
+    return isGone(sighting, lookedAt) ? "lock-gone" : goneAtMs(sighting);
   }
 
   /** What was seen while our own session lasted says nothing once that has ended: all of them may have ended with it. */
   private startSighting(session: OwnSession | null): void {
     if (session === this.sightedBy) return;
     this.sightings.clear();
+    for (const missed of session?.missed ?? []) this.sightings.set(missed.instanceId, missedBefore(missed));
     this.sightedBy = session;
   }
 

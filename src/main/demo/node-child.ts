@@ -16,9 +16,9 @@ export interface NodeChild {
 
 export async function startNodeChild(name: string, variables: Readonly<Record<string, string>>): Promise<NodeChild> {
   const { PATH = "", HOME = "" } = process.env;
-  // Whatever this process was started by starts a node, too.
+  // Whatever this process was started by starts a node, too, and with the same options of Node.
   const launcher = process.argv[1] as string;
-  const child = spawn(process.execPath, [launcher, "start"], {
+  const child = spawn(process.execPath, [...process.execArgv, launcher, "start"], {
     env: { PATH, HOME, ...variables },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -6,7 +6,6 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { createEntropy } from "../../../src/adapters/system/entropy.ts";
 import type { HeldLock, LockSession } from "../../../src/ports/session-lock.ts";
 import { sessionLockContract } from "../../contracts/session-lock.contract.ts";
-import { createTestDatabase } from "../../support/database.ts";
 import { anInstance } from "../../support/lane-samples.ts";
 import { startOwnPostgres } from "../../support/own-postgres.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
@@ -15,19 +14,16 @@ import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient, createPostgresSubject, openSessionLock } from "./postgres-subject.ts";
 
 sessionLockContract("PostgreSQL", async () => {
-  const database = await createTestDatabase();
-  const client = await connectClient(database.url);
+  const { url, client, connect, close } = await createPostgresSubject();
   return {
-    connect: () => openSessionLock(database.url),
+    connect: () => openSessionLock(url),
+    store: connect,
     interrupt: async (lock) => {
       await client.query("SELECT pg_terminate_backend($1)", [lock.held?.session]);
     },
     keys: async () => (await client.query<HeldLock>(SESSION_LOCKS)).rows.map(({ key }) => key),
     until: async (fact) => void (await waitUntil(fact, "the fact holds")),
-    close: async () => {
-      await client.end();
-      await database.drop();
-    },
+    close,
   };
 });
 

