@@ -45,7 +45,8 @@ async function sendAll(
   work: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
 ): Promise<boolean> {
   const { lane, due } = work;
-  if (!(await claimAgain(ports, lane, due)) || lane.stopped || !ports.lease.maySend()) return false;
+  const isClaimed = due.every(({ claimed }) => claimed) || (await claimAgain(ports, lane, due));
+  if (!isClaimed || lane.stopped || !ports.lease.maySend()) return false;
   // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.rawTransaction !== null);
   const raws = sendable.map((tx) => tx.rawTransaction as Hex);
