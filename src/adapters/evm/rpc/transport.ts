@@ -167,7 +167,8 @@ class HttpTransport implements RpcTransport {
       const queue = this.#waiting[kind];
       queue.push({ calls, bytes, settle });
       // The first of a tick looks after the others; those that come while requests are paced may fill one up.
-      if (queue.length === 1 || this.#cancelTimer[kind] !== null) queueMicrotask(() => this.#flush(kind));
+      const fillsUp = this.#cancelTimer[kind] !== null && this.#isFull(kind);
+      if (queue.length === 1 || fillsUp) queueMicrotask(() => this.#flush(kind));
     });
   }
 
