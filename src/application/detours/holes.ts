@@ -40,9 +40,9 @@ const passed = new WeakMap<OwnedLane, Map<number, number>>();
 
 export function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
   if (lane.stopped || !ports.lease.mayAct()) return null;
-  const isDue = lane.nonces.isDue(ports.clock.monotonicMs());
+  if (!lane.nonces.isDue(ports.clock.monotonicMs())) return tendNonces(ports, context, lane);
   return inTurn(
-    () => (isDue ? expire(ports, lane) : null),
+    () => expire(ports, lane),
     () => tendNonces(ports, context, lane),
   );
 }

@@ -3,9 +3,9 @@ export type Working = Promise<void> | null;
 
 /** One step after the other, each when the one before has ended. */
 export function inTurn(...steps: readonly (() => Working)[]): Working {
-  for (const [index, step] of steps.entries()) {
-    const working = step();
-    if (working !== null) return working.then(() => inTurn(...steps.slice(index + 1)) ?? undefined);
+  for (let at = 0; at < steps.length; at++) {
+    const working = steps[at]?.() ?? null;
+    if (working !== null) return working.then(() => inTurn(...steps.slice(at + 1)) ?? undefined);
   }
   return null;
 }

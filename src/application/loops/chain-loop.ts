@@ -40,6 +40,8 @@ export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, Confirmatio
 
 /** Parts of the reconciliation interval in which lanes have their turn. */
 const SPREAD = 64;
+/** So often in each part it is looked whose turn has come: not with every head, which may come twenty times a second. */
+const LOOKS_PER_PART = 4;
 /** The first early look comes after this share of the poll interval. */
 const SOONEST_LOOK = 1 / 16;
 const RECONCILED_AT_ONCE = 100;
@@ -53,6 +55,8 @@ export class ChainLoop {
   private readonly reconciling: Activity;
   private following: Promise<void> | null = null;
   private unfetched: readonly Block[] = [];
+  /** Monotonic. */
+  private reconcileLookAtMs = 0;
   /** The share of the poll interval after which the head is looked at next; 1: at its end, as usual. */
   private share = 1;
   private waking = new AbortController();
@@ -193,6 +197,8 @@ export class ChainLoop {
     const intervalMs = context.settings.reconciliationIntervalMs;
     if (intervalMs === null || !context.reachable) return;
     const nowMs = ports.clock.monotonicMs();
+    if (nowMs < this.reconcileLookAtMs) return;
+    this.reconcileLookAtMs = nowMs + intervalMs / (SPREAD * LOOKS_PER_PART);
     const due: OwnedLane[] = [];
     for (const lane of ports.lanesOf(context.chain.chainId)) {
       lane.reconcileAtMs ??= turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));

@@ -115,6 +115,8 @@ class HttpTransport implements RpcTransport {
 
   async batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
     const parts = this.#split(this.#encode(calls));
+    const [only] = parts;
+    if (only !== undefined && parts.length === 1) return this.#enqueue("read", only);
     return (await Promise.all(parts.map((part) => this.#enqueue("read", part)))).flat();
   }
 

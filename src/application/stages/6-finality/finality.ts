@@ -151,8 +151,9 @@ export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: Owne
   const { verdicts } = pass;
   const asked: Tracked[] = [];
   for (const tx of lane.mined.values()) if (tx.receipt !== null && verdicts.has(tx.receipt.txHash)) asked.push(tx);
+  if (asked.length === 0) return endWatch(ports, pass, lane);
   return inTurn(
-    () => (asked.length === 0 ? null : decideAsked(ports, pass, { lane, asked })),
+    () => decideAsked(ports, pass, { lane, asked }),
     () => endWatch(ports, pass, lane),
   );
 }
