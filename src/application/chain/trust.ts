@@ -42,9 +42,12 @@ export async function trustedLanes(
   const nowMs = ports.clock.monotonicMs();
   const due = owing.filter((lane) => !lane.stopped && nowMs >= lane.nextLookAtMs);
   if (due.length > 0) await lookAll(ports, context, due);
-  const trusted = lanes.filter((lane) => !owesLook(lane));
-  // Blocks of this pass go by unseen for the others.
-  for (const lane of lanes) if (owesLook(lane)) oweReceipts(lane);
+  const trusted: OwnedLane[] = [];
+  for (const lane of lanes) {
+    // Blocks of this pass go by unseen for those that are not trusted.
+    if (owesLook(lane)) oweReceipts(lane);
+    else trusted.push(lane);
+  }
   return trusted;
 }
 

@@ -13,6 +13,7 @@ import type { Hole } from "../../domain/holes.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { inTurn, type Working } from "../lane/activity.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
@@ -37,18 +38,26 @@ const blocking = new WeakMap<OwnedLane, Look>();
 /** The head at which a hole was first found to have been passed by the chain, for as long as it stays so. */
 const passed = new WeakMap<OwnedLane, Map<number, number>>();
 
-export async function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  if (lane.stopped || !ports.lease.mayAct()) return;
-  if (lane.nonces.isDue(ports.clock.monotonicMs())) await expire(ports, lane);
-  if (lane.stopped || lane.held || (lane.nonces.isWhole && lane.unmined.size === 0)) return;
-  try {
-    await findSkipped(ports, context, lane);
-    if (lane.stopped) return;
-    await tendLowest(ports, context, lane);
-    if (!lane.stopped) await tendRefused(ports, context, lane);
-  } catch (error) {
+export function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
+  if (lane.stopped || !ports.lease.mayAct()) return null;
+  if (!lane.nonces.isDue(ports.clock.monotonicMs())) return tendNonces(ports, context, lane);
+  return inTurn(
+    () => expire(ports, lane),
+    () => tendNonces(ports, context, lane),
+  );
+}
+
+function tendNonces(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
+  if (lane.stopped || lane.held || (lane.nonces.isWhole && lane.unmined.size === 0)) return null;
+  const tending = inTurn(
+    () => findSkipped(ports, context, lane),
+    () => (lane.stopped ? null : tendLowest(ports, context, lane)),
+    () => (lane.stopped ? null : tendRefused(ports, context, lane)),
+  );
+  if (tending === null) return null;
+  return tending.catch((error: unknown) => {
     if (!isUnanswered(error)) throw error;
-  }
+  });
 }
 
 /** The next look asks again. Where a signer or the database failed, memory may be ahead, and the lane is read again. */
@@ -72,12 +81,17 @@ async function expire(ports: HolePorts, lane: OwnedLane): Promise<void> {
 }
 
 /** Only the lowest hole matters, and only while nothing below it is still to be mined and something above it waits. */
-async function tendLowest(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+function tendLowest(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
+  const [lowest] = lane.nonces.isWhole ? [] : lane.nonces.holes;
+  if (lowest !== undefined && mayBePassed(lane, lowest.nonce)) return tendOpen(ports, context, lane);
+  return releaseHead(ports, lane);
+}
+
+async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const hole = await lowestOpen(ports, context, lane);
   const holdsUp = hole !== null && isFirst(lane, hole.nonce) && hasAbove(lane, hole.nonce);
   if (!holdsUp) {
-    blocking.delete(lane);
-    await unstickHead(ports, lane);
+    await releaseHead(ports, lane);
     return;
   }
   const nowMs = ports.clock.monotonicMs();
@@ -108,8 +122,6 @@ async function heal(
 /** The lowest that the chain has not passed. What it has is no hole; after a reorg it may be one again, so it is kept a while. */
 async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<Hole | null> {
   const { holes } = lane.nonces;
-  const [lowest] = holes;
-  if (lowest === undefined || !mayBePassed(lane, lowest.nonce)) return null;
   const count = await context.chain.transactionCount(lane.lane.signer, "latest");
   if (lane.stopped) return null;
   lane.nonces.usedBelow = Math.max(count, 0);
@@ -167,6 +179,13 @@ async function stickHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: H
   await stick(ports, lane, { tx: head, reason: text });
 }
 
+/** Nothing below the head of the line is missing. */
+function releaseHead(ports: HolePorts, lane: OwnedLane): Working {
+  blocking.delete(lane);
+  for (const { facts } of lane.unmined.values()) if (facts.has("NONCE_HOLE")) return unstickHead(ports, lane);
+  return null;
+}
+
 /** What stood in its way is gone: tracked like any other again, and sent at once. */
 async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
   for (const tx of lane.unmined.values()) {
@@ -179,10 +198,19 @@ async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
 }
 
 /** A payload that no node will ever take leaves its nonce unusable: cancelled, or said aloud where everything waits for it. */
-async function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  const refused = [...lane.unmined.values()].filter(
-    (tx) => isRefusedForGood(tx) && !tx.sending && isOurs(tx) && !awaitsLessGas(context, tx),
-  );
+function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
+  const refused: Tracked[] = [];
+  for (const tx of lane.unmined.values()) {
+    if (isRefusedForGood(tx) && !tx.sending && isOurs(tx) && !awaitsLessGas(context, tx)) refused.push(tx);
+  }
+  return refused.length === 0 ? null : repairEach(ports, context, { lane, refused });
+}
+
+async function repairEach(
+  ports: HolePorts,
+  context: ChainContext,
+  { lane, refused }: { readonly lane: OwnedLane; readonly refused: readonly Tracked[] },
+): Promise<void> {
   for (const tx of refused) {
     if (lane.stopped) return;
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;

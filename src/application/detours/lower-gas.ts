@@ -16,6 +16,7 @@ import type { Codec } from "../../ports/codec.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { simulateWithin } from "../chain/gas-needed.ts";
+import type { Working } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { type AnotherAttemptPorts, signAnother } from "./another-attempt.ts";
@@ -26,8 +27,18 @@ export interface LowerGasPorts extends AnotherAttemptPorts {
   readonly codec: Pick<Codec, "decodeTransaction">;
 }
 
-export async function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  for (const tx of [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each))) {
+export function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Working {
+  if (context.gasLimits.cap === null) return null;
+  const waiting = [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each));
+  return waiting.length === 0 ? null : lowerEach(ports, context, { lane, waiting });
+}
+
+async function lowerEach(
+  ports: LowerGasPorts,
+  context: ChainContext,
+  { lane, waiting }: { readonly lane: OwnedLane; readonly waiting: readonly Tracked[] },
+): Promise<void> {
+  for (const tx of waiting) {
     if (lane.stopped || lane.held || !ports.lease.mayAct()) return;
     try {
       await lowerOne(ports, context, { lane, tx });

@@ -10,6 +10,7 @@
 import { countNotExceeded } from "../../domain/counts.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { Working } from "../lane/activity.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
@@ -28,7 +29,7 @@ const looks = new WeakMap<OwnedLane, Look>();
 const AT_ONCE = 64;
 
 /** Looks at the pace of stale receipts, and twice a poll interval apart where something is missing. */
-export async function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+export function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane: OwnedLane): Working {
   const head = lane.headOfLine();
   const nowMs = ports.clock.monotonicMs();
   const last = looks.get(lane);
@@ -36,9 +37,18 @@ export async function findSkipped(ports: LaneWriterPorts, context: ChainContext,
     const dueMs = nowMs + context.settings.staleReceiptTimeoutMs;
     if (head === null) looks.delete(lane);
     else looks.set(lane, { head, atBlock: context.follower.head?.number ?? 0, count: null, dueMs });
-    return;
+    return null;
   }
-  if (nowMs < last.dueMs || lane.cursor === null) return;
+  return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, { lane, last });
+}
+
+async function lookAgain(
+  ports: LaneWriterPorts,
+  context: ChainContext,
+  { lane, last }: { readonly lane: OwnedLane; readonly last: Look },
+): Promise<void> {
+  const { head } = last;
+  const nowMs = ports.clock.monotonicMs();
   const answers = await context.chain.transactionCountEverywhere(lane.lane.signer, last.atBlock);
   const count = countNotExceeded(answers);
   if (lane.stopped) return;

@@ -1,24 +1,38 @@
+/** Null: there was nothing to wait for. Most looks find nothing to do, and a thousand lanes make no promises of that. */
+export type Working = Promise<void> | null;
+
+/** One step after the other, each when the one before has ended. */
+export function inTurn(...steps: readonly (() => Working)[]): Working {
+  for (let at = 0; at < steps.length; at++) {
+    const working = steps[at]?.() ?? null;
+    if (working !== null) return working.then(() => inTurn(...steps.slice(at + 1)) ?? undefined);
+  }
+  return null;
+}
+
 /**
  * One kind of work that never overlaps itself. A kick while it runs means "look again afterwards": however many kicks
  * arrive, none is lost and none queues up.
  */
 export class Activity {
-  private readonly work: () => Promise<void>;
+  private readonly work: () => Working;
   private readonly onError: (error: unknown) => void;
-  private running: Promise<void> | null = null;
+  private running: Working = null;
+  private isBusy = false;
   private again = false;
 
-  constructor(work: () => Promise<void>, onError: (error: unknown) => void) {
+  constructor(work: () => Working, onError: (error: unknown) => void) {
     this.work = work;
     this.onError = onError;
   }
 
   kick(): void {
-    if (this.running !== null) {
-      this.again = true;
-      return;
-    }
-    this.running = this.run();
+    this.again = true;
+    if (this.isBusy) return;
+    this.isBusy = true;
+    const working = this.next();
+    if (working === null) this.isBusy = false;
+    else this.running = this.run(working);
   }
 
   /** Resolves when it has run, from its beginning, after this call. */
@@ -32,16 +46,34 @@ export class Activity {
     while (this.running !== null) await this.running;
   }
 
-  private async run(): Promise<void> {
-    do {
+  private async run(first: Promise<void>): Promise<void> {
+    for (let working: Working = first; working !== null; working = this.next()) {
+      try {
+        await working;
+      } catch (error) {
+        this.failed(error);
+      }
+    }
+    this.running = null;
+    this.isBusy = false;
+  }
+
+  /** Works for as long as it was kicked and nothing has to be waited for. */
+  private next(): Working {
+    while (this.again) {
       this.again = false;
       try {
-        await this.work();
+        const working = this.work();
+        if (working !== null) return working;
       } catch (error) {
-        this.again = false;
-        this.onError(error);
+        this.failed(error);
       }
-    } while (this.again);
-    this.running = null;
+    }
+    return null;
+  }
+
+  private failed(error: unknown): void {
+    this.again = false;
+    this.onError(error);
   }
 }

@@ -58,6 +58,8 @@ export async function commitPlanned(
   // It may be held again under the same term, read from the database before this: what the fence lets through, it would
   // not know of.
   if (lane.stopped) return stopLate(ports, lane, "transition");
+  if (planned.length > 0 && planned.length <= MOVES_AT_ONCE)
+    return (await commitSome(ports, lane, planned)) && !lane.stopped;
   const writes: Promise<boolean>[] = [];
   for (let from = 0; from < planned.length; from += MOVES_AT_ONCE) {
     writes.push(commitSome(ports, lane, planned.slice(from, from + MOVES_AT_ONCE)));

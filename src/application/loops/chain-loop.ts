@@ -15,7 +15,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { HeadChange, Subscription } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
-import { Activity } from "../lane/activity.ts";
+import { Activity, type Working } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
 import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
 import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
@@ -40,6 +40,8 @@ export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, Confirmatio
 
 /** Parts of the reconciliation interval in which lanes have their turn. */
 const SPREAD = 64;
+/** So often in each part it is looked whose turn has come: not with every head, which may come twenty times a second. */
+const LOOKS_PER_PART = 4;
 /** The first early look comes after this share of the poll interval. */
 const SOONEST_LOOK = 1 / 16;
 const RECONCILED_AT_ONCE = 100;
@@ -53,6 +55,8 @@ export class ChainLoop {
   private readonly reconciling: Activity;
   private following: Promise<void> | null = null;
   private unfetched: readonly Block[] = [];
+  /** Monotonic. */
+  private reconcileLookAtMs = 0;
   /** The share of the poll interval after which the head is looked at next; 1: at its end, as usual. */
   private share = 1;
   private waking = new AbortController();
@@ -173,10 +177,8 @@ export class ChainLoop {
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
     const sending = lanes.filter(({ unmined }) => unmined.size > 0);
-    await this.forEachLane(sending, async (lane) => {
-      await noticeExternalUse(ports, context, lane);
-      await searchGrayZone(ports, context, lane);
-    });
+    await this.forEachLane(sending, (lane) => noticeExternalUse(ports, context, lane));
+    await this.forEachLane(sending, (lane) => searchGrayZone(ports, context, lane));
     // For people to look at: no decision reads them.
     await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));
     // Where nobody could say what left the chain, nothing is final, and no watch ends.
@@ -195,6 +197,8 @@ export class ChainLoop {
     const intervalMs = context.settings.reconciliationIntervalMs;
     if (intervalMs === null || !context.reachable) return;
     const nowMs = ports.clock.monotonicMs();
+    if (nowMs < this.reconcileLookAtMs) return;
+    this.reconcileLookAtMs = nowMs + intervalMs / (SPREAD * LOOKS_PER_PART);
     const due: OwnedLane[] = [];
     for (const lane of ports.lanesOf(context.chain.chainId)) {
       lane.reconcileAtMs ??= turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
@@ -216,20 +220,24 @@ export class ChainLoop {
   /** Returns those that failed, each alone. The chain not answering drops no lane: the next pass asks again. */
   private async forEachLane(
     lanes: readonly OwnedLane[],
-    work: (lane: OwnedLane) => Promise<void>,
+    work: (lane: OwnedLane) => Working,
   ): Promise<ReadonlySet<OwnedLane>> {
     const failed = new Set<OwnedLane>();
-    await Promise.all(
-      lanes.map(async (lane) => {
-        if (lane.stopped) return;
-        try {
-          await work(lane);
-        } catch (error) {
-          failed.add(lane);
-          if (!(error instanceof ChainUnavailable)) this.ports.reload(lane, String(error));
-        }
-      }),
-    );
+    const fail = (lane: OwnedLane, error: unknown): void => {
+      failed.add(lane);
+      if (!(error instanceof ChainUnavailable)) this.ports.reload(lane, String(error));
+    };
+    const underWay: Promise<void>[] = [];
+    for (const lane of lanes) {
+      if (lane.stopped) continue;
+      try {
+        const working = work(lane);
+        if (working !== null) underWay.push(working.catch((error: unknown) => fail(lane, error)));
+      } catch (error) {
+        fail(lane, error);
+      }
+    }
+    if (underWay.length > 0) await Promise.all(underWay);
     return failed;
   }
 

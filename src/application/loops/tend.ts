@@ -13,6 +13,7 @@ import { type HolePorts, tendHoles } from "../detours/holes.ts";
 import { type LowerGasPorts, lowerGas } from "../detours/lower-gas.ts";
 import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
+import { inTurn, type Working } from "../lane/activity.ts";
 import type { HeadOfLine } from "../lane/head-of-line.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -26,22 +27,27 @@ export interface TendLanePorts extends TendPorts, HolePorts, LowerGasPorts {
 }
 
 /** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
-export async function tendLane(ports: TendLanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  await tend(ports, context, lane);
-  await lowerGas(ports, context, lane);
-  await tendHoles(ports, context, lane);
+export function tendLane(ports: TendLanePorts, context: ChainContext, lane: OwnedLane): Working {
+  return inTurn(
+    () => tend(ports, context, lane),
+    () => lowerGas(ports, context, lane),
+    () => tendHoles(ports, context, lane),
+  );
 }
 
 /** A new owner looks at a head for this long before it calls it stuck, where no resubmit interval says otherwise. */
 const LEAST_LOOK_MS = 60_000;
 
-export async function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  if (lane.stopped || lane.held || !ports.lease.mayAct()) return;
+export function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): Working {
+  if (lane.stopped || lane.held || !ports.lease.mayAct()) return null;
   const head = watchHead(ports, lane);
-  if (head === null) return;
+  if (head === null) return null;
   const due = lane.toJudge(ports.clock.monotonicMs());
-  if (due.length > 0 && !(await judgeAll(ports, context, { lane, due }))) return;
-  if (!lane.stopped && lane.head === head) await judgeHead(ports, context, { lane, head });
+  if (due.length === 0) return judgeHead(ports, context, { lane, head });
+  return judgeAll(ports, context, { lane, due }).then(async (goesOn) => {
+    // Looked at once more: who was repaired meanwhile has the lane's patience anew.
+    if (goesOn && watchHead(ports, lane) === head) await judgeHead(ports, context, { lane, head });
+  });
 }
 
 /** Notes who is the head, and since when: what has just come to it has the lane's patience before it. */
@@ -125,17 +131,20 @@ function reportBlocked({ telemetry }: TendPorts, lane: OwnedLane, { txId, nonce 
   telemetry.emit({ type: "lane.blocked", lane: lane.lane, txId, nonce, behind });
 }
 
-async function judgeHead(
+function judgeHead(
   ports: TendPorts,
   { settings }: ChainContext,
   { lane, head }: { readonly lane: OwnedLane; readonly head: HeadOfLine },
-): Promise<void> {
+): Working {
   const tx = lane.unmined.get(head.nonce);
   const nowMs = ports.clock.monotonicMs();
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
   const dueMs = Math.max(head.sinceMs + settings.stuckAfterMs, head.seenMs + lookMs);
-  if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return;
+  if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return null;
   // I7: while nobody can say whether it was mined, it is not stuck but unknown. A look that is owed stays owed.
-  if (tx.receiptCheckedAtMs < dueMs) tx.receiptCheckedAtMs = Math.min(tx.receiptCheckedAtMs, LONG_AGO);
-  else await stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) });
+  if (tx.receiptCheckedAtMs < dueMs) {
+    tx.receiptCheckedAtMs = Math.min(tx.receiptCheckedAtMs, LONG_AGO);
+    return null;
+  }
+  return stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) }).then(() => undefined);
 }

@@ -42,13 +42,17 @@ export function mergeAllocations(entries: readonly Entry[]): readonly Entry[] {
   const merged: Entry[] = [];
   const open = new Map<LaneKey, { readonly at: number; readonly parts: Entry[] }>();
   for (const entry of entries) {
+    if (entry.write.kind !== "allocate") {
+      merged.push(entry);
+      continue;
+    }
     const key = laneKey(entry.write.fence.lane);
-    const group = entry.write.kind === "allocate" ? open.get(key) : undefined;
+    const group = open.get(key);
     if (group !== undefined) {
       group.parts.push(entry);
       continue;
     }
-    if (entry.write.kind === "allocate") open.set(key, { at: merged.length, parts: [entry] });
+    open.set(key, { at: merged.length, parts: [entry] });
     merged.push(entry);
   }
   for (const { at, parts } of open.values()) if (parts.length > 1) merged[at] = joinAllocations(parts);

@@ -66,8 +66,8 @@ interface Fate {
 /** Somebody who waits until nothing is open: a lane that is handed over or read again, a node that stops. */
 interface IdleWaiter {
   /** Null: of any. */
+  readonly key: LaneKey | null;
   readonly shard: number | null;
-  readonly isIdle: () => boolean;
   readonly resolve: () => void;
 }
 
@@ -97,7 +97,8 @@ export class Committer {
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
   private leaving: { readonly atMs: number; readonly cancel: () => void } | null = null;
-  private readonly openWrites = new Map<LaneKey, number>();
+  /** In a database transaction, or being told of its end. */
+  private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
@@ -113,42 +114,45 @@ export class Committer {
   }
 
   /** Resolves with the write's fate once it is durable; rejects with what the store threw. */
-  async write(write: LaneWrite): Promise<WriteOutcome> {
+  write(write: LaneWrite): Promise<WriteOutcome> {
     const key = laneKey(write.fence.lane);
-    this.openWrites.set(key, (this.openWrites.get(key) ?? 0) + 1);
-    try {
-      return await this.enqueue(write, key);
-    } finally {
-      this.close(key);
-    }
+    return new Promise((resolve, reject) => {
+      const shard = shardOf(key, this.settings.shards);
+      const sinceMs = this.ports.clock.monotonicMs();
+      const entry = { write, shard, weight: weightOf(write), sinceMs, resolve, reject };
+      if (this.rooms.admit(key, entry)) {
+        this.leaveLater();
+        return;
+      }
+      this.queueAll(this.rooms.before(key, write));
+      this.queueUp(entry);
+    });
   }
 
   /** Resolves when nothing is queued or in flight, of one lane where given. */
   async idle(lane?: Lane): Promise<void> {
     const key = lane === undefined ? null : laneKey(lane);
-    const isIdle = (): boolean => (key === null ? this.openWrites.size === 0 : !this.openWrites.has(key));
-    this.queueUp(key === null ? this.rooms.leaveBefore(Number.POSITIVE_INFINITY) : this.rooms.all(key));
+    this.queueAll(key === null ? this.rooms.leaveBefore(Number.POSITIVE_INFINITY) : this.rooms.all(key));
     this.leaveLater();
     const shard = key === null ? null : shardOf(key, this.settings.shards);
-    if (!isIdle()) await new Promise<void>((resolve) => this.idleWaiters.push({ shard, isIdle, resolve }));
+    if (!this.isIdle(key)) await new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
   }
 
-  private enqueue(write: LaneWrite, key: LaneKey): Promise<WriteOutcome> {
-    return new Promise((resolve, reject) => {
-      const shard = shardOf(key, this.settings.shards);
-      const sinceMs = this.ports.clock.monotonicMs();
-      const entry = { write, shard, weight: weightOf(write), sinceMs, resolve, reject };
-      if (this.rooms.admit(key, entry)) this.leaveLater();
-      else this.queueUp([...this.rooms.before(key, write), entry]);
-    });
+  /** Null: of all lanes. */
+  private isIdle(key: LaneKey | null): boolean {
+    const isOfLane = ({ write }: Entry): boolean => key === null || laneKey(write.fence.lane) === key;
+    if (this.rooms.has(key) || this.queue.some(isOfLane)) return false;
+    return ![...this.underWay].some((batch) => batch.some(isOfLane));
   }
 
-  private queueUp(entries: readonly Entry[]): void {
-    for (const entry of entries) {
-      this.queue.push(entry);
-      this.queuedItems += entry.weight;
-      this.schedule(isWorthACommit(entry.write));
-    }
+  private queueAll(entries: readonly Entry[]): void {
+    for (const entry of entries) this.queueUp(entry);
+  }
+
+  private queueUp(entry: Entry): void {
+    this.queue.push(entry);
+    this.queuedItems += entry.weight;
+    this.schedule(isWorthACommit(entry.write));
   }
 
   /** Those who have waited for company long enough. */
@@ -162,17 +166,14 @@ export class Committer {
     if (isNobodyHere) return;
     const leave = (): void => {
       this.leaving = null;
-      this.queueUp(this.rooms.leaveBefore(clock.monotonicMs()));
+      this.queueAll(this.rooms.leaveBefore(clock.monotonicMs()));
       this.leaveLater();
     };
     this.leaving = { atMs, cancel: clock.after(Math.max(0, atMs - clock.monotonicMs()), leave) };
   }
 
-  private close(key: LaneKey): void {
-    const left = (this.openWrites.get(key) ?? 1) - 1;
-    if (left > 0) this.openWrites.set(key, left);
-    else this.openWrites.delete(key);
-    const ready = this.idleWaiters.filter((waiter) => waiter.isIdle());
+  private tellIdle(): void {
+    const ready = this.idleWaiters.filter(({ key }) => this.isIdle(key));
     this.idleWaiters = this.idleWaiters.filter((waiter) => !ready.includes(waiter));
     for (const waiter of ready) waiter.resolve();
   }
@@ -265,6 +266,7 @@ export class Committer {
   private async commit(batch: Entry[], over: () => void): Promise<void> {
     const started = this.ports.clock.monotonicMs();
     const fates: Fate[] = [];
+    this.underWay.add(batch);
     const failure = await this.commitOrBisect(batch, fates, () => this.letCreatesPass(batch)).then(
       () => null,
       (error: unknown) => ({ error }),
@@ -275,6 +277,8 @@ export class Committer {
       this.fail(batch, failure.error, fates.length > 0);
       over();
     }
+    this.underWay.delete(batch);
+    if (this.idleWaiters.length > 0) this.tellIdle();
     this.ports.telemetry.emit({
       type: "writer.flushed",
       items: batch.reduce((sum, entry) => sum + entry.weight, 0),

@@ -16,6 +16,8 @@ interface Guests {
   readonly leaveAtMs: number;
 }
 
+const NOBODY: readonly Entry[] = [];
+
 /** Writes that are kept back for company: they leave with the next one of their lane, or after a while. */
 class WaitingRoom {
   private readonly waitMs: number;
@@ -37,9 +39,15 @@ class WaitingRoom {
 
   /** All of one lane, in order. */
   leave(key: LaneKey): readonly Entry[] {
-    const { entries = [] } = this.lanes.get(key) ?? {};
+    const guests = this.lanes.get(key);
+    if (guests === undefined) return NOBODY;
     this.lanes.delete(key);
-    return entries;
+    return guests.entries;
+  }
+
+  /** Null: of any lane. */
+  has(key: LaneKey | null): boolean {
+    return key === null ? this.lanes.size > 0 : this.lanes.has(key);
   }
 
   leaveBefore(nowMs: number): readonly Entry[] {
@@ -71,7 +79,7 @@ export class WaitingRooms {
 
   /** What must be written before this: allocations overtake, and what ends a watch is about rows that nothing else moves. */
   before(key: LaneKey, { kind }: LaneWrite): readonly Entry[] {
-    return kind === "allocate" ? [] : this.answers.leave(key);
+    return kind === "allocate" ? NOBODY : this.answers.leave(key);
   }
 
   /** Answers that were planned on top of a write that failed. */
@@ -81,6 +89,11 @@ export class WaitingRooms {
 
   all(key: LaneKey): readonly Entry[] {
     return [...this.answers.leave(key), ...this.endings.leave(key)];
+  }
+
+  /** Null: of any lane. */
+  has(key: LaneKey | null): boolean {
+    return this.answers.has(key) || this.endings.has(key);
   }
 
   leaveBefore(nowMs: number): readonly Entry[] {

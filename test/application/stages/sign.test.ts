@@ -121,7 +121,7 @@ describe("nothing is signed", () => {
   it("and a mistake of ours is not taken for the chain's", async () => {
     const bench = createStageBench({ cursor: 1 });
     bench.lane.backlog.enqueue([allocatedRecord(0)]);
-    Object.assign(bench.context, { price: () => Promise.reject(new TypeError("a mistake of ours")) });
+    Object.assign(bench.context, { marketFor: () => Promise.reject(new TypeError("a mistake of ours")) });
     await expect(run(bench)).rejects.toThrow(TypeError);
   });
 });

@@ -89,6 +89,8 @@ const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"
 /** The nodes of a simulation, and everything that can happen to one of them. */
 export class Crew {
   readonly counts = new Map<string, number>();
+  /** Endpoints that give false receipts now. */
+  private readonly receiptLiars = new Set<Faults>();
   readonly violations: string[] = [];
   private readonly tokens = new Map<LaneKey, number>();
   private readonly world: World;
@@ -349,8 +351,15 @@ export class Crew {
     if (candidates.length === 0) return;
     const { entry, elsewhere } = dice.pick(candidates);
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
+    const other = faults === entry.faults ? elsewhere : entry.faults;
+    // Two that tell the same lie agree on it, and nobody could know.
+    if (other !== null && this.receiptLiars.has(other)) return;
     faults.lieAboutReceipts(dice.pick(RECEIPT_LIES));
-    this.world.clock.after(dice.int(500, 8_000), () => faults.lieAboutReceipts(null));
+    this.receiptLiars.add(faults);
+    this.world.clock.after(dice.int(500, 8_000), () => {
+      faults.lieAboutReceipts(null);
+      this.receiptLiars.delete(faults);
+    });
     this.count("lied about receipts");
   }
 

@@ -188,7 +188,7 @@ export class Endpoints {
   async askOne<T>(endpoint: Endpoint, ask: Ask<T>): Promise<T> {
     const ticket = ++endpoint.asked;
     try {
-      await this.#proveChain(endpoint);
+      if (endpoint.chain !== "proven") await this.#proveChain(endpoint);
       const answer = await ask(endpoint.rpc, endpoint);
       this.#succeeded(endpoint);
       return answer;
@@ -248,7 +248,6 @@ export class Endpoints {
   }
 
   async #proveChain(endpoint: Endpoint): Promise<void> {
-    if (endpoint.chain === "proven") return;
     const { chainId, genesisHash } = await this.#identityOf(endpoint);
     const sameStart = genesisHash === null || genesisHash === this.#genesisHash;
     if (chainId === this.#options.chainId && sameStart) {

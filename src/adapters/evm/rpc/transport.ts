@@ -115,6 +115,8 @@ class HttpTransport implements RpcTransport {
 
   async batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
     const parts = this.#split(this.#encode(calls));
+    const [only] = parts;
+    if (only !== undefined && parts.length === 1) return this.#enqueue("read", only);
     return (await Promise.all(parts.map((part) => this.#enqueue("read", part)))).flat();
   }
 
@@ -167,7 +169,8 @@ class HttpTransport implements RpcTransport {
       const queue = this.#waiting[kind];
       queue.push({ calls, bytes, settle });
       // The first of a tick looks after the others; those that come while requests are paced may fill one up.
-      if (queue.length === 1 || this.#cancelTimer[kind] !== null) queueMicrotask(() => this.#flush(kind));
+      const fillsUp = this.#cancelTimer[kind] !== null && this.#isFull(kind);
+      if (queue.length === 1 || fillsUp) queueMicrotask(() => this.#flush(kind));
     });
   }
 

@@ -1,6 +1,6 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
-import { type LaneKey, laneKey } from "../../../domain/lane.ts";
-import { laneOf, payloadValues } from "../columns.ts";
+import type { LaneKey } from "../../../domain/lane.ts";
+import { payloadValues } from "../columns.ts";
 import { aliasIntake } from "../statements/alias-intake.ts";
 import { appendCompletions } from "../statements/append-completions.ts";
 import { deleteConfirmations } from "../statements/delete-confirmations.ts";
@@ -56,9 +56,10 @@ export function commandsOf(plan: Plan): readonly Command[] {
 }
 
 function lanes(plan: Plan, live: ReadonlyMap<LaneKey, LiveChanges>): readonly Command[] {
-  const changed = [...plan.lanes].filter(([key, lane]) => lane.changed || live.has(key)).map(([, lane]) => lane);
+  const changed = [...plan.lanes.values()].filter((lane) => lane.changed || live.has(lane.key));
   if (changed.length === 0) return [];
   const each = <T>(column: (lane: LanePlan) => T) => changed.map(column);
+  const counts = each(({ key }) => live.get(key));
   const values = [
     each(({ row }) => row.chain_id),
     each(({ row }) => row.signer),
@@ -68,7 +69,7 @@ function lanes(plan: Plan, live: ReadonlyMap<LaneKey, LiveChanges>): readonly Co
     each(({ reconciledEpoch }) => reconciledEpoch),
     each(({ confirmed }) => confirmed),
     each(({ failed }) => failed),
-    ...LIVE_STATES.map((state) => each(({ row }) => live.get(laneKey(laneOf(row)))?.get(state) ?? 0)),
+    ...LIVE_STATES.map((state) => counts.map((changes) => changes?.[state] ?? 0)),
   ];
   return [command(updateLanes, [...values, changed.length])];
 }
@@ -135,16 +136,13 @@ function transactions(moved: readonly Move[]): readonly Command[] {
 
 /** A step that the row of the transaction had counted before repeats its last one; the others are new. */
 function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
-  const isRepeat =
-    ({ row }: Move) =>
-    ({ ordinal }: HistoryStep) =>
-      ordinal <= row.history_count;
-  const rows = moved.map((move) => ({
-    steps: [...move.steps.values()].filter((step) => !standsOnRow(move.row, step)),
-    isRepeat: isRepeat(move),
-  }));
-  const fresh = [...first, ...rows.flatMap(({ steps, isRepeat }) => steps.filter((step) => !isRepeat(step)))];
-  const repeats = rows.flatMap(({ steps, isRepeat }) => steps.filter(isRepeat));
+  const fresh = [...first];
+  const repeats: HistoryStep[] = [];
+  for (const { row, steps } of moved) {
+    for (const step of steps) {
+      if (!standsOnRow(row, step)) (step.ordinal <= row.history_count ? repeats : fresh).push(step);
+    }
+  }
   return [
     ...(fresh.length === 0 ? [] : [command(writeHistory, columnsOf(STEP, fresh))]),
     ...(repeats.length === 0 ? [] : [command(repeatHistory, [...columnsOf(REPEAT, repeats), repeats.length])]),

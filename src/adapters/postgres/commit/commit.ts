@@ -97,7 +97,7 @@ function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWr
     case "suspend":
       return planSuspension(lane, write.suspended);
     case "transition":
-      return { status: "applied", items: write.items.map((item) => planTransition(plan, write.fence, item)) };
+      return { status: "applied", items: write.items.map((item) => planTransition(plan, lane, item)) };
     case "unwatch":
       for (const row of plan.unwatchable.get(laneKey(write.fence.lane)) ?? []) plan.unwatched.set(row.tx_id, row);
       return { status: "done" };

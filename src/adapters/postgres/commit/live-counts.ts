@@ -17,18 +17,19 @@ export const LIVE_STATES = [
 ] as const satisfies readonly State[];
 
 /** What is added to a lane's counts, by state; what is missing stays. */
-export type LiveChanges = Map<string, number>;
+export type LiveChanges = Record<string, number>;
 
 export function liveChangesOf(plan: Plan, moved: readonly Move[]): ReadonlyMap<LaneKey, LiveChanges> {
   const lanes = new Map<LaneKey, LiveChanges>();
   const count = (key: LaneKey, state: string, change: 1 | -1) => {
-    const changes = lanes.get(key) ?? new Map<string, number>();
-    lanes.set(key, changes.set(state, (changes.get(state) ?? 0) + change));
+    const changes = lanes.get(key) ?? {};
+    changes[state] = (changes[state] ?? 0) + change;
+    lanes.set(key, changes);
   };
-  for (const { lane } of plan.allocations) count(laneKey(laneOf(lane.row)), "ALLOCATED", 1);
+  for (const { lane } of plan.allocations) count(lane.key, "ALLOCATED", 1);
   for (const move of moved) {
-    const key = laneKey(laneOf(move.row));
     if (move.row.state === move.state) continue;
+    const key = laneKey(laneOf(move.row));
     count(key, move.row.state, -1);
     if (!givesUp(move)) count(key, move.state, 1);
   }

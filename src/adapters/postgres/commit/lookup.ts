@@ -1,5 +1,5 @@
 /** First half of a commit: locks the lanes and reads, behind the locks, everything that the plan needs. */
-import { compareLanes, type Lane, laneKey } from "../../../domain/lane.ts";
+import { compareLanes, type Fence, type Lane } from "../../../domain/lane.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
 import type { Run } from "../connections.ts";
 import { findHeldNonces, type HeldNonceRow } from "../statements/find-held-nonces.ts";
@@ -128,11 +128,15 @@ export function signers(lanes: readonly Lane[]): readonly string[] {
 }
 
 /** Distinct, ascending: the one lock order. */
-function termsOf(writes: readonly LaneWrite[]): readonly LaneWrite["fence"][] {
-  const terms = new Map(
-    writes.map(({ fence }) => [`${laneKey(fence.lane)}:${fence.instanceId}:${fence.token}`, fence]),
-  );
-  return [...terms.values()].sort((a, b) => compareLanes(a.lane, b.lane));
+function termsOf(writes: readonly LaneWrite[]): readonly Fence[] {
+  const terms = writes.map(({ fence }) => fence).sort(compareTerms);
+  return terms.filter((term, index) => index === 0 || compareTerms(term, terms[index - 1] as Fence) !== 0);
+}
+
+function compareTerms(a: Fence, b: Fence): number {
+  const byLane = a === b ? 0 : compareLanes(a.lane, b.lane);
+  if (byLane !== 0 || a.instanceId === b.instanceId) return byLane || a.token - b.token;
+  return a.instanceId < b.instanceId ? -1 : 1;
 }
 
 /** A request id on its lane. */

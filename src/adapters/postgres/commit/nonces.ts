@@ -150,7 +150,7 @@ function insertSigned(
   lane: LanePlan,
   { write, intent }: { write: BindWrite; intent: PreparedIntent },
 ): void {
-  const { nonce, attempt, fence, reason, decision } = write;
+  const { nonce, attempt, reason, decision } = write;
   plan.allocations.push({ intent, nonce, lane, intake: null });
   plan.moves.set(intent.txId, standing(allocatedRow(lane, intent, nonce)));
   if (intent.requestId !== null) {
@@ -164,7 +164,7 @@ function insertSigned(
     ...(attempt.rawTransaction === null ? {} : { claim: { ordinal: attempt.ordinal } }),
     ...(decision === undefined ? {} : { decision }),
   };
-  planTransition(plan, fence, item);
+  planTransition(plan, lane, item);
 }
 
 function allocatedRow(lane: LanePlan, intent: PreparedIntent, nonce: number): Move["row"] {

@@ -7,9 +7,7 @@
  *
  * Writes: allocations alone. Invariants: I1–I5, as commit.ts. A crash here leaves nothing, or all of it.
  */
-import { laneKey } from "../../../domain/lane.ts";
 import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
-import { laneOf } from "../columns.ts";
 import { type DurableRuntime, durablyAtOnce } from "../durably.ts";
 import type { ObservedHistory } from "../known-history.ts";
 import { advanceLane } from "../statements/advance-lane.ts";
@@ -92,7 +90,7 @@ function advance(plan: Plan, lanes: readonly LanePlan[], marker: string): Comman
   const columns = [
     ...COLUMNS.map((column) => lanes.map(({ row }) => row[column])),
     lanes.map(({ cursor }) => cursor),
-    lanes.map(({ row }) => live.get(laneKey(laneOf(row)))?.get("ALLOCATED") ?? 0),
+    lanes.map(({ key }) => live.get(key)?.ALLOCATED ?? 0),
   ];
   if (lanes.length > 1) return { statement: advanceLanes, values: [...columns, lanes.length, marker] };
   return { statement: advanceLane, values: [...columns.flat(), marker] };

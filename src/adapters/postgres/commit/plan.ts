@@ -23,6 +23,7 @@ import { ReservationBook } from "./reservations.ts";
 
 /** A locked lane, as it stands after the writes planned so far. */
 export interface LanePlan {
+  readonly key: LaneKey;
   readonly row: LockedLaneRow;
   cursor: number | null;
   suspendedBy: SuspendedBy | null;
@@ -55,11 +56,12 @@ export interface Move {
   /** Undefined leaves the column as it is. */
   lastError: string | null | undefined;
   moved: boolean;
-  readonly steps: Map<number, HistoryStep>;
+  /** In order; a repeat takes the place of what it repeats. */
+  readonly steps: HistoryStep[];
   readonly attempts: { readonly attempt: SignedAttempt; claimed: boolean }[];
-  readonly sent: Set<number>;
+  sent: ReadonlySet<number>;
   /** By ordinal: what a node made of it. */
-  readonly identified: Map<number, Hash>;
+  identified: ReadonlyMap<number, Hash>;
   receipt: Receipt | null | undefined;
   change: QueuedChange | null;
 }
@@ -135,7 +137,7 @@ export class Plan {
   constructor(found: Found, epoch: number) {
     this.epoch = epoch;
     this.mayHaveLost = found.history[0]?.may_have_lost ?? false;
-    this.lanes = new Map(found.lanes.map((row) => [laneKey(laneOf(row)), lanePlan(row)]));
+    this.lanes = new Map(found.lanes.map(lanePlan).map((lane) => [lane.key, lane]));
     this.moves = new Map(found.transactions.map((row) => [row.tx_id, standing(row)]));
     this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
     this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
@@ -202,8 +204,13 @@ function byLane(rows: readonly UnwatchableRow[]): ReadonlyMap<LaneKey, readonly 
 
 function lanePlan(row: LockedLaneRow): LanePlan {
   const { next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch } = row;
-  return { row, cursor, suspendedBy, reconciledEpoch, confirmed: 0, failed: 0, changed: false };
+  const key = laneKey(laneOf(row));
+  return { key, row, cursor, suspendedBy, reconciledEpoch, confirmed: 0, failed: 0, changed: false };
 }
+
+/** Most moves have none: a collection for each of them would only be thrown away. */
+const NOTHING_SENT: ReadonlySet<number> = new Set();
+const NOTHING_IDENTIFIED: ReadonlyMap<number, Hash> = new Map();
 
 export function standing(row: CurrentRow): Move {
   return {
@@ -219,10 +226,10 @@ export function standing(row: CurrentRow): Move {
     claims: 0,
     lastError: undefined,
     moved: false,
-    steps: new Map(),
+    steps: [],
     attempts: [],
-    sent: new Set(),
-    identified: new Map(),
+    sent: NOTHING_SENT,
+    identified: NOTHING_IDENTIFIED,
     receipt: undefined,
     change: null,
   };

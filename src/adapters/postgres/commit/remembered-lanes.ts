@@ -1,5 +1,4 @@
 import { type Fence, type LaneKey, laneKey } from "../../../domain/lane.ts";
-import { laneOf } from "../columns.ts";
 import type { LockedLaneRow } from "../statements/lock-lanes.ts";
 import type { LanePlan } from "./plan.ts";
 
@@ -18,9 +17,13 @@ export class RememberedLanes {
 
   remember(lanes: Iterable<LanePlan>): void {
     if (this.rows.size > MOST_LANES) this.rows.clear();
-    for (const { row, cursor, suspendedBy, reconciledEpoch } of lanes) {
+    for (const lane of lanes) {
+      const known = this.rows.get(lane.key);
+      // Four of five commits leave a lane as it was: what is known stays, and nothing new grows old here.
+      if (known !== undefined && isLeftAt(known, lane)) continue;
+      const { row, cursor, suspendedBy, reconciledEpoch } = lane;
       const left = { next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch };
-      this.rows.set(laneKey(laneOf(row)), { ...row, ...left });
+      this.rows.set(lane.key, { ...row, ...left });
     }
   }
 
@@ -36,8 +39,7 @@ export class RememberedLanes {
 
   /** A repeat in every batch, say, would cost every commit twice. */
   wasWrong(lanes: Iterable<LanePlan>): void {
-    for (const { row } of lanes) {
-      const key = laneKey(laneOf(row));
+    for (const { key } of lanes) {
       const failures = (this.failed.get(key)?.failures ?? 0) + 1;
       this.failed.set(key, { failures, skip: Math.min(2 ** failures, MOST_SKIPPED) });
       this.rows.delete(key);
@@ -45,7 +47,13 @@ export class RememberedLanes {
   }
 
   wasRight(lanes: Iterable<LanePlan>): void {
-    for (const { row } of lanes) this.failed.delete(laneKey(laneOf(row)));
+    for (const { key } of lanes) this.failed.delete(key);
     this.remember(lanes);
   }
+}
+
+function isLeftAt(known: LockedLaneRow, { row, cursor, suspendedBy, reconciledEpoch }: LanePlan): boolean {
+  const isSameTerm = known.token === row.token && known.owner_instance === row.owner_instance;
+  const isSameLane = known.next_nonce === cursor && known.suspended_by === suspendedBy;
+  return isSameTerm && isSameLane && known.reconciled_epoch === reconciledEpoch && known.node_id === row.node_id;
 }

@@ -2,22 +2,23 @@
  * Moves transactions through the table of domain/transitions.ts. Several steps of one transaction in one commit are
  * applied in order and written once, with every step in the history.
  */
-import type { Fence } from "../../../domain/lane.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../../domain/transitions.ts";
 import { BatchRefused, type TransitionItem } from "../../../ports/lane-store.ts";
 import type { LanePlan, Move, Plan } from "./plan.ts";
 
-export function planTransition(plan: Plan, fence: Fence, item: TransitionItem): "applied" | "conflict" {
-  const lane = plan.held(fence);
+export function planTransition(plan: Plan, lane: LanePlan, item: TransitionItem): "applied" | "conflict" {
   const move = plan.moves.get(item.txId);
-  if (lane === null || move === undefined || !belongs(move, lane) || !fits(move, item)) return "conflict";
+  if (move === undefined || !belongs(move, lane) || !fits(move, item)) return "conflict";
   if (item.claim !== undefined && plan.isHeld(lane)) return "conflict";
   if (!changeNonce(plan, lane, { move, item })) return "conflict";
   recordStep(move, lane, item);
   countSettled(move, lane, item);
   addAttempt(move, item);
-  claim(move, fence, item);
-  if (item.identified !== undefined) move.identified.set(item.identified.ordinal, item.identified.txHash);
+  claim(move, lane, item);
+  if (item.identified !== undefined) {
+    const { ordinal, txHash } = item.identified;
+    move.identified = new Map(move.identified).set(ordinal, txHash);
+  }
   if (item.change !== undefined) move.change = item.change;
   if (item.receipt !== undefined) move.receipt = item.receipt;
   if (item.lastError !== undefined) move.lastError = item.lastError;
@@ -80,7 +81,8 @@ function recordStep(move: Move, lane: LanePlan, item: TransitionItem): void {
     move.state === item.to &&
     move.subState === item.subState;
   if (!repeats) move.historyCount++;
-  move.steps.set(move.historyCount, {
+  const repeated = move.steps.at(-1)?.ordinal === move.historyCount ? move.steps.pop() : undefined;
+  move.steps.push({
     tx_id: item.txId,
     ordinal: move.historyCount,
     chain_id: move.row.chain_id,
@@ -93,7 +95,7 @@ function recordStep(move: Move, lane: LanePlan, item: TransitionItem): void {
     reason: item.reason ?? null,
     actor: item.decision?.actor ?? null,
     audit: item.decision?.audit ?? null,
-    count: (move.steps.get(move.historyCount)?.count ?? 0) + 1,
+    count: (repeated?.count ?? 0) + 1,
   });
 }
 
@@ -112,7 +114,7 @@ function addAttempt(move: Move, { attempt }: TransitionItem): void {
 }
 
 /** Only what is stored may be sent: a claim on an attempt that does not exist is refused, here and by the database. */
-function claim(move: Move, fence: Fence, item: TransitionItem): void {
+function claim(move: Move, lane: LanePlan, item: TransitionItem): void {
   for (const ordinal of [item.claim?.ordinal, item.accepted?.ordinal, item.identified?.ordinal]) {
     if (ordinal !== undefined && (ordinal < 1 || ordinal > move.attemptCount)) {
       throw new BatchRefused(`transaction ${item.txId} has no attempt ${ordinal}`);
@@ -121,9 +123,9 @@ function claim(move: Move, fence: Fence, item: TransitionItem): void {
   if (item.accepted !== undefined) move.acceptedOrdinal = Math.max(move.acceptedOrdinal ?? 0, item.accepted.ordinal);
   if (item.claim === undefined) return;
   const { ordinal } = item.claim;
-  move.claim = { token: fence.token, ordinal };
+  move.claim = { token: lane.row.token, ordinal };
   move.claims++;
   const fresh = move.attempts.find(({ attempt }) => attempt.ordinal === ordinal);
   if (fresh !== undefined) fresh.claimed = true;
-  else move.sent.add(ordinal);
+  else move.sent = new Set(move.sent).add(ordinal);
 }

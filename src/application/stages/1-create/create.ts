@@ -109,9 +109,13 @@ function fateOfOne(ports: CreatePorts, request: CreateRequest): Fate | Promise<F
   const { payload } = intent;
   // Whoever must ask the chain may wait for it long, and keeps nobody else waiting.
   if (payload.gas !== undefined && isFullyPriced(payload)) return ports.gathering.add(heard);
-  return new Promise((resolve, reject) => {
-    createTogether(ports, [heard], (_, fate) => resolve(fate)).catch(reject);
-  });
+  return createAlone(ports, heard);
+}
+
+async function createAlone(ports: CreatePorts, heard: Heard): Promise<Fate> {
+  const fates = new Array<Fate>(1);
+  await routeOrCreate(ports, [heard], fates);
+  return fates[0] as Fate;
 }
 
 /** Creates of any lanes. Each is told its fate as soon as its own lane has it: one that waits keeps no other waiting. */

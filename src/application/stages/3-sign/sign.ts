@@ -8,7 +8,7 @@
  * nobody); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
-import type { Fees } from "../../../domain/fees.ts";
+import { type FeeMarket, type Fees, isFullyPriced } from "../../../domain/fees.ts";
 import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
@@ -36,9 +36,9 @@ const PAGE = 512;
 /** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
 export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   while (!lane.stopped && !lane.held && lane.signingHeld === 0 && ports.lease.mayAct()) {
-    await refill(ports, lane);
+    if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
     // Nothing is signed above a free nonce before what is above it has had its chance to move down.
-    if (!(await shiftDown(ports, lane))) return;
+    if (!lane.nonces.isWhole && !(await shiftDown(ports, lane))) return;
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
     if (batch.length === 0 || !(await signBatch(ports, context, { lane, batch }))) return;
@@ -145,16 +145,23 @@ async function priceAll(
   batch: readonly AllocatedRecord[],
 ): Promise<readonly PricedPayload[] | null> {
   try {
-    return await Promise.all(batch.map((record) => priceOne(context, lane, record)));
+    // What its caller priced costs the same on any market.
+    const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
+    const market = await context.marketFor(unpriced.payload);
+    return batch.map((record) => priceOne(context, lane, { record, market }));
   } catch (error) {
     if (error instanceof ChainUnavailable) return null;
     throw error;
   }
 }
 
-async function priceOne(context: ChainContext, lane: OwnedLane, record: AllocatedRecord): Promise<PricedPayload> {
+function priceOne(
+  context: ChainContext,
+  lane: OwnedLane,
+  { record, market }: { readonly record: AllocatedRecord; readonly market: FeeMarket },
+): PricedPayload {
   const { payload, gas } = record;
-  const { fees, reached } = await context.price(payload, { gas, value: payload.value });
+  const { fees, reached } = context.priceOn(market, payload, { gas, value: payload.value });
   return { unsigned: bounded(context.ceilings, unsignedOf(lane, record, fees)), reached };
 }
 

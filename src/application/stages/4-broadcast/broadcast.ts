@@ -8,6 +8,7 @@
 import type { SubmitResult } from "../../../domain/answers.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { Working } from "../../lane/activity.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
@@ -23,10 +24,22 @@ export interface BroadcastPorts extends ResubmitPorts, NodeSignedPorts {
 const AT_ONCE = 100;
 
 /** Sends what is due. Returns when nothing is, or nothing may be sent now. */
-export async function broadcast(ports: BroadcastPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  while (!lane.stopped && !lane.held && ports.lease.maySend()) {
-    const due = lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
-    if (due.length === 0) return;
+export function broadcast(ports: BroadcastPorts, context: ChainContext, lane: OwnedLane): Working {
+  const due = dueNow(ports, lane);
+  return due.length === 0 ? null : sendDue(ports, context, { lane, first: due });
+}
+
+function dueNow(ports: BroadcastPorts, lane: OwnedLane): readonly Tracked[] {
+  if (lane.unmined.size === 0 || lane.stopped || lane.held || !ports.lease.maySend()) return [];
+  return lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
+}
+
+async function sendDue(
+  ports: BroadcastPorts,
+  context: ChainContext,
+  { lane, first }: { readonly lane: OwnedLane; readonly first: readonly Tracked[] },
+): Promise<void> {
+  for (let due = first; due.length > 0; due = dueNow(ports, lane)) {
     for (const tx of due) tx.sending = true;
     try {
       const atNode = due.filter(isNodeSigned);
@@ -45,7 +58,8 @@ async function sendAll(
   work: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
 ): Promise<boolean> {
   const { lane, due } = work;
-  if (!(await claimAgain(ports, lane, due)) || lane.stopped || !ports.lease.maySend()) return false;
+  const isClaimed = due.every(({ claimed }) => claimed) || (await claimAgain(ports, lane, due));
+  if (!isClaimed || lane.stopped || !ports.lease.maySend()) return false;
   // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.rawTransaction !== null);
   const raws = sendable.map((tx) => tx.rawTransaction as Hex);

@@ -16,6 +16,7 @@ import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { GrayZoneResult } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent } from "../../chain/find-sent.ts";
+import type { Working } from "../../lane/activity.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
@@ -59,11 +60,22 @@ export async function loseSight(
 }
 
 /** Looks for everything of the lane that is out of sight and due. */
-export async function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+export function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
-  const lost = [...lane.unmined.values()].filter((tx) => tx.receipt === null && isOutOfSight(tx) && !tx.sending);
-  const due = lost.filter((tx) => searchOf(ports, tx).nextMs <= nowMs).sort((a, b) => a.nonce - b.nonce);
-  if (due.length === 0) return;
+  const due: Tracked[] = [];
+  for (const tx of lane.unmined.values()) {
+    if (tx.receipt !== null || !isOutOfSight(tx) || tx.sending) continue;
+    if (searchOf(ports, tx).nextMs <= nowMs) due.push(tx);
+  }
+  due.sort((a, b) => a.nonce - b.nonce);
+  return due.length === 0 ? null : searchEach(ports, context, { lane, due });
+}
+
+async function searchEach(
+  ports: GrayZonePorts,
+  context: ChainContext,
+  { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+): Promise<void> {
   try {
     const payloads = await ports.store.loadPayloads(due.map(({ txId }) => txId));
     const seen = new Map<number, ChainTransaction>();

@@ -15,6 +15,7 @@ import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts
 import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
+import type { Working } from "../../lane/activity.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
@@ -27,14 +28,13 @@ export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
 const AT_ONCE = 16;
 
 /** Looks into every nonce of the lane that seems to be used up by somebody else. */
-export async function noticeExternalUse(
-  ports: ExternalUsePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-): Promise<void> {
+export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const due = suspectsOf(lane).length > 0 || countIsDue(context, lane, nowMs);
-  if (!due || lane.stopped || nowMs < lane.externalLookAtMs) return;
+  return !due || lane.stopped || nowMs < lane.externalLookAtMs ? null : lookInto(ports, context, lane);
+}
+
+async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   try {
     lane.consumedBelow = await context.chain.transactionCount(lane.lane.signer, "latest");
     const consumed = suspectsOf(lane).filter(({ nonce }) => nonce < lane.consumedBelow);
@@ -58,14 +58,14 @@ function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): bool
 function suspectsOf(lane: OwnedLane): readonly Tracked[] {
   let passed = lane.consumedBelow;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
-  return (
-    [...lane.unmined.values()]
-      .filter((tx) => tx.nonce < passed || tx.answer === "nonceConsumed")
-      .filter((tx) => tx.receipt === null && tx.receiptCheckedAtMs !== RECEIPT_OWED)
-      // What a node signed out of our sight may be what stands there: 4-broadcast/gray-zone.ts looks into that.
-      .filter((tx) => tx.attempts.every(({ txHash }) => txHash !== null))
-      .sort((a, b) => a.nonce - b.nonce)
-  );
+  const suspects: Tracked[] = [];
+  for (const tx of lane.unmined.values()) {
+    if (tx.nonce >= passed && tx.answer !== "nonceConsumed") continue;
+    if (tx.receipt !== null || tx.receiptCheckedAtMs === RECEIPT_OWED) continue;
+    // What a node signed out of our sight may be what stands there: 4-broadcast/gray-zone.ts looks into that.
+    if (tx.attempts.every(({ txHash }) => txHash !== null)) suspects.push(tx);
+  }
+  return suspects.sort((a, b) => a.nonce - b.nonce);
 }
 
 interface Consumed {

@@ -11,6 +11,7 @@ import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import { canonicalHashes } from "../../chain/canonical-hashes.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { inTurn, type Working } from "../../lane/activity.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { stopLate } from "../../lane/too-late.ts";
@@ -42,7 +43,7 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
   const finalized = settings.finality === "finalized" ? tagged : null;
   const view = { head, tagged, finalized };
   forgetDisputes(context, lanes);
-  const mined = lanes.filter(({ stopped }) => !stopped).flatMap((lane) => deepEnough({ context, view }, lane));
+  const mined = deepEnough({ context, view }, lanes);
   const asked = [settleReceipts(context, mined), endOfWatch(context, view, lanes)] as const;
   const [verdicts, watchEnds] = await Promise.all(asked);
   return { context, view, verdicts, watchEnds };
@@ -71,15 +72,23 @@ function nowhere(error: unknown): number {
   throw error;
 }
 
-function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, lane: OwnedLane): readonly MinedOn[] {
+function deepEnough(
+  { context, view }: Pick<FinalityPass, "context" | "view">,
+  lanes: readonly OwnedLane[],
+): readonly MinedOn[] {
   const { window } = context.follower;
-  return [...lane.mined.values()].flatMap((tx) => {
-    const { receipt } = tx;
-    if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) return [];
-    // One that has left the chain is withdrawn, not asked about; below the window nobody knows yet.
-    const canonical = window.hashAt(receipt.blockNumber) ?? receipt.blockHash;
-    return canonical === receipt.blockHash ? [{ lane, tx, receipt }] : [];
-  });
+  const deep: MinedOn[] = [];
+  for (const lane of lanes) {
+    if (lane.stopped) continue;
+    for (const tx of lane.mined.values()) {
+      const { receipt } = tx;
+      if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) continue;
+      // One that has left the chain is withdrawn, not asked about; below the window nobody knows yet.
+      const canonical = window.hashAt(receipt.blockNumber) ?? receipt.blockHash;
+      if (canonical === receipt.blockHash) deep.push({ lane, tx, receipt });
+    }
+  }
+  return deep;
 }
 
 function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[]): void {
@@ -138,9 +147,22 @@ async function goneForAll(
 }
 
 /** Commits what is final on this view, and ends the watch over what is deep enough. */
-export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: OwnedLane): Promise<void> {
-  const { context, verdicts, watchEnds } = pass;
-  const asked = [...lane.mined.values()].filter(({ receipt }) => receipt !== null && verdicts.has(receipt.txHash));
+export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: OwnedLane): Working {
+  const { verdicts } = pass;
+  const asked: Tracked[] = [];
+  for (const tx of lane.mined.values()) if (tx.receipt !== null && verdicts.has(tx.receipt.txHash)) asked.push(tx);
+  if (asked.length === 0) return endWatch(ports, pass, lane);
+  return inTurn(
+    () => decideAsked(ports, pass, { lane, asked }),
+    () => endWatch(ports, pass, lane),
+  );
+}
+
+async function decideAsked(
+  ports: FinalityPorts,
+  { context, verdicts }: FinalityPass,
+  { lane, asked }: { readonly lane: OwnedLane; readonly asked: readonly Tracked[] },
+): Promise<void> {
   const hashAt = await canonicalHashes(context, asked.map(blockNumberOf));
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
   const { settled, corrected, absent } = applyVerdicts(ports, lane, { candidates, verdicts });
@@ -153,14 +175,13 @@ export async function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane
     const others = await requeueLost(ports, context, { lane, decided: settled });
     if (others.length > 0) await complete(ports, lane, { settled: others, corrected });
   }
-  const inDispute = [...lane.watched.keys()].some((hash) => context.disputes.about(hash) !== null);
-  if (!lane.stopped && !inDispute) endWatch(ports, lane, watchEnds);
 }
 
 /** Nobody waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
-function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): void {
+function endWatch(ports: FinalityPorts, { context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane): null {
+  if (lane.stopped || !hasWatched(lane, throughBlock)) return null;
+  for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
   const past = [...lane.watched].filter(([, number]) => number <= throughBlock);
-  if (past.length === 0) return;
   for (const [hash] of past) lane.watched.delete(hash);
   const watchOn = () => {
     for (const [hash, number] of past) lane.watched.set(hash, number);
@@ -168,6 +189,7 @@ function endWatch(ports: FinalityPorts, lane: OwnedLane, throughBlock: number): 
   ports.writer.write({ kind: "unwatch", fence: lane.fence, throughBlock }).then(({ status }) => {
     if (status === "unfinished") watchOn();
   }, watchOn);
+  return null;
 }
 
 function blockNumberOf(tx: Tracked): number {
