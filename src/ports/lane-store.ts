@@ -10,7 +10,8 @@ import type {
 import type { Attempt, Intent, LaneTransaction, Payload, Receipt } from "../domain/transaction.ts";
 
 export { BatchRefused } from "../domain/ledger/batch-refused.ts";
-export type * from "../domain/ledger/index.ts";
+export type * from "../domain/ledger/outcomes.ts";
+export type * from "../domain/ledger/writes.ts";
 
 /**
  * The writes of a lane's owner. Each carries a fence, and `LaneStore.commit` is the only method that writes lane data:
