@@ -84,7 +84,7 @@ function insert(
   if (requestId !== null && [...requestId].length > 255) throw new BatchRefused("the request id is too long");
   if (work.state.transactions.has(txId)) throw new BatchRefused(`transaction ${txId} exists`);
   const { chainId, signer } = lane;
-  const fresh = { bytes: [], claim: null, confirmedAt: null };
+  const fresh = { change: undefined, bytes: [], claim: null, confirmedAt: null };
   keep(work, fence, { txId, document: { lane: { chainId, signer }, payload, metadata, ...fresh, ...more } });
 }
 
@@ -119,7 +119,7 @@ function updateMoved(work: Work, fence: Fence, change: Moved): void {
     claim: claim === undefined ? row.claim : { token: fence.token, ordinal: claim.ordinal },
     updatedAt: at,
     confirmedAt: item.to === "CONFIRMED" ? at : null,
-    ...(item.change === undefined ? {} : { change: item.change }),
+    change: item.change ?? row.change,
   };
   keep(work, fence, { txId: item.txId, document });
   const step = (of: "CONFIRMED" | "FAILED_FINAL") => Number(item.to === of) - Number(item.from === of);
