@@ -2,7 +2,7 @@
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
-import { existingOf, isHeld, type Ledger, ownerOf, type WaitingIntent } from "./ledger.ts";
+import { existingOf, isHeld, type Ledger, type WaitingIntent } from "./ledger.ts";
 import type { AllocateFate, ExistingTransaction, LedgerOutcome } from "./outcomes.ts";
 import type { AllocateWrite, NewTransaction } from "./writes.ts";
 
@@ -30,7 +30,7 @@ function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate 
 /** By request id; an intent that may have been allocated before also by its own id. */
 function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): ExistingTransaction | null {
   const { requestId, txId } = intent;
-  const owner = requestId === null ? null : ownerOf(ledger, requestId);
+  const owner = requestId === null ? null : ledger.requests.get(requestId);
   if (owner !== null || (intakeId === undefined && mayExist !== true)) return owner;
   const itself = ledger.transactions.get(txId);
   return itself === null ? null : existingOf(ledger, itself);

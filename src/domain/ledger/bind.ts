@@ -1,13 +1,13 @@
 /** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that nobody sees it between the two. */
 import type { Draft } from "./draft.ts";
-import { isHeld, ownerOf } from "./ledger.ts";
+import { isHeld } from "./ledger.ts";
 import { move } from "./move.ts";
 import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
 import { judged, settle } from "./reserve.ts";
 
 export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const { intent } = write;
-  const isTaken = intent.requestId !== null && ownerOf(draft.ledger, intent.requestId) !== null;
+  const isTaken = intent.requestId !== null && draft.ledger.requests.get(intent.requestId) !== null;
   const requestId = isTaken ? null : intent.requestId;
   const fate = isHeld(draft.ledger) ? "held" : takeNonce(draft, write);
   if (fate === "settled") insertSigned(draft, write, requestId);

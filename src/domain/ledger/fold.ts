@@ -88,7 +88,17 @@ function foldMoved(ledger: Ledger, change: Moved): Ledger {
     nonces: tx.nonce === before.nonce ? ledger.nonces : rekeyed(ledger.nonces, before, tx.nonce),
     live: tx.nonce === before.nonce ? ledger.live : rekeyed(ledger.live, before, tx.nonce),
     watched: rewatched(ledger.watched, before, tx),
+    requests: tx.state === before.state && tx.nonce === before.nonce ? ledger.requests : renamed(ledger.requests, tx),
   };
+}
+
+/** Whoever repeats its request is told of it as it stands. */
+function renamed(
+  requests: Ledger["requests"],
+  { txId, requestId, state, nonce }: LedgerTransaction,
+): Ledger["requests"] {
+  const owner = requestId === null ? null : requests.atHand(requestId);
+  return owner?.txId === txId && requestId !== null ? requests.set(requestId, { ...owner, state, nonce }) : requests;
 }
 
 function rekeyed(

@@ -26,7 +26,7 @@ export interface Ledger {
   readonly live: Part<number, string>;
   /** Settled and watched, by the number of the block that mined them. */
   readonly watched: Part<number, readonly string[]>;
-  /** Who owns a request id. Stands as it was found: `ownerOf` knows what became of it since. */
+  /** Who owns a request id. */
   readonly requests: Part<string, ExistingTransaction>;
   readonly holes: Part<number, Hole>;
   readonly reservations: Part<string, Reservation>;
@@ -118,14 +118,6 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
 /** The lane allocates nothing and sends nothing: it is to be reconciled first, or an operator has to look at it. */
 export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
   return !reconciled || suspendedBy === "HISTORY";
-}
-
-/** Whose request id this is, as it stands now. */
-export function ownerOf(ledger: Ledger, requestId: string): ExistingTransaction | null {
-  const owner = ledger.requests.get(requestId);
-  const itself = owner === null ? null : ledger.transactions.atHand(owner.txId);
-  if (owner === null || itself === null || itself === undefined) return owner;
-  return { ...owner, nonce: itself.nonce, state: itself.state };
 }
 
 export function existingOf({ lane }: Ledger, tx: LedgerTransaction): ExistingTransaction {

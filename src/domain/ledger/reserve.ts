@@ -3,7 +3,7 @@ import type { Hole } from "../holes.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
-import { isHeld, type Ledger, ownerOf, reservationAt } from "./ledger.ts";
+import { isHeld, type Ledger, reservationAt } from "./ledger.ts";
 import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite, SettleFate } from "./nonce-writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
@@ -17,7 +17,7 @@ function known({ ledger, at }: Draft, requestId: string | null): ReserveFate | n
   const reservationId = ledger.reservedAs.get(requestId);
   const reservation = reservationId === null ? null : ledger.reservations.get(reservationId);
   if (reservation !== null) return { fate: "existing", reservation: reservationAt(reservation, at) };
-  const owner = ownerOf(ledger, requestId);
+  const owner = ledger.requests.get(requestId);
   return owner === null ? null : { fate: "requestTaken", txId: owner.txId };
 }
 

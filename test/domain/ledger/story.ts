@@ -42,7 +42,7 @@ const happening: fc.Arbitrary<Happening> = fc.record({
   flag: fc.boolean(),
 });
 
-export const story = fc.array(happening, { minLength: 1, maxLength: 60 });
+export const story = fc.array(happening, { minLength: 1, maxLength: 60, size: "max" });
 
 /** What is outside of the ledger, and what is made up as the story goes. */
 export class Teller {
@@ -177,13 +177,13 @@ export class Teller {
 
   /** One or two steps; one in eight is planned from where the transaction does not stand. */
   private steps(ledger: Ledger, { pick, more, amount, flag }: Happening): readonly TransitionItem[] {
-    const tx = chosen([...ledger.live.known()], pick)?.[1];
+    const tx = chosen([...ledger.live.known()].slice(0, 4), pick)?.[1];
     const found = tx === undefined ? null : ledger.transactions.get(tx);
     if (found === null) return [this.step(ledger, NOBODY, { more, amount, flag })];
     const first = this.step(ledger, found, { more, amount, flag });
     const after = { ...found, state: first.to, subState: first.subState };
     const count = found.attemptCount + (first.attempt === undefined ? 0 : 1);
-    const second = this.step(ledger, { ...after, attemptCount: count }, { more: more >> 3, amount, flag });
+    const second = this.step(ledger, { ...after, attemptCount: count }, { more: more >> 1, amount, flag });
     return more % 5 === 0 ? [first, second] : [first];
   }
 
@@ -193,11 +193,13 @@ export class Teller {
     { more, amount, flag }: Pick<Happening, "more" | "amount" | "flag">,
   ): TransitionItem {
     const legal = EVENTS.filter((event) => isLegal(event, tx));
-    const event = chosen(more % 8 === 0 || legal.length === 0 ? EVENTS : legal, more) as TransitionEvent;
+    const onward = legal.filter((event) => ONWARD.includes(event));
+    const likely = more % 8 === 0 ? EVENTS : more % 8 < 4 || onward.length === 0 ? legal : onward;
+    const event = chosen(likely.length === 0 ? EVENTS : likely, more >> 3) as TransitionEvent;
     const from = isLegal(event, tx) ? tx : fromOf(event);
     const { state, subState } = transition(from, event);
     const rule: TransitionRule = TRANSITIONS[event];
-    const isMistaken = more % 13 === 12;
+    const isMistaken = more % 41 === 40;
     const ordinal = tx.attemptCount + (isMistaken ? 2 : 1);
     const isSigned = SIGNING.includes(event);
     const hole = chosen([...ledger.holes.known()], amount)?.[0];
@@ -227,6 +229,11 @@ const NOBODY: LedgerTransaction = {
   ...{ state: "TRACKING", subState: "PENDING", acceptedOrdinal: null, fingerprint: "0x", details: undefined },
 };
 const EVENTS = (Object.keys(TRANSITIONS) as TransitionEvent[]).filter((event) => !fromNothing(event));
+/** The road of a transaction, and what may become of it at its end. */
+const ONWARD: readonly TransitionEvent[] = [
+  ...(["sign", "broadcast", "mine", "confirm", "revert", "confirmReplacement", "confirmCancel"] as const),
+  ...(["loseNonce", "requeue", "adopt", "unstick", "reorg"] as const),
+];
 const SIGNING: readonly TransitionEvent[] = ["sign", "reprice", "cancel", "replace", "placeholder"];
 
 function fromNothing(event: TransitionEvent): boolean {

@@ -1,6 +1,6 @@
 import type { Hole } from "../../../src/domain/holes.ts";
 import { type Address, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
-import { type Ledger, ownerOf as requestOwner } from "../../../src/domain/ledger/index.ts";
+import type { Ledger } from "../../../src/domain/ledger/index.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
 import { isSettled, type State } from "../../../src/domain/transitions.ts";
 import type {
@@ -117,8 +117,7 @@ export function hasIntake(state: DatabaseState): boolean {
 }
 
 export function ownerOfRequest(state: DatabaseState, lane: Lane, requestId: string): ExistingTransaction | null {
-  const ledger = state.lane(lane)?.ledger;
-  return ledger === undefined ? null : requestOwner(ledger, requestId);
+  return state.lane(lane)?.ledger.requests.get(requestId) ?? null;
 }
 
 export function loadIntake(state: DatabaseState, lanes: readonly Lane[], limit: number): readonly IntakeRow[] {
