@@ -21,7 +21,7 @@ function takeNonce(draft: Draft, { reservation, nonce, intent }: BindWrite): Set
     if (draft.ledger.holes.get(nonce) === null) return "conflict";
     draft.record({ kind: "holeClosed", nonce });
     const left = reservation === undefined ? null : draft.ledger.reservations.get(reservation.reservationId);
-    if (left !== null) settle(draft, left, { state: "EXPIRED", txId });
+    if (left?.state === "EXPIRED" && left.nonce === nonce) settle(draft, left, { state: "EXPIRED", txId });
     return "settled";
   }
   const found = judged(draft.ledger, reservation.reservationId, draft.at);
