@@ -10,7 +10,7 @@ import type {
 import type { Attempt, Intent, LaneTransaction, Payload, Receipt } from "../domain/transaction.ts";
 
 export { BatchRefused } from "../domain/ledger/batch-refused.ts";
-export type * from "../domain/ledger/outcomes.ts";
+export type * from "../domain/ledger/fates.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**

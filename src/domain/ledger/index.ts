@@ -15,10 +15,10 @@
  */
 export { apply } from "./apply.ts";
 export type * from "./changes.ts";
+export type * from "./fates.ts";
 export { fold } from "./fold.ts";
 export type * from "./ledger.ts";
 export { bareLedger, newLedger, reservationAt } from "./ledger.ts";
 export type * from "./nonce-writes.ts";
-export type * from "./outcomes.ts";
 export { NotLoaded, Part } from "./part.ts";
 export type * from "./writes.ts";

@@ -3,7 +3,7 @@ import type { Hex, Lane } from "../lane.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
 import { isSettled, type Status, type TransitionEvent } from "../transitions.ts";
-import type { ExistingTransaction } from "./outcomes.ts";
+import type { ExistingTransaction } from "./fates.ts";
 import { type Cover, loaded, Part } from "./part.ts";
 import type { SuspendedBy } from "./writes.ts";
 

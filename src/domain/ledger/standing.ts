@@ -1,6 +1,6 @@
 /** Writes about the lane as a whole: how far its nonces are given, and whether it may act. */
 import type { Draft } from "./draft.ts";
-import type { LedgerOutcome } from "./outcomes.ts";
+import type { LedgerOutcome } from "./fates.ts";
 import { loaded } from "./part.ts";
 import type { RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
 

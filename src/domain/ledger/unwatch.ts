@@ -1,5 +1,5 @@
 import type { Draft } from "./draft.ts";
-import type { LedgerOutcome } from "./outcomes.ts";
+import type { LedgerOutcome } from "./fates.ts";
 import type { UnwatchWrite } from "./writes.ts";
 
 /** Settled, and mined at or below the block: past its watch. */

@@ -10,6 +10,7 @@ import {
   Part,
 } from "../../../src/domain/ledger/index.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
+import { AT, anAttempt, anIntent, aReceipt, step } from "../../support/lane-samples.ts";
 import { FENCE, type Happening, LANE, story, Teller } from "./story.ts";
 
 /** What a write came to, so that two of them can be compared. */
@@ -96,6 +97,26 @@ describe("a ledger that was loaded in part", () => {
       const write = { kind, fence: FENCE, floor: 0, throughBlock: 1 } as LedgerWrite;
       expect(() => apply(bare, write, at), kind).toThrow(NotLoaded);
     }
+  });
+
+  it("cannot tell what is past its watch once something was settled whose block it was not loaded with", () => {
+    const intent = anIntent(LANE);
+    const attempt = anAttempt();
+    const items = [
+      step(intent.txId, AT.allocated, "sign", { attempt }),
+      step(intent.txId, AT.pending, "mine", { receipt: aReceipt(attempt.txHash, { blockNumber: 3 }) }),
+    ];
+    const at = new Date(0);
+    const allocated = apply(newLedger(LANE), { kind: "allocate", fence: FENCE, floor: 0, items: [{ intent }] }, at);
+    const mined = apply(allocated.ledger, { kind: "transition", fence: FENCE, items }, at).ledger;
+    const confirmed = (ledger: Ledger) =>
+      apply(ledger, { kind: "transition", fence: FENCE, items: [step(intent.txId, AT.mined, "confirm")] }, at).ledger;
+    const unwatch = { kind: "unwatch", fence: FENCE, throughBlock: 3 } as const;
+    expect(apply(confirmed(mined), unwatch, at).changes).toMatchObject([{ kind: "unwatched", txId: intent.txId }]);
+    const whole = mined.transactions.get(intent.txId);
+    if (whole === null) throw new Error("it is not there");
+    const bare = { ...mined, transactions: mined.transactions.set(intent.txId, { ...whole, details: undefined }) };
+    expect(() => apply(confirmed(bare), unwatch, at)).toThrow(NotLoaded);
   });
 
   it("of one lane judges no write to another", () => {

@@ -8,11 +8,15 @@ const after = (ledger: Ledger, ...writes: readonly LedgerWrite[]) =>
   writes.reduce((each, write) => apply(each, write, NOW).ledger, ledger);
 const reserve = (reservationId: string, ttlMs: number) =>
   ({ kind: "reserve", fence: FENCE, floor: 0, reservationId, requestId: null, ttlMs }) as const;
-const fill = (nonce: number, reservationId: string) =>
-  ({
-    ...{ kind: "bind", fence: FENCE, nonce, intent: anIntent(LANE), attempt: anAttempt(), reason: "test" },
-    reservation: { reservationId, becomes: "EXPIRED" },
-  }) as const;
+const fill = (nonce: number, reservationId: string): LedgerWrite => ({
+  kind: "bind",
+  fence: FENCE,
+  nonce,
+  intent: anIntent(LANE),
+  attempt: anAttempt(),
+  reason: "test",
+  reservation: { reservationId, becomes: "EXPIRED" },
+});
 
 it("a hole that is filled is told to the expired reservation that left it, and to no other", () => {
   const ledger = after(newLedger(LANE), reserve("late", 0), reserve("released", 60_000), reserve("open", 60_000));
@@ -32,4 +36,12 @@ it("a hole that is filled is told to the expired reservation that left it, and t
     state: "RESERVED",
   });
   expect(other.reserved.get(2)).toBe("open");
+});
+
+it("the cursor is not lowered to a nonce that a caller was given and did not release, also where its hole is closed", () => {
+  const expired = after(newLedger(LANE), reserve("late", 0), { kind: "expire", fence: FENCE });
+  const closed = after(expired, { kind: "closeHoles", fence: FENCE, nonces: [0] });
+  expect(after(closed, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(1);
+  const released = after(newLedger(LANE), reserve("mine", 1), { kind: "release", fence: FENCE, reservationId: "mine" });
+  expect(after(released, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(0);
 });
