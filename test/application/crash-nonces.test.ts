@@ -95,15 +95,15 @@ describe.each(NONCE_FAILPOINTS)("a crash right after %s", (failpoint) => {
     await world.until(() => open().length === 0, 600_000);
     await world.clock.advance(30_000);
     checkInvariants(world);
-    const { reservations, holes } = world.database.state;
-    const states = [...reservations.values()].map(({ state }) => state).sort();
+    const { state: stored } = world.database;
+    const states = [...stored.reservations()].map(({ state }) => state).sort();
     expect(states).toEqual(["EXPIRED", "RELEASED", "SUBMITTED"]);
     const confirmed = world.rows().filter(({ state }) => state === "CONFIRMED");
     expect(confirmed).toHaveLength(5);
     expect(world.rows().filter(({ subState }) => subState === "REJECTED")).toHaveLength(1);
     // What nobody holds lies above everything that is mined.
     const mined = world.chain.account(SIGNER).nonce;
-    for (const { hole } of holes.values()) expect(hole.nonce).toBeGreaterThanOrEqual(mined);
+    for (const { nonce } of stored.holes()) expect(nonce).toBeGreaterThanOrEqual(mined);
     if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);
   });
 });

@@ -139,10 +139,10 @@ describe("blocks that one endpoint invents", () => {
     await world.until(isTold);
     entry.faults.inventBlocks(80);
     await world.clock.advance(10_000);
-    expect(world.database.state.holes.size).toBe(1);
+    expect(world.database.state.holes().length).toBe(1);
     entry.faults.inventBlocks(0);
     world.chain.mine(70);
-    await world.until(() => world.database.state.holes.size === 0);
+    await world.until(() => world.database.state.holes().length === 0);
   });
 });
 

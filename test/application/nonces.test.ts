@@ -84,7 +84,7 @@ describe("a reserved nonce", () => {
     expect(lost).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
     await world.clock.advance(2_000);
     expect(await reserve(entry, { requestId: "heard?" })).toMatchObject({ nonce: 1 });
-    expect(world.database.state.reservations.size).toBe(1);
+    expect(world.database.state.reservations()).toHaveLength(1);
   });
 
   it("does not take a request id that a transaction has", async () => {
@@ -267,14 +267,14 @@ describe("a released nonce", () => {
     await world.until(() => alerts(entry).includes("HOLE_USED_ELSEWHERE"));
     await world.clock.advance(10_000);
     expect(row(above)?.state, "nothing below it is missing").toBe("TRACKING");
-    expect(world.database.state.holes.size, "a reorg may bring it back").toBe(1);
+    expect(world.database.state.holes().length, "a reorg may bring it back").toBe(1);
     const [next] = await create(entry);
     expect(row(next)?.nonce).toBe(nonce + 2);
     world.releaseBlocks();
     await world.allSettled(3);
     for (const txId of [above, next]) expect(row(txId)?.state).toBe("CONFIRMED");
     world.chain.mine(70);
-    await world.until(() => world.database.state.holes.size === 0);
+    await world.until(() => world.database.state.holes().length === 0);
   });
 
   it("below what was signed holds the head up aloud, until the next transaction takes it", async () => {
@@ -300,7 +300,7 @@ describe("a reservation that expires", () => {
   const expired = async (entry: WorldNode) => {
     const { reservationId, nonce } = await reserve(entry, { ttl: "2s" });
     const behind = await create(entry, 3);
-    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
     return { reservationId, nonce, behind };
   };
 
@@ -334,7 +334,7 @@ describe("a reservation that expires", () => {
     const behind = await create(entry, 1);
     await world.until(() => row(behind[0])?.subState === "BROADCAST");
     const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
-    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
     await world.clock.advance(60_000);
     expect(row(behind[0])?.state).toBe("TRACKING");
     expect(world.rows()).toHaveLength(2);
@@ -397,7 +397,7 @@ describe("a reservation that expires", () => {
     await create(first);
     world.crash(first);
     await world.startNode();
-    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED", 60_000);
+    await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED", 60_000);
     await world.allSettled(2);
     checkInvariants(world);
   });
@@ -409,14 +409,14 @@ describe("a reservation that expires", () => {
     const behind = await create(entry, 2);
     world.chain.submit(await signed(nonce));
     await world.allSettled(2);
-    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
     expect(behind.map((txId) => row(txId)?.history.some(({ event }) => event === "stick"))).toEqual([false, false]);
     const [after] = await create(entry);
     await world.allSettled(3);
     expect(row(after)?.nonce).toBe(3);
     await create(entry);
     await world.until(() => alerts(entry).includes("HOLE_USED_ELSEWHERE"));
-    await world.until(() => world.database.state.holes.size === 0, 600_000);
+    await world.until(() => world.database.state.holes().length === 0, 600_000);
   });
 });
 

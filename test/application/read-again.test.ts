@@ -56,7 +56,7 @@ describe("a lane that is read again", () => {
     count.goOn();
     const { reservation } = await world.settle(reserving);
     await world.settle(entry.node.api.create(transfer()));
-    const expired = () => world.database.state.reservations.get(reservation.reservationId)?.state === "EXPIRED";
+    const expired = () => world.database.state.reservation(reservation.reservationId)?.state === "EXPIRED";
     await world.until(expired, 30_000);
     await world.allSettled(3);
   });

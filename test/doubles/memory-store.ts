@@ -1,4 +1,5 @@
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
+import { reservationAt } from "../../src/domain/ledger/index.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -23,9 +24,8 @@ import type { FeedPage, ListFilter, QueryStore } from "../../src/ports/query-sto
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import * as leases from "./memory-store/leases.ts";
-import { seen } from "./memory-store/nonces.ts";
 import * as queries from "./memory-store/queries.ts";
-import { type DatabaseState, emptyState, requestKey, sameLane, waitingIntake } from "./memory-store/state.ts";
+import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts";
 
 const A_DAY_MS = 86_400_000;
 
@@ -38,7 +38,7 @@ export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknow
  */
 export class MemoryDatabase {
   readonly clock: Clock;
-  readonly state: DatabaseState = emptyState();
+  readonly state = new DatabaseState();
   private upSinceMs: number;
   private sessions = 0;
 
@@ -71,13 +71,13 @@ export class MemoryDatabase {
 
   /** What a backup holds. */
   snapshot(): DatabaseState {
-    return structuredClone(this.state);
+    return this.state.copy();
   }
 
   /** Everything since is lost. The history is another one all the same, and never one that there was before. */
   restore(snapshot: DatabaseState): void {
     const { history, locks } = this.state;
-    Object.assign(this.state, structuredClone(snapshot), { history, locks });
+    Object.assign(this.state, snapshot.copy(), { history, locks });
     this.changeHistory(true);
   }
 
@@ -243,8 +243,7 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
   async loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]) {
     await this.reach();
     return keys.map(({ txId, ordinal }): Hex => {
-      const attempt = this.state.transactions.get(txId)?.attempts[ordinal - 1];
-      const bytes = attempt?.rawTransaction ?? null;
+      const bytes = this.state.transactions.get(txId)?.bytes[ordinal - 1]?.rawTransaction ?? null;
       if (bytes === null) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
       return bytes;
     });
@@ -291,18 +290,17 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
 
   async transactionAt(lane: Lane, nonce: number) {
     await this.reach();
-    const found = [...this.state.transactions.values()].find((row) => row.nonce === nonce && sameLane(row.lane, lane));
-    return found === undefined ? null : queries.findTransaction(this.state, found.txId);
+    const txId = this.state.lane(lane)?.ledger.nonces.get(nonce) ?? null;
+    return txId === null ? null : queries.findTransaction(this.state, txId);
   }
 
   async transactionByRequest(lane: Lane, requestId: string) {
     await this.reach();
-    const row = this.state.requests.get(requestKey(lane, requestId));
+    const owner = queries.ownerOfRequest(this.state, lane, requestId);
     const waiting = waitingIntake(this.state).find(
-      ({ intent }) =>
-        intent.requestId === requestId && requestKey(intent.lane, requestId) === requestKey(lane, requestId),
+      ({ intent }) => intent.requestId === requestId && sameLane(intent.lane, lane),
     );
-    const txId = row?.txId ?? waiting?.intent.txId;
+    const txId = owner?.txId ?? waiting?.intent.txId;
     return txId === undefined ? null : queries.findTransaction(this.state, txId);
   }
 
@@ -318,8 +316,8 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
 
   async reservation(reservationId: string) {
     await this.reach();
-    const found = this.state.reservations.get(reservationId);
-    return found === undefined ? null : seen(found, this.now());
+    const found = this.state.reservation(reservationId);
+    return found === undefined ? null : reservationAt(found, this.now());
   }
 
   async confirmations(chainId: number, aboveBlock: number, limit: number) {

@@ -24,7 +24,8 @@ export class WireWitness {
       this.violations.push(`bytes that no node can read: ${raw}`);
       return;
     }
-    const row = this.state.hashes.get(hashKey(this.chain.chainId, hash));
+    const known = this.state.hashes.get(hashKey(this.chain.chainId, hash));
+    const row = known === undefined ? undefined : this.state.transactions.get(known.txId);
     const attempt = row?.attempts.find(({ txHash }) => txHash === hash);
     if (row === undefined || attempt === undefined) this.violations.push(`${hash} was sent before it was stored`);
     else if (attempt.rawTransaction !== raw) this.violations.push(`${hash} was stored with other bytes`);

@@ -103,7 +103,7 @@ describe("a hash that belongs to another transaction than the caller says", () =
     const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
     const used = world.settle(entry.node.api.markUsed(reservationId, { txHash }));
     await expect(used).rejects.toMatchObject({ code: "SUBMISSION_REJECTED", extras: { reason: "INVALID_INPUT" } });
-    expect(world.database.state.reservations.get(reservationId)?.state).toBe("RESERVED");
+    expect(world.database.state.reservation(reservationId)?.state).toBe("RESERVED");
   });
 
   it.each([
@@ -153,13 +153,13 @@ describe("a hole that the chain has passed", () => {
     const entry = await open();
     const { reservationId, nonce } = await reserve(entry, "2s");
     const above = await ops.sent(entry);
-    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
     await world.until(() => ops.row(above).state === "STUCK");
     world.chain.submit(await signed(nonce));
     await ops.settled(above);
     await world.until(() => alerts(entry).includes("HOLE_USED_ELSEWHERE"));
     world.chain.mine(70);
-    await world.until(() => world.database.state.holes.size === 0);
+    await world.until(() => world.database.state.holes().length === 0);
   });
 
   it("is given to nobody: the next transaction goes on above it", async () => {
@@ -181,7 +181,7 @@ describe("a hole that the chain has passed", () => {
     const first = await open();
     const { reservationId, nonce } = await reserve(first, "2s");
     const above = await ops.sent(first);
-    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
     world.crash(first);
     world.chain.submit(await signed(nonce));
     world.chain.mine(3);
@@ -207,7 +207,7 @@ describe("what waits above a nonce that no transaction holds is told", () => {
     const entry = await open();
     const { reservationId } = await reserve(entry, "2s");
     const txId = await ops.sent(entry);
-    await world.until(() => world.database.state.reservations.get(reservationId)?.state === "EXPIRED");
+    await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
     const { causes, helps } = await explained(entry, txId);
     expect(causes.find(({ code }) => code === "HOLE_BELOW")?.text).toMatch(/nonce 0 .*expired/);
     expect(helps).toContain("FILL_HOLE");

@@ -89,7 +89,7 @@ describe("a lane that is compared with the chain", () => {
     expect(world.rows()).toHaveLength(2);
     const { nonce, attempts, receipt, nonceMoves } = {
       ...world.rows()[1],
-      nonceMoves: world.database.state.holes.size,
+      nonceMoves: world.database.state.holes().length,
     };
     expect({ nonce, attempts, receipt, nonceMoves }).toEqual({
       nonce: before?.nonce,

@@ -25,7 +25,7 @@ async function liedTo(by: number, holePolicy: "heal" | "move"): Promise<WorldNod
   return entry;
 }
 
-const holes = () => [...world.database.state.holes.values()].map(({ hole }) => hole);
+const holes = () => world.database.state.holes();
 
 describe("nonces that were stepped over because of a lie that was believed", () => {
   it("are taken by placeholders where the policy heals, and those above go on", async () => {

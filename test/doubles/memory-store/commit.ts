@@ -1,18 +1,9 @@
 import { reviseConfirmations } from "../../../src/domain/confirmations.ts";
-import { type Fence, laneKey } from "../../../src/domain/lane.ts";
-import { isSettled } from "../../../src/domain/transitions.ts";
-import type {
-  AlignWrite,
-  ConfirmationsWrite,
-  LaneWrite,
-  UnwatchWrite,
-  WriteOutcome,
-} from "../../../src/ports/lane-store.ts";
-import { allocate } from "./allocate.ts";
-import { applyNonceWrite, realign } from "./nonces.ts";
-import { settleIntake } from "./settle-intake.ts";
-import { type DatabaseState, isAlive, type LaneRow } from "./state.ts";
-import { applyTransition } from "./transition.ts";
+import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
+import { apply, type Ledger, type LedgerWrite, Part, type WaitingIntent } from "../../../src/domain/ledger/index.ts";
+import type { ConfirmationsWrite, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
+import { persist } from "./persist.ts";
+import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
 import { UndoLog } from "./undo-log.ts";
 
 /** One database transaction of the double: what it needs to read and change the state, and to take changes back. */
@@ -25,7 +16,7 @@ export interface Work {
 export function commitWrites(state: DatabaseState, writes: readonly LaneWrite[], now: Date): readonly WriteOutcome[] {
   const work: Work = { state, log: new UndoLog(), now };
   try {
-    return writes.map((write) => (holds(state, write.fence, now) ? apply(work, write) : { status: "fenced" }));
+    return writes.map((write) => (holds(state, write.fence, now) ? outcomeOf(work, write) : { status: "fenced" }));
   } catch (error) {
     work.log.rollback();
     throw error;
@@ -38,89 +29,62 @@ export function holds(state: DatabaseState, fence: Fence, now: Date): boolean {
   return isAlive(state.instances.get(fence.instanceId), now);
 }
 
-function apply(work: Work, write: LaneWrite): WriteOutcome {
-  const lane = work.state.lanes.get(laneKey(write.fence.lane)) as LaneRow;
-  keepDecision(work, lane, write);
+function outcomeOf(work: Work, write: LaneWrite): WriteOutcome {
+  const { state, log } = work;
+  const { chainId } = write.fence.lane;
   switch (write.kind) {
-    case "allocate":
-      return allocate(work, lane, write);
-    case "align":
-      return align(work, lane, write);
-    case "reconcile":
-      return reconcile(work, lane, write.floor);
-    case "realign":
-      return realign(work, lane, write.floor);
     case "identify":
-      if (!work.state.geneses.has(lane.lane.chainId)) {
-        work.log.set(work.state.geneses, lane.lane.chainId, write.genesisHash);
-      }
+      if (!state.geneses.has(chainId)) log.set(state.geneses, chainId, write.genesisHash);
       return { status: "done" };
-    case "suspend":
-      work.log.assign(lane, { suspendedBy: write.suspended ? (lane.suspendedBy ?? "OPERATOR") : null });
-      return { status: "done" };
-    case "transition":
-      return { status: "applied", items: write.items.map((item) => applyTransition(work, write.fence, item)) };
-    case "unwatch":
-      return unwatch(work, write);
     case "confirmations":
       return confirm(work, write);
-    case "settleIntake":
-      for (const fate of write.fates) settleIntake(work, write.fence, fate);
-      return { status: "done" };
     default:
-      return applyNonceWrite(work, lane, write);
+      return applyWrite(work, write);
   }
 }
 
-/** The database's history changed, and the lane has not been reconciled since or waits for an operator. */
-export function isHeld({ feed }: DatabaseState, lane: LaneRow): boolean {
-  return lane.reconciledEpoch < feed.epoch || lane.suspendedBy === "HISTORY";
+function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
+  const { state, log, now } = work;
+  const lane = state.lane(write.fence.lane) as LaneRow;
+  const { ledger, outcome, changes } = apply(loadedFor(state, lane, write), write, now);
+  log.assign(lane, { ledger });
+  for (const change of changes) persist(work, write.fence, change);
+  return outcome;
 }
 
-function reconcile({ state, log }: Work, lane: LaneRow, floor: number): WriteOutcome {
-  const isNews = lane.reconciledEpoch < state.feed.epoch;
-  const isLost = isNews && state.epochMayHaveLost && lane.cursor === null && floor > 0;
-  const cursor = Math.max(lane.cursor ?? floor, floor);
-  const suspendedBy = isLost ? "HISTORY" : lane.suspendedBy;
-  log.assign(lane, { cursor, suspendedBy, reconciledEpoch: state.feed.epoch });
-  return { status: "reconciled", cursor, suspendedBy };
+/** What is not the lane's own, and changes without its lock, is looked up with each write: the epoch, the intake table. */
+function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: LaneRow, write: LedgerWrite): Ledger {
+  const rows = intakeIdsOf(write).map((intakeId) => [intakeId, waiting(state, lane, intakeId)] as const);
+  return {
+    ...ledger,
+    reconciled: reconciledEpoch >= state.feed.epoch,
+    mayHaveLost: state.epochMayHaveLost,
+    intake: Part.of("intake row", { kind: "named" }, rows),
+  };
 }
 
-function keepDecision({ state, log, now }: Work, lane: LaneRow, write: LaneWrite): void {
-  if ((write.kind !== "suspend" && write.kind !== "realign") || write.decision === undefined) return;
-  const { instanceId, token } = write.fence;
-  const nodeId = state.instances.get(instanceId)?.nodeId ?? null;
-  log.assign(lane, { decisions: [{ ...write.decision, nodeId, token, at: now }, ...lane.decisions] });
+function intakeIdsOf(write: LedgerWrite): readonly number[] {
+  if (write.kind === "settleIntake") return write.fates.map(({ intakeId }) => intakeId);
+  return write.kind === "allocate" ? write.items.flatMap(({ intakeId }) => intakeId ?? []) : [];
 }
 
-function align({ log }: Work, lane: LaneRow, write: AlignWrite): WriteOutcome {
-  const cursor = Math.max(lane.cursor ?? write.floor, write.floor);
-  log.assign(lane, { cursor });
-  return { status: "aligned", cursor };
-}
-
-function unwatch({ state, log }: Work, write: UnwatchWrite): WriteOutcome {
-  const live = state.live.get(laneKey(write.fence.lane)) ?? new Map();
-  for (const row of [...live.values()]) {
-    if (!isSettled(row.state) || row.receipt === null || row.receipt.blockNumber > write.throughBlock) continue;
-    log.assign(row, { live: false });
-    log.delete(live, row.txId);
-  }
-  return { status: "done" };
+function waiting(state: DatabaseState, lane: Lane, intakeId: number): WaitingIntent | null {
+  const entry = state.intake.get(intakeId);
+  if (entry === undefined || entry.aliasOf !== null || !sameLane(entry.intent.lane, lane)) return null;
+  const { txId, requestId, fingerprint } = entry.intent;
+  return { intakeId, txId, requestId, fingerprint, acceptedAt: entry.createdAt };
 }
 
 function confirm({ state, log }: Work, write: ConfirmationsWrite): WriteOutcome {
   const { chainId } = write.fence.lane;
-  if (!state.confirmations.has(chainId)) state.confirmations.set(chainId, new Map());
-  const stored = state.confirmations.get(chainId) ?? new Map();
-  const list = [...stored].map(([number, hash]) => ({ number, hash })).sort((a, b) => a.number - b.number);
-  const change = reviseConfirmations(list, write.blocks);
-  for (const { number } of list) {
-    const replaced = change.kind === "replace" && number >= change.fromNumber;
-    if (replaced || number < write.pruneBelow) log.delete(stored, number);
-  }
-  for (const block of change.kind === "same" ? [] : change.blocks) {
-    if (block.number >= write.pruneBelow) log.set(stored, block.number, block.hash);
-  }
+  const stored = [...(state.confirmations.get(chainId) ?? [])].map(([number, hash]) => ({ number, hash }));
+  const change = reviseConfirmations(
+    stored.sort((a, b) => a.number - b.number),
+    write.blocks,
+  );
+  const kept = change.kind === "replace" ? stored.filter(({ number }) => number < change.fromNumber) : stored;
+  const blocks = change.kind === "same" ? kept : [...kept, ...change.blocks];
+  const needed = blocks.filter(({ number }) => number >= write.pruneBelow);
+  log.set(state.confirmations, chainId, new Map(needed.map(({ number, hash }) => [number, hash])));
   return { status: "confirmations", newFork: change.kind === "replace" };
 }

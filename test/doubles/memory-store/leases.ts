@@ -12,7 +12,7 @@ import {
   type LockTold,
 } from "../../../src/ports/lease-store.ts";
 import type { HeldLock } from "../../../src/ports/session-lock.ts";
-import { type DatabaseState, isAlive, type LaneRow } from "./state.ts";
+import { type DatabaseState, isAlive, LaneRow } from "./state.ts";
 
 export function registerInstance(state: DatabaseState, registration: InstanceRegistration, now: Date): void {
   const { leaseDurationMs, replaces = [], ...identity } = registration;
@@ -170,18 +170,7 @@ export function ownerOf(state: DatabaseState, row: LaneRow): LaneOwner | null {
 function laneRow(state: DatabaseState, lane: Lane): LaneRow {
   const known = state.lanes.get(laneKey(lane));
   if (known !== undefined) return known;
-  const fresh: LaneRow = {
-    lane: { chainId: lane.chainId, signer: lane.signer },
-    owner: null,
-    token: 0,
-    acquiredAt: null,
-    cursor: null,
-    suspendedBy: null,
-    reconciledEpoch: 1,
-    decisions: [],
-    confirmed: 0,
-    failed: 0,
-  };
+  const fresh = new LaneRow(lane);
   state.lanes.set(laneKey(lane), fresh);
   return fresh;
 }

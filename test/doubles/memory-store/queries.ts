@@ -1,4 +1,6 @@
+import type { Hole } from "../../../src/domain/holes.ts";
 import { type Address, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
+import type { Ledger } from "../../../src/domain/ledger/index.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
 import { isSettled, type State } from "../../../src/domain/transitions.ts";
 import type {
@@ -6,18 +8,16 @@ import type {
   ExistingTransaction,
   IntakeRow,
   LaneSnapshot,
+  OpenReservation,
   TrackedRecord,
 } from "../../../src/ports/lane-store.ts";
 import type { HistoryRecord, LaneRecord, ListFilter, TransactionRecord } from "../../../src/ports/query-store.ts";
-import { existingTransaction } from "./allocate.ts";
 import { holds } from "./commit.ts";
 import { ownerOf } from "./leases.ts";
-import { holesOf, openReservations } from "./nonces.ts";
 import {
   type DatabaseState,
   type IntakeEntry,
   type LaneRow,
-  requestKey,
   type StoredAttempt,
   sameLane,
   type TransactionRow,
@@ -26,7 +26,7 @@ import {
 
 export function loadLane(state: DatabaseState, fence: Fence, now: Date): LaneSnapshot | null {
   if (!holds(state, fence, now)) return null;
-  const row = state.lanes.get(laneKey(fence.lane)) as LaneRow;
+  const { ledger, reconciledEpoch } = state.lane(fence.lane) as LaneRow;
   const rows = liveRows(state, fence.lane);
   const blocks = new Map(
     rows.flatMap(({ state, receipt }) =>
@@ -34,9 +34,9 @@ export function loadLane(state: DatabaseState, fence: Fence, now: Date): LaneSna
     ) as [Hash, { blockNumber: number }][],
   );
   return {
-    cursor: row.cursor,
-    suspendedBy: row.suspendedBy,
-    reconciled: row.reconciledEpoch >= state.feed.epoch,
+    cursor: ledger.cursor,
+    suspendedBy: ledger.suspendedBy,
+    reconciled: reconciledEpoch >= state.feed.epoch,
     epochFloor: state.epochFloors.get(laneKey(fence.lane)) ?? 0,
     genesisHash: state.geneses.get(fence.lane.chainId) ?? null,
     tracking: rows.filter((tx) => tx.state === "TRACKING" || tx.state === "STUCK").map(trackedRecord),
@@ -44,9 +44,22 @@ export function loadLane(state: DatabaseState, fence: Fence, now: Date): LaneSna
     watched: [...blocks]
       .map(([hash, { blockNumber }]) => ({ number: blockNumber, hash }))
       .sort((a, b) => a.number - b.number || (a.hash < b.hash ? -1 : 1)),
-    holes: holesOf(state, fence.lane),
-    reservations: openReservations(state, fence.lane, now),
+    holes: holesOf(ledger),
+    reservations: openReservations(ledger, now),
   };
+}
+
+function holesOf(ledger: Ledger): readonly Hole[] {
+  return ledger.holes.every().map(([, hole]) => hole);
+}
+
+function openReservations({ reserved, reservations }: Ledger, now: Date): readonly OpenReservation[] {
+  const open = reserved.every().flatMap(([, reservationId]) => reservations.get(reservationId) ?? []);
+  return open.map(({ reservationId, nonce, expiresAt }) => ({
+    reservationId,
+    nonce,
+    leftMs: expiresAt.getTime() - now.getTime(),
+  }));
 }
 
 export function loadAllocated(
@@ -54,8 +67,8 @@ export function loadAllocated(
   lane: Lane,
   page: { fromNonce: number; limit: number },
 ): readonly AllocatedRecord[] {
-  return liveRows(state, lane)
-    .filter((row) => row.state === "ALLOCATED" && (row.nonce ?? -1) >= page.fromNonce)
+  return liveRows(state, lane, page.fromNonce)
+    .filter((row) => row.state === "ALLOCATED")
     .slice(0, page.limit)
     .map(({ txId, nonce, requestId, payload, gas, createdAt, change, attempts }) => ({
       txId,
@@ -70,8 +83,9 @@ export function loadAllocated(
 }
 
 export function settledBelow(state: DatabaseState, lane: Lane): number {
-  const past = [...state.nonces.values()].filter((row) => !row.live && sameLane(row.lane, lane));
-  return Math.max(0, ...past.map(({ nonce }) => (nonce ?? -1) + 1));
+  const ledger = state.lane(lane)?.ledger;
+  const past = ledger?.nonces.every().findLast(([nonce]) => ledger.live.get(nonce) === null);
+  return past === undefined ? 0 : past[0] + 1;
 }
 
 export function loadWatched(state: DatabaseState, lane: Lane, hashes: readonly Hash[]): readonly TrackedRecord[] {
@@ -87,8 +101,8 @@ export function findByRequestIds(
   requestIds: readonly string[],
 ): readonly ExistingTransaction[] {
   return [...new Set(requestIds)].flatMap((requestId) => {
-    const row = state.requests.get(requestKey(lane, requestId));
-    if (row !== undefined) return [existingTransaction(row)];
+    const owner = ownerOfRequest(state, lane, requestId);
+    if (owner !== null) return [owner];
     const entry = waitingIntake(state).find(
       ({ intent }) => intent.requestId === requestId && sameLane(intent.lane, lane),
     );
@@ -100,6 +114,10 @@ export function findByRequestIds(
 
 export function hasIntake(state: DatabaseState): boolean {
   return waitingIntake(state).length > 0;
+}
+
+export function ownerOfRequest(state: DatabaseState, lane: Lane, requestId: string): ExistingTransaction | null {
+  return state.lane(lane)?.ledger.requests.get(requestId) ?? null;
 }
 
 export function loadIntake(state: DatabaseState, lanes: readonly Lane[], limit: number): readonly IntakeRow[] {
@@ -169,7 +187,7 @@ function compareKeys(a: Lane, b: Lane): number {
 export function liveStates(state: DatabaseState): ReadonlyMap<State, number> {
   const counts = new Map<State, number>();
   const add = (of: State) => counts.set(of, (counts.get(of) ?? 0) + 1);
-  for (const rows of state.live.values()) for (const row of rows.values()) add(row.state);
+  for (const { lane } of state.lanes.values()) for (const row of liveRows(state, lane)) add(row.state);
   for (const _ of waitingIntake(state)) add("CREATED");
   return counts;
 }
@@ -194,8 +212,8 @@ function laneRecord(state: DatabaseState, row: LaneRow, now: Date): LaneRecord {
     confirmed: row.confirmed,
     failed: row.failed,
     stuck: open.length + waiting.length - pending.length,
-    reserved: openReservations(state, row.lane, now).filter(({ leftMs }) => leftMs > 0).length,
-    holes: holesOf(state, row.lane),
+    reserved: openReservations(row.ledger, now).filter(({ leftMs }) => leftMs > 0).length,
+    holes: holesOf(row.ledger),
     oldestPendingAt: oldest,
     headOfLine:
       head === undefined
@@ -204,8 +222,9 @@ function laneRecord(state: DatabaseState, row: LaneRow, now: Date): LaneRecord {
   };
 }
 
-function liveRows(state: DatabaseState, lane: Lane): readonly TransactionRow[] {
-  return [...(state.live.get(laneKey(lane))?.values() ?? [])].sort((a, b) => (a.nonce ?? 0) - (b.nonce ?? 0));
+function liveRows(state: DatabaseState, lane: Lane, fromNonce = 0): readonly TransactionRow[] {
+  const live = state.lane(lane)?.ledger.live.every(fromNonce) ?? [];
+  return live.flatMap(([, txId]) => state.transactions.get(txId) ?? []);
 }
 
 function bareAttempt({ rawTransaction: _, createdAt: __, firstSentAt: ___, ...attempt }: StoredAttempt): Attempt {
@@ -221,10 +240,9 @@ function trackedRecord(row: TransactionRow): TrackedRecord {
   return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, createdAt, requestId, ...sent };
 }
 
-function lostSight({ state, subState, history }: TransactionRow): Pick<TrackedRecord, "lostSightAt"> {
-  const lost = history.findLast(({ event }) => event === "loseSight");
+function lostSight({ state, subState, lostSightAt }: TransactionRow): Pick<TrackedRecord, "lostSightAt"> {
   const isLost = state === "STUCK" || subState === "UNKNOWN_SUBMIT_RESULT";
-  return lost === undefined || !isLost ? {} : { lostSightAt: lost.lastAt };
+  return lostSightAt === null || !isLost ? {} : { lostSightAt };
 }
 
 function transactionRecord(row: TransactionRow): TransactionRecord {

@@ -1,9 +1,15 @@
 import type { Hole } from "../../../src/domain/holes.ts";
-import type { Hash, Hex, Lane, LaneKey } from "../../../src/domain/lane.ts";
+import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
+import {
+  type Ledger,
+  type LedgerTransaction,
+  newLedger,
+  type QueuedChange,
+  type SuspendedBy,
+  type TransactionDetails,
+} from "../../../src/domain/ledger/index.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
-import type { Intent, Payload, Receipt, SignedAttempt } from "../../../src/domain/transaction.ts";
-import type { State, SubState, TransitionEvent } from "../../../src/domain/transitions.ts";
-import type { QueuedChange, SuspendedBy } from "../../../src/ports/lane-store.ts";
+import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 
@@ -20,18 +26,43 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
   sessionLock: number | null;
 }
 
-export interface LaneRow {
+/** A lane: its fence, and its ledger, which holds everything that the rules of a lane are about. */
+export class LaneRow {
   readonly lane: Lane;
+  ledger: Ledger;
   /** Newest first. */
-  decisions: readonly LaneDecisionRecord[];
-  owner: string | null;
-  token: number;
-  acquiredAt: Date | null;
-  cursor: number | null;
-  suspendedBy: SuspendedBy | null;
-  reconciledEpoch: number;
-  confirmed: number;
-  failed: number;
+  decisions: readonly LaneDecisionRecord[] = [];
+  owner: string | null = null;
+  token = 0;
+  acquiredAt: Date | null = null;
+  reconciledEpoch = 1;
+  confirmed = 0;
+  failed = 0;
+
+  constructor(lane: Lane) {
+    this.ledger = newLedger(lane);
+    this.lane = this.ledger.lane;
+  }
+
+  get cursor(): number | null {
+    return this.ledger.cursor;
+  }
+
+  set cursor(cursor: number | null) {
+    this.ledger = { ...this.ledger, cursor };
+  }
+
+  get suspendedBy(): SuspendedBy | null {
+    return this.ledger.suspendedBy;
+  }
+
+  set suspendedBy(suspendedBy: SuspendedBy | null) {
+    this.ledger = { ...this.ledger, suspendedBy };
+  }
+
+  copy(): LaneRow {
+    return Object.assign(new LaneRow(this.lane), this);
+  }
 }
 
 export interface StoredAttempt extends SignedAttempt {
@@ -39,106 +70,133 @@ export interface StoredAttempt extends SignedAttempt {
   readonly firstSentAt: Date | null;
 }
 
-export interface TransactionRow {
-  readonly txId: string;
+/** What is kept of a transaction beside what its ledger says of it. */
+export interface Document {
   readonly lane: Lane;
-  readonly requestId: string | null;
-  readonly ownsRequest: boolean;
-  nonce: number | null;
   readonly payload: Payload;
   readonly gas: bigint | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  readonly fingerprint: Hex;
-  readonly createdAt: Date;
-  state: State;
-  subState: SubState | null;
-  live: boolean;
-  lastEvent: TransitionEvent;
-  attempts: readonly StoredAttempt[];
-  receipt: Receipt | null;
-  history: readonly HistoryRecord[];
   /** What is signed instead of the payload. */
-  change?: QueuedChange;
-  claim: { readonly token: number; readonly ordinal: number } | null;
-  acceptedOrdinal: number | null;
-  submitAttempts: number;
-  lastSubmittedAt: Date | null;
-  lastError: string | null;
-  updatedAt: Date;
-  confirmedAt: Date | null;
+  readonly change: QueuedChange | undefined;
+  readonly history: readonly HistoryRecord[];
+  /** Of each attempt. */
+  readonly bytes: readonly Pick<StoredAttempt, "rawTransaction" | "createdAt">[];
+  readonly claim: { readonly token: number; readonly ordinal: number } | null;
+  readonly updatedAt: Date;
+  readonly confirmedAt: Date | null;
+}
+
+/** A transaction as a reader finds it. */
+export type TransactionRow = Document &
+  Omit<LedgerTransaction, "details" | "fingerprint"> &
+  Omit<TransactionDetails, "attempts"> & { readonly fingerprint: Hex; readonly attempts: readonly StoredAttempt[] };
+
+/** Field by field: a long simulation walks these rows by the million, and they are quick to read where they look alike. */
+export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow {
+  const { details, fingerprint } = tx;
+  if (details === undefined || fingerprint === undefined) throw new Error(`${tx.txId} was loaded in part`);
+  return {
+    txId: tx.txId,
+    lane: document.lane,
+    requestId: tx.requestId,
+    nonce: tx.nonce,
+    state: tx.state,
+    subState: tx.subState,
+    live: tx.live,
+    lastEvent: tx.lastEvent,
+    steps: tx.steps,
+    attemptCount: tx.attemptCount,
+    acceptedOrdinal: tx.acceptedOrdinal,
+    fingerprint,
+    createdAt: details.createdAt,
+    attempts: details.attempts.flatMap((attempt, index) => {
+      const stored = document.bytes[index];
+      return stored === undefined ? [] : { ...attempt, ...stored };
+    }),
+    receipt: details.receipt,
+    submitAttempts: details.submitAttempts,
+    lastSubmittedAt: details.lastSubmittedAt,
+    lostSightAt: details.lostSightAt,
+    lastError: details.lastError,
+    payload: document.payload,
+    gas: document.gas,
+    metadata: document.metadata,
+    change: document.change,
+    history: document.history,
+    bytes: document.bytes,
+    claim: document.claim,
+    updatedAt: document.updatedAt,
+    confirmedAt: document.confirmedAt,
+  };
 }
 
 export interface IntakeEntry {
   readonly intakeId: number;
   readonly intent: Intent;
   readonly createdAt: Date;
-  aliasOf: string | null;
+  readonly aliasOf: string | null;
 }
 
 /** Everything a database holds. One object, shared by all the stores that are connected to it. */
-export interface DatabaseState {
-  readonly instances: Map<string, InstanceRow>;
+export class DatabaseState {
+  instances = new Map<string, InstanceRow>();
   /** Session locks that are held, by key. */
-  readonly locks: Set<number>;
-  readonly lanes: Map<LaneKey, LaneRow>;
-  readonly transactions: Map<string, TransactionRow>;
-  /** Live transactions by lane, so that a long simulation does not walk what is over. */
-  readonly live: Map<LaneKey, Map<string, TransactionRow>>;
-  readonly requests: Map<string, TransactionRow>;
-  readonly nonces: Map<string, TransactionRow>;
-  readonly hashes: Map<string, TransactionRow>;
-  /** By lane and nonce. */
-  readonly holes: Map<string, { readonly lane: Lane; readonly hole: Hole }>;
-  readonly reservations: Map<string, Reservation>;
-  readonly intake: Map<number, IntakeEntry>;
-  readonly confirmations: Map<number, Map<number, Hash>>;
-  readonly geneses: Map<number, Hash>;
+  locks = new Set<number>();
+  lanes = new Map<LaneKey, LaneRow>();
+  transactions = new Map<string, TransactionRow>();
+  /** Which attempt a hash is, by chain and hash. */
+  hashes = new Map<string, { readonly txId: string; readonly ordinal: number }>();
+  intake = new Map<number, IntakeEntry>();
+  confirmations = new Map<number, ReadonlyMap<number, Hash>>();
+  geneses = new Map<number, Hash>();
   /** Where lanes stood when the feed's epoch began. */
-  readonly epochFloors: Map<LaneKey, number>;
-  readonly completions: CompletionRecord[];
-  feed: { epoch: number; lastSeq: number; truncatedThrough: number; epochStartsAfter: number };
-  lastIntakeId: number;
+  epochFloors = new Map<LaneKey, number>();
+  completions: CompletionRecord[] = [];
+  feed = { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 };
+  lastIntakeId = 0;
   /** Which history this is; a restore or a failover gives another. */
-  history: number;
+  history = 1;
   /** Whether that one is known to have everything that the one before had. */
-  mayHaveLost: boolean;
+  mayHaveLost = false;
   /** The history that the feed's epoch belongs to, and whether it began because commits may have been lost. */
-  epochHistory: number;
-  epochMayHaveLost: boolean;
-}
+  epochHistory = 1;
+  epochMayHaveLost = false;
 
-export function emptyState(): DatabaseState {
-  return {
-    instances: new Map(),
-    locks: new Set(),
-    lanes: new Map(),
-    transactions: new Map(),
-    live: new Map(),
-    requests: new Map(),
-    nonces: new Map(),
-    hashes: new Map(),
-    holes: new Map(),
-    reservations: new Map(),
-    intake: new Map(),
-    confirmations: new Map(),
-    geneses: new Map(),
-    epochFloors: new Map(),
-    completions: [],
-    feed: { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 },
-    lastIntakeId: 0,
-    history: 1,
-    mayHaveLost: false,
-    epochHistory: 1,
-    epochMayHaveLost: false,
-  };
-}
+  /** Nothing that happens here later is seen in it. */
+  copy(): DatabaseState {
+    return Object.assign(new DatabaseState(), this, {
+      instances: new Map([...this.instances].map(([id, row]) => [id, { ...row }])),
+      locks: new Set(this.locks),
+      lanes: new Map([...this.lanes].map(([key, row]) => [key, row.copy()])),
+      transactions: new Map(this.transactions),
+      hashes: new Map(this.hashes),
+      intake: new Map(this.intake),
+      confirmations: new Map(this.confirmations),
+      geneses: new Map(this.geneses),
+      epochFloors: new Map(this.epochFloors),
+      completions: [...this.completions],
+      feed: { ...this.feed },
+    });
+  }
 
-export function requestKey(lane: Lane, requestId: string): string {
-  return `${lane.chainId}:${lane.signer}:${requestId}`;
-}
+  lane(lane: Lane): LaneRow | undefined {
+    return this.lanes.get(laneKey(lane));
+  }
 
-export function nonceKey(lane: Lane, nonce: number): string {
-  return `${lane.chainId}:${lane.signer}:${nonce}`;
+  /** Of every lane, ascending by nonce within one. */
+  holes(): readonly (Hole & { readonly lane: Lane })[] {
+    return [...this.lanes.values()].flatMap(({ lane, ledger }) =>
+      ledger.holes.every().map(([, hole]) => ({ ...hole, lane })),
+    );
+  }
+
+  reservations(): readonly Reservation[] {
+    return [...this.lanes.values()].flatMap(({ ledger }) => ledger.reservations.every().map(([, each]) => each));
+  }
+
+  reservation(reservationId: string): Reservation | undefined {
+    return this.reservations().find((each) => each.reservationId === reservationId);
+  }
 }
 
 export function hashKey(chainId: number, hash: Hash): string {

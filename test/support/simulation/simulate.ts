@@ -208,7 +208,7 @@ function unrest({ world, callers, reservers, operators, payers, consumer }: Simu
     ...(reservers.waiting === 0 ? [] : [`${reservers.waiting} reservers have no answer`]),
     ...(operators.waiting === 0 ? [] : [`${operators.waiting} operators have no answer`]),
     ...(payers.waiting === 0 ? [] : [`${payers.waiting} payers have no answer`]),
-    ...[...state.reservations.values()].flatMap(openReservation),
+    ...state.reservations().flatMap(openReservation),
     ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
     ...(consumer.seen.length === state.completions.length ? [] : ["the consumer has not seen everything"]),

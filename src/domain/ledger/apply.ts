@@ -1,0 +1,65 @@
+import { laneKey } from "../lane.ts";
+import { allocate } from "./allocate.ts";
+import { bind } from "./bind.ts";
+import type { Change } from "./changes.ts";
+import { Draft } from "./draft.ts";
+import type { LedgerOutcome } from "./fates.ts";
+import type { Ledger } from "./ledger.ts";
+import { move } from "./move.ts";
+import { closeHoles, findSkipped } from "./nonce-gaps.ts";
+import { expire, release, reserve } from "./reserve.ts";
+import { settleIntake } from "./settle-intake.ts";
+import { align, realign, reconcile, suspend } from "./standing.ts";
+import { unwatch } from "./unwatch.ts";
+import type { LedgerWrite } from "./writes.ts";
+
+export interface Applied {
+  readonly ledger: Ledger;
+  readonly outcome: LedgerOutcome;
+  /** What a store has to persist. Empty: nothing. */
+  readonly changes: readonly Change[];
+}
+
+/**
+ * Judges a write, at this moment of the database's clock. Whether its writer may write at all was asked before. Throws
+ * `NotLoaded` where the ledger lacks something that the write is about, `BatchRefused` where the write is a mistake.
+ */
+export function apply(ledger: Ledger, write: LedgerWrite, at: Date): Applied {
+  if (laneKey(write.fence.lane) !== laneKey(ledger.lane)) throw new Error("a write to the ledger of another lane");
+  const draft = new Draft(ledger, at);
+  const outcome = judge(draft, write);
+  return { ledger: draft.ledger, outcome, changes: draft.changes };
+}
+
+function judge(draft: Draft, write: LedgerWrite): LedgerOutcome {
+  switch (write.kind) {
+    case "allocate":
+      return allocate(draft, write);
+    case "transition":
+      return { status: "applied", items: write.items.map((item) => move(draft, item)) };
+    case "unwatch":
+      return unwatch(draft, write);
+    case "align":
+      return align(draft, write.floor);
+    case "reconcile":
+      return reconcile(draft, write);
+    case "realign":
+      return realign(draft, write);
+    case "suspend":
+      return suspend(draft, write);
+    case "settleIntake":
+      return settleIntake(draft, write);
+    case "reserve":
+      return reserve(draft, write);
+    case "release":
+      return release(draft, write);
+    case "expire":
+      return expire(draft);
+    case "bind":
+      return bind(draft, write);
+    case "closeHoles":
+      return closeHoles(draft, write);
+    case "findSkipped":
+      return findSkipped(draft, write);
+  }
+}

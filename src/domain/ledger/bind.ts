@@ -1,0 +1,42 @@
+/** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that nobody sees it between the two. */
+import type { Draft } from "./draft.ts";
+import { isHeld } from "./ledger.ts";
+import { move } from "./move.ts";
+import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
+import { judged, settle } from "./reserve.ts";
+
+export function bind(draft: Draft, write: BindWrite): NonceOutcome {
+  const { intent } = write;
+  const isTaken = intent.requestId !== null && draft.ledger.requests.get(intent.requestId) !== null;
+  const requestId = isTaken ? null : intent.requestId;
+  const fate = isHeld(draft.ledger) ? "held" : takeNonce(draft, write);
+  if (fate === "settled") insertSigned(draft, write, requestId);
+  return { status: "bound", fate, createdAt: draft.at, requestId };
+}
+
+/** The nonce is the reservation's, still open; or a hole. */
+function takeNonce(draft: Draft, { reservation, nonce, intent }: BindWrite): SettleFate {
+  const { txId } = intent;
+  if (reservation === undefined || reservation.becomes === "EXPIRED") {
+    if (draft.ledger.holes.get(nonce) === null) return "conflict";
+    draft.record({ kind: "holeClosed", nonce });
+    const left = reservation === undefined ? null : draft.ledger.reservations.get(reservation.reservationId);
+    if (left?.state === "EXPIRED" && left.nonce === nonce) settle(draft, left, { state: "EXPIRED", txId });
+    return "settled";
+  }
+  const found = judged(draft.ledger, reservation.reservationId, draft.at);
+  if (found.reservation?.nonce !== nonce) return "conflict";
+  if (found.fate === "settled") settle(draft, found.reservation, { state: reservation.becomes, txId });
+  return found.fate;
+}
+
+function insertSigned(draft: Draft, write: BindWrite, requestId: string | null): void {
+  const { intent, nonce, attempt, reason, decision } = write;
+  draft.record({ kind: "allocated", intent: { ...intent, requestId }, nonce, intake: null, at: draft.at });
+  move(draft, {
+    ...{ txId: intent.txId, event: "sign", from: "ALLOCATED", to: "TRACKING", subState: "PENDING" },
+    ...{ reason, attempt },
+    ...(attempt.rawTransaction === null ? {} : { claim: { ordinal: attempt.ordinal } }),
+    ...(decision === undefined ? {} : { decision }),
+  });
+}

@@ -1,0 +1,67 @@
+import type { Hole } from "../holes.ts";
+import type { Reservation } from "../reservations.ts";
+import type { PreparedIntent } from "../transaction.ts";
+import type { State } from "../transitions.ts";
+import type { WaitingIntent } from "./ledger.ts";
+import type { IntakeFate, LaneDecision, NewCompletion, SuspendedBy, TransitionItem } from "./writes.ts";
+
+/**
+ * What a write did to a lane: plain data, in the order it happened, all of which a store has to persist and the lane's
+ * owner folds into what it remembers. Who wrote it (node, token) is the fence's, and none of the ledger's.
+ */
+export type Change =
+  /** How far nonces are given. A nonce above it that is given (`allocated`, `reserved`, `moved`) raises it as well. */
+  | { readonly kind: "cursor"; readonly cursor: number }
+  | { readonly kind: "suspension"; readonly suspendedBy: SuspendedBy | null }
+  | { readonly kind: "reconciliation" }
+  | { readonly kind: "decision"; readonly decision: LaneDecision; readonly at: Date }
+  | Allocated
+  | Moved
+  | Refused
+  | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
+  /** Settled as `state` says, mined in `block`: past its watch. */
+  | { readonly kind: "unwatched"; readonly txId: string; readonly state: State; readonly block: number }
+  | { readonly kind: "holeLeft"; readonly hole: Hole }
+  | { readonly kind: "holeClosed"; readonly nonce: number }
+  | { readonly kind: "reserved"; readonly reservation: Reservation }
+  /** `from`: what it was before. */
+  | { readonly kind: "reservationSettled"; readonly reservation: Reservation; readonly from: Reservation["state"] }
+  | { readonly kind: "completed"; readonly completion: Completion; readonly at: Date };
+
+/** A transaction begins, with its nonce. */
+export interface Allocated {
+  readonly kind: "allocated";
+  readonly intent: PreparedIntent;
+  readonly nonce: number;
+  /** Set where it came through the intake table: that row is over, and its history begins there. */
+  readonly intake: WaitingIntent | null;
+  readonly at: Date;
+}
+
+/** A transaction took one step. What the step brought with it (attempt, receipt, claim, …) stands in the item. */
+export interface Moved {
+  readonly kind: "moved";
+  readonly item: TransitionItem;
+  /** As they are from now on. */
+  readonly nonce: number | null;
+  readonly live: boolean;
+  /** The row of its history that tells of it, and whether that row was there before: it counts repeats then. */
+  readonly step: number;
+  readonly repeats: boolean;
+  readonly at: Date;
+}
+
+/** An intent of the intake table ends without a nonce. `refuse`: it owns its request id, unless another does. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly intake: WaitingIntent;
+  readonly fate: Extract<IntakeFate, { readonly fate: "refused" }>;
+  readonly at: Date;
+}
+
+/** One line of the feed, less its number. */
+export interface Completion extends NewCompletion {
+  readonly txId: string;
+  readonly requestId: string | null;
+  readonly nonce: number | null;
+}

@@ -1,0 +1,137 @@
+import type { Hole } from "../holes.ts";
+import type { Hex, Lane } from "../lane.ts";
+import type { Reservation } from "../reservations.ts";
+import type { Attempt, Receipt } from "../transaction.ts";
+import { isSettled, type Status, type TransitionEvent } from "../transitions.ts";
+import type { ExistingTransaction } from "./fates.ts";
+import { type Cover, loaded, Part } from "./part.ts";
+import type { SuspendedBy } from "./writes.ts";
+
+/** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
+export interface Ledger {
+  readonly lane: Lane;
+  /** Above every nonce that was ever given, unless an operator lowered it. Null: the lane is new. */
+  readonly cursor: number | null;
+  readonly suspendedBy: SuspendedBy | null;
+  /** False: the database's history changed, and the lane has not been compared with the chain since. */
+  readonly reconciled: boolean;
+  /** The feed's present epoch began because commits may have been lost. Undefined: not loaded. */
+  readonly mayHaveLost: boolean | undefined;
+  /** The highest nonce whose reservation ended without being released; null: none did. Undefined: not loaded. */
+  readonly endedThrough: number | null | undefined;
+  readonly transactions: Part<string, LedgerTransaction>;
+  /** Which transaction has a nonce, whatever became of it. */
+  readonly nonces: Part<number, string>;
+  /** Those of them that are still followed: open, or settled and watched. */
+  readonly live: Part<number, string>;
+  /** Settled and watched, by the number of the block that mined them. */
+  readonly watched: Part<number, readonly string[]>;
+  /** Who owns a request id. */
+  readonly requests: Part<string, ExistingTransaction>;
+  readonly holes: Part<number, Hole>;
+  readonly reservations: Part<string, Reservation>;
+  /** Open reservations by nonce. */
+  readonly reserved: Part<number, string>;
+  /** Reservations by the caller's name for them. */
+  readonly reservedAs: Part<string, string>;
+  /** What waits in the intake table. */
+  readonly intake: Part<number, WaitingIntent>;
+}
+
+export interface LedgerTransaction extends Status {
+  readonly txId: string;
+  readonly requestId: string | null;
+  /** Null: refused before it had one, or given up. */
+  readonly nonce: number | null;
+  readonly live: boolean;
+  readonly lastEvent: TransitionEvent;
+  /** How many rows its history has. */
+  readonly steps: number;
+  readonly attemptCount: number;
+  /** The highest attempt that a node took; null: none that we know of. */
+  readonly acceptedOrdinal: number | null;
+  /** Of what its caller asked for. Undefined: not loaded. */
+  readonly fingerprint: Hex | undefined;
+  /** Undefined: not loaded. */
+  readonly details: TransactionDetails | undefined;
+}
+
+/** What the lane's owner works with, and few rules ask for. */
+export interface TransactionDetails {
+  readonly createdAt: Date;
+  readonly attempts: readonly LedgerAttempt[];
+  readonly receipt: Receipt | null;
+  readonly submitAttempts: number;
+  readonly lastSubmittedAt: Date | null;
+  /** When it was last not known what a node made of it. */
+  readonly lostSightAt: Date | null;
+  readonly lastError: string | null;
+}
+
+export interface LedgerAttempt extends Attempt {
+  /** When sending it was first claimed; null: never. */
+  readonly firstSentAt: Date | null;
+}
+
+/** An intent of the intake table that has no fate yet. */
+export interface WaitingIntent {
+  readonly intakeId: number;
+  readonly txId: string;
+  readonly requestId: string | null;
+  readonly fingerprint: Hex;
+  readonly acceptedAt: Date;
+}
+
+const ALL = { kind: "all" } as const;
+const NAMED = { kind: "named" } as const;
+
+/** A lane that nothing was ever written for. All of it: what is not in it does not exist. */
+export function newLedger(lane: Lane): Ledger {
+  return { ...empty(lane, ALL), mayHaveLost: false, endedThrough: null, intake: Part.of("intake row", NAMED) };
+}
+
+/** A lane's own row, and nothing else of it: whatever a write needs beside is put in by whoever loads it. */
+export function bareLedger(
+  lane: Lane,
+  standing: Pick<Ledger, "cursor" | "suspendedBy" | "reconciled"> & Partial<Ledger>,
+): Ledger {
+  return { ...empty(lane, NAMED), ...standing };
+}
+
+function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: "all" | "named" }>): Ledger {
+  return {
+    lane: { chainId, signer },
+    ...{ cursor: null, suspendedBy: null, reconciled: true, mayHaveLost: undefined, endedThrough: undefined },
+    transactions: Part.of("transaction", cover),
+    nonces: Part.of("transaction at nonce", cover),
+    live: Part.of("live transaction at nonce", cover),
+    watched: Part.of("watched block", cover),
+    requests: Part.of("request id", cover),
+    holes: Part.of("hole", cover),
+    reservations: Part.of("reservation", cover),
+    reserved: Part.of("reservation of nonce", cover),
+    reservedAs: Part.of("reservation named", cover),
+    intake: Part.of("intake row", cover),
+  };
+}
+
+/** The lane allocates nothing and sends nothing: it is to be reconciled first, or an operator has to look at it. */
+export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
+  return !reconciled || suspendedBy === "HISTORY";
+}
+
+export function existingOf({ lane }: Ledger, tx: LedgerTransaction): ExistingTransaction {
+  const { txId, requestId, nonce, state } = tx;
+  return { txId, lane, requestId, nonce, state, fingerprint: loaded(tx.fingerprint, `the fingerprint of ${txId}`) };
+}
+
+/** Where it stands under watch: settled, and not past it. Null: nowhere, or it was not loaded. */
+export function watchedIn({ live, state, details }: LedgerTransaction): number | null {
+  return live && isSettled(state) ? (details?.receipt?.blockNumber ?? null) : null;
+}
+
+/** As anybody sees it: what is past is expired, whether or not its lane's owner has got round to it. */
+export function reservationAt(reservation: Reservation, at: Date): Reservation {
+  const isPast = reservation.state === "RESERVED" && reservation.expiresAt <= at;
+  return isPast ? { ...reservation, state: "EXPIRED" } : reservation;
+}

@@ -1,0 +1,116 @@
+/** Moves a transaction by one step through the table of domain/transitions.ts. */
+import { type Hole, isFree } from "../holes.ts";
+import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts";
+import { BatchRefused } from "./batch-refused.ts";
+import type { Draft } from "./draft.ts";
+import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
+import { loaded } from "./part.ts";
+import type { TransitionItem } from "./writes.ts";
+
+/** `conflict`: it does not stand where the step was planned, or may not be taken now. Nothing was done. */
+export function move(draft: Draft, item: TransitionItem): "applied" | "conflict" {
+  const tx = draft.ledger.transactions.get(item.txId);
+  if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
+  if (item.claim !== undefined && isHeld(draft.ledger)) return "conflict";
+  refuseIllegal(item);
+  refuseOutOfTurn(tx, item);
+  const way = wayOf(draft.ledger, tx, item);
+  if (way === null) return "conflict";
+  if (way.fills !== null) draft.record({ kind: "holeClosed", nonce: way.fills });
+  const repeats = isRepeat(tx, item);
+  const step = repeats ? tx.steps : tx.steps + 1;
+  draft.record({ kind: "moved", item, nonce: way.nonce, live: way.nonce !== null, step, repeats, at: draft.at });
+  if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
+  complete(draft, tx, item);
+  return "applied";
+}
+
+function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { completion }: TransitionItem): void {
+  if (completion === undefined) return;
+  const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
+  draft.record({ kind: "completed", completion: { ...completion, txId, requestId, nonce }, at: draft.at });
+}
+
+/** Same state, a sub-state that the table leaves from, and the same one where the step stays in it. */
+function fits(tx: LedgerTransaction, item: TransitionItem): boolean {
+  const rule: TransitionRule = TRANSITIONS[item.event];
+  if (tx.state !== item.from) return false;
+  if (rule.to === "same" && tx.subState !== item.subState) return false;
+  return leavesFrom(rule, tx.subState);
+}
+
+/** A road that the table does not have: not a conflict between two writers, but a mistake of one. */
+function refuseIllegal({ event, from, to, subState }: TransitionItem): void {
+  const rule: TransitionRule = TRANSITIONS[event];
+  const leads = rule.to === "same" ? to === from : rule.to.state === to && rule.to.subState === subState;
+  if (leads && rule.from.includes(from)) return;
+  throw new BatchRefused(`${event} ${from} → ${to}/${subState ?? "-"} is not legal`);
+}
+
+/** Attempts are numbered without a gap, and only what is stored may be sent, taken or named. */
+function refuseOutOfTurn({ txId, attemptCount, details }: LedgerTransaction, item: TransitionItem): void {
+  const { attempt, claim, accepted, identified } = item;
+  const count = attemptCount + (attempt === undefined ? 0 : 1);
+  if (attempt !== undefined && attempt.ordinal !== count) {
+    throw new BatchRefused(`attempt ${attempt.ordinal} of ${txId} is out of turn`);
+  }
+  if (item.to === "TRACKING" && count === 0) throw new BatchRefused(`${txId} would be tracked, and was never signed`);
+  for (const ordinal of [claim?.ordinal, accepted?.ordinal, identified?.ordinal]) {
+    if (ordinal !== undefined && (ordinal < 1 || ordinal > count)) {
+      throw new BatchRefused(`transaction ${txId} has no attempt ${ordinal}`);
+    }
+  }
+  if (identified === undefined) return;
+  const { attempts } = loaded(details, `the attempts of transaction ${txId}`);
+  const named = [...attempts, ...(attempt === undefined ? [] : [attempt])][identified.ordinal - 1];
+  if (named?.nodeSigned === true && (named.txHash ?? identified.txHash) === identified.txHash) return;
+  throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} cannot be identified`);
+}
+
+/** What a step does to nonces. */
+interface Way {
+  /** The transaction's from now on. */
+  readonly nonce: number | null;
+  /** The hole that it takes. */
+  readonly fills: number | null;
+  /** The hole that it leaves behind. */
+  readonly leaves: Omit<Hole, "since"> | null;
+}
+
+/**
+ * Down into a hole that is free, or given up: either way the nonce it had is a hole from now on. Requeued, it gets the
+ * lane's next, and what it had is used up by somebody else. Null: there is no such hole.
+ */
+function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way | null {
+  const { nonce, txId } = tx;
+  if (item.event === "requeue") return { nonce: nextOf(ledger), fills: null, leaves: null };
+  if (nonce === null || (item.nonce === undefined && item.event !== "giveUp")) {
+    return { nonce, fills: null, leaves: null };
+  }
+  if (tx.attemptCount > 0) throw new BatchRefused(`transaction ${txId} was signed at nonce ${nonce}`);
+  const left = { nonce, reservationId: null };
+  if (item.nonce === undefined) {
+    const detail = `${txId} gave it up: ${item.reason ?? ""}`;
+    return { nonce: null, fills: null, leaves: { ...left, why: "givenUp", detail } };
+  }
+  const hole = item.nonce < nonce ? ledger.holes.get(item.nonce) : null;
+  if (hole === null || !isFree(hole)) return null;
+  const detail = `${txId} moved down to ${item.nonce}`;
+  return { nonce: item.nonce, fills: item.nonce, leaves: { ...left, why: "shiftedDown", detail } };
+}
+
+function nextOf({ cursor }: Ledger): number {
+  if (cursor === null) throw new Error("a lane with a transaction has a cursor");
+  return cursor;
+}
+
+/** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat. */
+function isRepeat(tx: LedgerTransaction, item: TransitionItem): boolean {
+  return (
+    item.decision === undefined &&
+    item.attempt === undefined &&
+    tx.lastEvent === item.event &&
+    item.from === item.to &&
+    tx.subState === item.subState
+  );
+}

@@ -1,0 +1,146 @@
+/**
+ * A map that is never changed: setting or deleting gives another one, which shares all but the path to the key with the
+ * one before. Keys are in order. A weight-balanced tree (Adams, "Efficient sets: a balancing act", 1993), with the
+ * parameters that Hirai and Yamamoto proved right ("Balancing weight-balanced trees", 2011).
+ */
+const DELTA = 3;
+const RATIO = 2;
+
+export type Key = number | string;
+
+interface Node<K, V> {
+  readonly key: K;
+  readonly value: V;
+  readonly size: number;
+  readonly left: Tree<K, V>;
+  readonly right: Tree<K, V>;
+}
+
+type Tree<K, V> = Node<K, V> | null;
+
+export class OrderedMap<K extends Key, V> {
+  private readonly root: Tree<K, V>;
+
+  private constructor(root: Tree<K, V>) {
+    this.root = root;
+  }
+
+  static of<K extends Key, V>(entries: Iterable<readonly [K, V]> = []): OrderedMap<K, V> {
+    let root: Tree<K, V> = null;
+    for (const [key, value] of entries) root = inserted(root, key, value);
+    return new OrderedMap(root);
+  }
+
+  get size(): number {
+    return sizeOf(this.root);
+  }
+
+  get(key: K): V | undefined {
+    let node = this.root;
+    while (node !== null) {
+      if (key === node.key) return node.value;
+      node = key < node.key ? node.left : node.right;
+    }
+    return undefined;
+  }
+
+  set(key: K, value: V): OrderedMap<K, V> {
+    return new OrderedMap(inserted(this.root, key, value));
+  }
+
+  delete(key: K): OrderedMap<K, V> {
+    const root = removed(this.root, key);
+    return root === this.root ? this : new OrderedMap(root);
+  }
+
+  /** Ascending; from this key on, where one is given. */
+  *entries(from?: K): IterableIterator<readonly [K, V]> {
+    const path: Node<K, V>[] = [];
+    let node = this.root;
+    for (;;) {
+      while (node !== null) {
+        const isIn: boolean = from === undefined || node.key >= from;
+        if (isIn) path.push(node);
+        node = isIn ? node.left : node.right;
+      }
+      const next = path.pop();
+      if (next === undefined) return;
+      yield [next.key, next.value];
+      node = next.right;
+    }
+  }
+
+  /** Descending. */
+  *backwards(): IterableIterator<readonly [K, V]> {
+    const path: Node<K, V>[] = [];
+    let node = this.root;
+    for (;;) {
+      for (; node !== null; node = node.right) path.push(node);
+      const next = path.pop();
+      if (next === undefined) return;
+      yield [next.key, next.value];
+      node = next.left;
+    }
+  }
+}
+
+function sizeOf<K, V>(tree: Tree<K, V>): number {
+  return tree === null ? 0 : tree.size;
+}
+
+function inserted<K extends Key, V>(tree: Tree<K, V>, key: K, value: V): Node<K, V> {
+  if (tree === null) return { key, value, size: 1, left: null, right: null };
+  const { left, right } = tree;
+  if (key === tree.key) return { key, value, size: tree.size, left, right };
+  return key < tree.key
+    ? balanced(tree, inserted(left, key, value), right)
+    : balanced(tree, left, inserted(right, key, value));
+}
+
+function removed<K extends Key, V>(tree: Tree<K, V>, key: K): Tree<K, V> {
+  if (tree === null) return null;
+  const { left, right } = tree;
+  if (key === tree.key) return joined(left, right);
+  const [less, more] = key < tree.key ? [removed(left, key), right] : [left, removed(right, key)];
+  return less === left && more === right ? tree : balanced(tree, less, more);
+}
+
+/** Two trees whose root is gone: the lowest of the right one takes its place. */
+function joined<K extends Key, V>(left: Tree<K, V>, right: Tree<K, V>): Tree<K, V> {
+  if (left === null) return right;
+  if (right === null) return left;
+  let lowest = right;
+  while (lowest.left !== null) lowest = lowest.left;
+  return balanced(lowest, left, removed(right, lowest.key));
+}
+
+type Entry<K, V> = Pick<Node<K, V>, "key" | "value">;
+
+function joint<K, V>({ key, value }: Entry<K, V>, left: Tree<K, V>, right: Tree<K, V>): Node<K, V> {
+  return { key, value, size: sizeOf(left) + sizeOf(right) + 1, left, right };
+}
+
+/** The two differ by one entry at most from two that were in balance. */
+function balanced<K, V>(entry: Entry<K, V>, left: Tree<K, V>, right: Tree<K, V>): Node<K, V> {
+  const [less, more] = [sizeOf(left), sizeOf(right)];
+  if (less + more < 2) return joint(entry, left, right);
+  if (right !== null && more > DELTA * less) return turnedLeft(entry, left, right);
+  if (left !== null && less > DELTA * more) return turnedRight(entry, left, right);
+  return joint(entry, left, right);
+}
+
+function turnedLeft<K, V>(entry: Entry<K, V>, left: Tree<K, V>, right: Node<K, V>): Node<K, V> {
+  const inner = right.left;
+  if (inner === null || inner.size < RATIO * sizeOf(right.right)) {
+    return joint(right, joint(entry, left, inner), right.right);
+  }
+  return joint(inner, joint(entry, left, inner.left), joint(right, inner.right, right.right));
+}
+
+function turnedRight<K, V>(entry: Entry<K, V>, left: Node<K, V>, right: Tree<K, V>): Node<K, V> {
+  const inner = left.right;
+  if (inner === null || inner.size < RATIO * sizeOf(left.left)) {
+    return joint(left, left.left, joint(entry, inner, right));
+  }
+  return joint(inner, joint(left, left.left, inner.left), joint(entry, inner.right, right));
+}

@@ -1,0 +1,125 @@
+import { BatchRefused } from "./batch-refused.ts";
+import { type Key, OrderedMap } from "./ordered-map.ts";
+
+/** A ledger was asked about something that it was not loaded with. Never an answer: the row may exist, or may not. */
+export class NotLoaded extends Error {
+  constructor(what: string) {
+    super(`this part of the lane was not loaded with ${what}, so it cannot tell whether there is one`);
+    this.name = "NotLoaded";
+  }
+}
+
+/** A fact that was loaded; throws where it was not. */
+export function loaded<T>(fact: T | undefined, what: string): T {
+  if (fact === undefined) throw new NotLoaded(what);
+  return fact;
+}
+
+/** Beside the keys it was given, everything, nothing, or everything from a key on or up to one. */
+export type Cover<K extends Key> =
+  | { readonly kind: "all" }
+  | { readonly kind: "named" }
+  | { readonly kind: "from"; readonly key: K }
+  | { readonly kind: "through"; readonly key: K };
+
+/**
+ * Some of a lane's rows of one sort, by key, and what is known to be missing. It says what it covers: a key that it does
+ * not cover is neither there nor missing, and asking for it throws.
+ */
+export class Part<K extends Key, V> {
+  /** Of one row, for the error: "request id". */
+  readonly what: string;
+  readonly cover: Cover<K>;
+  /** Null: known to be missing, though `cover` does not say so. */
+  private readonly rows: OrderedMap<K, V | null>;
+
+  private constructor(what: string, cover: Cover<K>, rows: OrderedMap<K, V | null>) {
+    this.what = what;
+    this.cover = cover;
+    this.rows = rows;
+  }
+
+  /** `rows`: all that there is within `cover`, and whatever else is known. */
+  static of<K extends Key, V>(what: string, cover: Cover<K>, rows: Iterable<readonly [K, V | null]> = []): Part<K, V> {
+    return new Part(what, cover, OrderedMap.of(rows));
+  }
+
+  /** The row at this key, or null: there is none. */
+  get(key: K): V | null {
+    return loaded(this.atHand(key), `${this.what} ${key}`);
+  }
+
+  /** The same, and undefined where this part cannot tell. */
+  atHand(key: K): V | null | undefined {
+    const row = this.rows.get(key);
+    if (row !== undefined) return row;
+    return this.covers(key) ? null : undefined;
+  }
+
+  set(key: K, row: V): Part<K, V> {
+    return new Part(this.what, this.cover, this.rows.set(key, row));
+  }
+
+  /** Loud where a row is known to stand there: two of them would be one too many. */
+  add(key: K, row: V): Part<K, V> {
+    if ((this.rows.get(key) ?? null) !== null) throw new BatchRefused(`${this.what} ${key} exists already`);
+    return this.set(key, row);
+  }
+
+  /** From now on there is none. */
+  delete(key: K): Part<K, V> {
+    const rows = this.covers(key) ? this.rows.delete(key) : this.rows.set(key, null);
+    return new Part(this.what, this.cover, rows);
+  }
+
+  /** Keeps a row that is over where everything is kept; elsewhere it is let go, and this part cannot tell any more. */
+  retire(key: K, row: V): Part<K, V> {
+    const rows = this.cover.kind === "all" ? this.rows.set(key, row) : this.rows.delete(key);
+    return new Part(this.what, this.cover, rows);
+  }
+
+  /** Something happened that this part cannot place: beside the rows it has, it covers nothing any more. */
+  unsure(): Part<K, V> {
+    return new Part(this.what, { kind: "named" }, this.rows);
+  }
+
+  /** The highest key at or above this one; null where there is none. */
+  highestFrom(key: K): K | null {
+    const { cover } = this;
+    const isCovered = cover.kind === "all" || (cover.kind === "from" && cover.key <= key);
+    if (!isCovered) throw new NotLoaded(`every ${this.what} from ${key} on`);
+    for (const [highest, row] of this.rows.backwards()) if (row !== null) return highest >= key ? highest : null;
+    return null;
+  }
+
+  /** Rows up to this key, ascending. */
+  through(key: K): readonly (readonly [K, V])[] {
+    const { cover } = this;
+    const isCovered = cover.kind === "all" || (cover.kind === "through" && cover.key >= key);
+    if (!isCovered) throw new NotLoaded(`every ${this.what} up to ${key}`);
+    const rows: (readonly [K, V])[] = [];
+    for (const [at, row] of this.rows.entries()) {
+      if (at > key) break;
+      if (row !== null) rows.push([at, row]);
+    }
+    return rows;
+  }
+
+  /** Every row that there is, ascending, from this key on where one is given. */
+  every(from?: K): readonly (readonly [K, V])[] {
+    if (this.cover.kind !== "all") throw new NotLoaded(`every ${this.what}`);
+    return [...this.known(from)];
+  }
+
+  /** Every row that is at hand, ascending: no word about the others. */
+  *known(from?: K): IterableIterator<readonly [K, V]> {
+    for (const [key, row] of this.rows.entries(from)) if (row !== null) yield [key, row];
+  }
+
+  private covers(key: K): boolean {
+    const { cover } = this;
+    if (cover.kind === "all") return true;
+    if (cover.kind === "from") return key >= cover.key;
+    return cover.kind === "through" && key <= cover.key;
+  }
+}

@@ -1,0 +1,55 @@
+/** Writes about the lane as a whole: how far its nonces are given, and whether it may act. */
+import type { Draft } from "./draft.ts";
+import type { LedgerOutcome } from "./fates.ts";
+import { loaded } from "./part.ts";
+import type { RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
+
+/** Raises the cursor, never lowers it. */
+export function align(draft: Draft, floor: number): LedgerOutcome {
+  return { status: "aligned", cursor: raise(draft, floor) };
+}
+
+function raise(draft: Draft, floor: number): number {
+  const { cursor } = draft.ledger;
+  const raised = Math.max(cursor ?? floor, floor);
+  if (raised !== cursor) draft.record({ kind: "cursor", cursor: raised });
+  return raised;
+}
+
+/**
+ * A lane without a cursor that the chain knows all the same may be one whose rows were lost: then somebody must look at
+ * it.
+ */
+export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcome {
+  const { reconciled, cursor, mayHaveLost } = draft.ledger;
+  const mayBeLost = !reconciled && cursor === null && floor > 0;
+  if (mayBeLost && loaded(mayHaveLost, "whether commits may have been lost")) {
+    draft.record({ kind: "suspension", suspendedBy: "HISTORY" });
+  }
+  const raised = raise(draft, floor);
+  if (!reconciled) draft.record({ kind: "reconciliation" });
+  return { status: "reconciled", cursor: raised, suspendedBy: draft.ledger.suspendedBy };
+}
+
+/** Lowered, but not to a nonce that may have left: a transaction's, or one that a caller was given and did not release. */
+export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
+  const { ledger } = draft;
+  const ended = loaded(ledger.endedThrough, "the highest nonce whose reservation ended");
+  const from = Math.max(floor, ended === null ? 0 : ended + 1);
+  const left = [ledger.nonces.highestFrom(from), ledger.reserved.highestFrom(from)];
+  const lowest = Math.max(from, ...left.map((nonce) => (nonce === null ? 0 : nonce + 1)));
+  const cursor = Math.min(ledger.cursor ?? lowest, lowest);
+  if (decision !== undefined) draft.record({ kind: "decision", decision, at: draft.at });
+  for (const [nonce] of ledger.holes.every(cursor)) draft.record({ kind: "holeClosed", nonce });
+  if (cursor !== ledger.cursor) draft.record({ kind: "cursor", cursor });
+  return { status: "aligned", cursor };
+}
+
+/** The stop by a lost history is the stricter one: an operator's does not replace it, but ends it when taken back. */
+export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): LedgerOutcome {
+  const before = draft.ledger.suspendedBy;
+  const suspendedBy = suspended ? (before ?? "OPERATOR") : null;
+  if (decision !== undefined) draft.record({ kind: "decision", decision, at: draft.at });
+  if (suspendedBy !== before) draft.record({ kind: "suspension", suspendedBy });
+  return { status: "done" };
+}

@@ -1,0 +1,169 @@
+import type { Fence, Hash } from "../lane.ts";
+import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
+import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
+import type { NonceWrite } from "./nonce-writes.ts";
+
+/** The writes of a lane's owner that the ledger judges. What a lane's owner writes about its chain is none of them. */
+export type LedgerWrite =
+  | AllocateWrite
+  | AlignWrite
+  | ReconcileWrite
+  | RealignWrite
+  | SuspendWrite
+  | TransitionWrite
+  | UnwatchWrite
+  | SettleIntakeWrite
+  | NonceWrite;
+
+/**
+ * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
+ * id, stored or within the batch, get none.
+ */
+export interface AllocateWrite {
+  readonly kind: "allocate";
+  readonly fence: Fence;
+  /** The proven chain count; null where none is known (then the lane must already have a cursor). */
+  readonly floor: number | null;
+  /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
+  readonly fill?: readonly number[];
+  readonly items: readonly NewTransaction[];
+}
+
+export interface NewTransaction {
+  readonly intent: PreparedIntent;
+  /** Set where the intent came through the intake table: the row there is consumed in the same transaction. */
+  readonly intakeId?: number;
+  /** It may have been allocated before, by a telling of the same create that nobody heard the answer of: its id is looked for. */
+  readonly mayExist?: boolean;
+}
+
+/**
+ * An operator's word that the cursor was pushed too far: lowered to `floor`, but never to a nonce that may have left, be
+ * it a transaction's or a reservation's. Free holes above it are holes no more.
+ */
+export interface RealignWrite {
+  readonly kind: "realign";
+  readonly fence: Fence;
+  readonly floor: number;
+  readonly decision?: LaneDecision;
+}
+
+/** Raises the cursor to a proven count (never lowers it), or gives a new lane its first. */
+export interface AlignWrite {
+  readonly kind: "align";
+  readonly fence: Fence;
+  readonly floor: number;
+}
+
+/**
+ * After the database's history changed: raises the cursor to what the chain has of this signer, mined or pending, and
+ * lets the lane act in the feed's present epoch. Until then it allocates nothing and claims nothing.
+ */
+export interface ReconcileWrite {
+  readonly kind: "reconcile";
+  readonly fence: Fence;
+  /** The higher of the proven counts. */
+  readonly floor: number;
+}
+
+/**
+ * Who stopped a lane. OPERATOR: creates are accepted and wait. HISTORY: commits may have been lost, so nothing is
+ * allocated either, until an operator resumes.
+ */
+export type SuspendedBy = "OPERATOR" | "HISTORY";
+
+/** By an operator; taking it back also ends a stop by HISTORY. */
+export interface SuspendWrite {
+  readonly kind: "suspend";
+  readonly fence: Fence;
+  readonly suspended: boolean;
+  readonly decision?: LaneDecision;
+}
+
+/** Who decided something about a lane as a whole, and why: kept for ever, in the transaction that did it. */
+export interface LaneDecision {
+  readonly action: string;
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export interface TransitionWrite {
+  readonly kind: "transition";
+  readonly fence: Fence;
+  readonly items: readonly TransitionItem[];
+}
+
+/** One move of one transaction through the table of domain/transitions.ts, with what it changes beside the state. */
+export interface TransitionItem {
+  readonly txId: string;
+  readonly event: TransitionEvent;
+  /** The row must still be in this state, else the item's fate is `conflict`. */
+  readonly from: State;
+  readonly to: State;
+  readonly subState: SubState | null;
+  readonly reason?: string;
+  /** With `shiftDown`: the free hole it moves into. Its own nonce is free from then on. */
+  readonly nonce?: number;
+  /** Set where somebody decided this: kept in the history, and never merged with a repeat. */
+  readonly decision?: Decision;
+  /** With `amend`: what is signed instead of the caller's payload, which stays as it was. */
+  readonly change?: QueuedChange;
+  /** A new attempt; inserted, and its hash tracked from this commit on. */
+  readonly attempt?: SignedAttempt;
+  /** What a node made of an attempt that it signed itself: its hash, tracked from this commit on. */
+  readonly identified?: { readonly ordinal: number; readonly txHash: Hash };
+  /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. */
+  readonly claim?: { readonly ordinal: number };
+  /** A node took this attempt; the row keeps the highest. */
+  readonly accepted?: { readonly ordinal: number };
+  /** A receipt found on the canonical chain, or null: withdrawn, its block left that chain. */
+  readonly receipt?: Receipt | null;
+  /** Null clears; absent leaves as it is. */
+  readonly lastError?: string | null;
+  readonly completion?: NewCompletion;
+}
+
+/** Another payload for a transaction that is not signed yet, and the kind of attempt that it becomes. */
+export interface QueuedChange {
+  readonly kind: "cancel" | "replace" | "placeholder";
+  readonly payload: Payload;
+  readonly gas: bigint;
+}
+
+/** Who or what decided a step, for the audit. */
+export interface Decision {
+  /** `operator:<key name>`, `hook`, `policy`. */
+  readonly actor: string;
+  /** Whatever the decider wants to be found again: action, ticket, severity. */
+  readonly audit: Readonly<Record<string, unknown>> | null;
+}
+
+export interface NewCompletion {
+  readonly state: CompletionState;
+  readonly subState: SubState | null;
+  readonly settled: boolean;
+  readonly txHash: Hash | null;
+}
+
+/** Everything settled of this lane and mined at or below the block is past its watch: no longer resumed or loaded. */
+export interface UnwatchWrite {
+  readonly kind: "unwatch";
+  readonly fence: Fence;
+  readonly throughBlock: number;
+}
+
+/** Intake rows that get no nonce: refused (FAILED_FINAL with a completion), or an alias of a request that already exists. */
+export interface SettleIntakeWrite {
+  readonly kind: "settleIntake";
+  readonly fence: Fence;
+  readonly fates: readonly IntakeFate[];
+}
+
+export type IntakeFate =
+  | { readonly intakeId: number; readonly fate: "alias"; readonly of: string }
+  | {
+      readonly intakeId: number;
+      readonly fate: "refused";
+      readonly event: "refuse" | "refuseReusedRequestId";
+      readonly reason: string;
+    };

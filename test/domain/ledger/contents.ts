@@ -1,0 +1,45 @@
+import type { Ledger, LedgerOutcome } from "../../../src/domain/ledger/index.ts";
+
+/** All that a ledger holds, as plain data: two are the same where these are equal. */
+export function contentsOf(ledger: Ledger): Record<string, unknown> {
+  const { lane, cursor, suspendedBy, reconciled, endedThrough } = ledger;
+  const { transactions, nonces, live, watched, requests, holes, reservations, reserved, reservedAs } = ledger;
+  const parts = { transactions, nonces, live, watched, requests, holes, reservations, reserved, reservedAs };
+  const rows = Object.entries(parts).map(([name, part]) => [name, [...part.known()]]);
+  return { lane, cursor, suspendedBy, reconciled, endedThrough, ...Object.fromEntries(rows) };
+}
+
+/** An outcome in the words of the naive lane. */
+export function wordsOf(outcome: LedgerOutcome): string {
+  switch (outcome.status) {
+    case "allocated":
+      return outcome.items
+        .map((item) => {
+          if (item.fate === "created") return `created ${item.nonce}`;
+          if (item.fate === "duplicate") return `${item.samePayload ? "again" : "reused"} ${item.existing.txId}`;
+          return item.fate;
+        })
+        .join();
+    case "applied":
+      return outcome.items.join();
+    case "aligned":
+      return `at ${outcome.cursor}`;
+    case "reconciled":
+      return `at ${outcome.cursor}, ${outcome.suspendedBy}`;
+    case "done":
+      return "done";
+    case "reserved": {
+      const { fate } = outcome;
+      if (fate.fate === "created") return `reserved ${fate.reservation.nonce}`;
+      if (fate.fate === "existing") return `existing ${fate.reservation.reservationId} ${fate.reservation.state}`;
+      return fate.fate === "requestTaken" ? `taken by ${fate.txId}` : fate.fate;
+    }
+    case "released":
+      return outcome.fate;
+    case "bound":
+      return `${outcome.fate} ${outcome.requestId}`;
+    case "expired":
+    case "skipped":
+      return `holes ${outcome.holes.map(({ nonce }) => nonce)}`;
+  }
+}

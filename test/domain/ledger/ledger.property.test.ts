@@ -1,0 +1,244 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  apply,
+  type Change,
+  fold,
+  type Ledger,
+  type LedgerOutcome,
+  type LedgerWrite,
+  newLedger,
+} from "../../../src/domain/ledger/index.ts";
+import { TRANSITIONS } from "../../../src/domain/transitions.ts";
+import { BatchRefused } from "../../../src/ports/lane-store.ts";
+import { contentsOf, wordsOf } from "./contents.ts";
+import { NaiveLane } from "./naive-lane.ts";
+import { type Happening, LANE, story, Teller } from "./story.ts";
+
+interface Chapter {
+  readonly write: LedgerWrite;
+  readonly before: Ledger;
+  readonly after: Ledger;
+  readonly outcome: LedgerOutcome;
+  readonly changes: readonly Change[];
+  readonly at: Date;
+}
+
+/** Every write of a story up to the first that is a mistake, as the ledger judged it. */
+function* chaptersOf(happenings: readonly Happening[]): IterableIterator<Chapter> {
+  const teller = new Teller();
+  let ledger = newLedger(LANE);
+  for (const happening of happenings) {
+    const write = teller.tell(ledger, happening);
+    if (write === null) continue;
+    const before = teller.loaded(ledger);
+    const applied = unlessMistaken(() => apply(before, write, teller.now));
+    if (applied === null) return;
+    yield { write, before, after: applied.ledger, ...applied, at: teller.now };
+    ledger = applied.ledger;
+    teller.took(ledger);
+  }
+}
+
+function unlessMistaken<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof BatchRefused) return null;
+    throw error;
+  }
+}
+
+const holds = (check: (chapter: Chapter) => void) =>
+  fc.assert(
+    fc.property(story, (happenings) => {
+      for (const chapter of chaptersOf(happenings)) check(chapter);
+    }),
+    { numRuns: 50 },
+  );
+
+describe("whatever is written to a ledger", () => {
+  it("its cursor does not fall, unless by realign", () =>
+    holds(({ write, before, after }) => {
+      if (write.kind !== "realign") expect(after.cursor ?? 0).toBeGreaterThanOrEqual(before.cursor ?? 0);
+    }));
+
+  it("a nonce below the cursor is a transaction's, reserved, a hole, or nobody's, and above it nobody's", () =>
+    holds(({ after }) => {
+      const places = [after.nonces, after.reserved, after.holes].flatMap((part) => [...part.known()]);
+      const nonces = places.map(([nonce]) => nonce);
+      expect(new Set(nonces).size, "one holder each").toBe(nonces.length);
+      expect(Math.max(-1, ...nonces)).toBeLessThan(after.cursor ?? 0);
+    }));
+
+  it("its indexes say what its transactions and reservations say", () =>
+    holds(({ after }) => {
+      const all = [...after.transactions.known()].map(([, tx]) => tx);
+      const given = all.filter(({ nonce }) => nonce !== null).map(({ nonce, txId }) => [nonce, txId]);
+      expect([...after.nonces.known()]).toEqual(given.sort(([a], [b]) => Number(a) - Number(b)));
+      const live = all.filter((tx) => tx.live).map(({ nonce, txId }) => [nonce, txId]);
+      expect([...after.live.known()]).toEqual(live.sort(([a], [b]) => Number(a) - Number(b)));
+      const watched = all.filter(({ live, state }) => live && (state === "CONFIRMED" || state === "FAILED_FINAL"));
+      expect([...after.watched.known()].flatMap(([, txIds]) => txIds).sort()).toEqual(
+        watched.map(({ txId }) => txId).sort(),
+      );
+      const open = [...after.reservations.known()].filter(([, { state }]) => state === "RESERVED");
+      expect([...after.reserved.known()].map(([, id]) => id).sort()).toEqual(open.map(([id]) => id).sort());
+    }));
+
+  it("every outcome is explained by the changes, and no change is without one", () =>
+    holds(({ outcome, changes, before, after }) => {
+      expect(told(outcome)).toEqual(explained(changes));
+      if (changes.length === 0) expect(contentsOf(after)).toEqual(contentsOf(before));
+    }));
+
+  it("its changes are all that happened: folded into what was before they give what is, which stays as it was", () =>
+    holds(({ write, before, after, changes, at }) => {
+      const was = contentsOf(before);
+      expect(contentsOf(fold(before, changes))).toEqual(contentsOf(after));
+      expect(apply(before, write, at).changes, "asked again").toEqual(changes);
+      expect(contentsOf(before)).toEqual(was);
+    }));
+
+  it("replaying its changes from nothing gives the same ledger", () => {
+    fc.assert(
+      fc.property(story, (happenings) => {
+        const chapters = [...chaptersOf(happenings)];
+        const last = chapters.at(-1)?.after ?? newLedger(LANE);
+        const replayed = fold(
+          newLedger(LANE),
+          chapters.flatMap(({ changes }) => changes),
+        );
+        // Whether the history of the database was lost is told from outside.
+        expect({ ...contentsOf(replayed), reconciled: true }).toEqual({ ...contentsOf(last), reconciled: true });
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+/** What an outcome says was done. */
+function told(outcome: LedgerOutcome): readonly string[] {
+  if (outcome.status === "allocated") {
+    return outcome.items.flatMap((item) => (item.fate === "created" ? [`allocated ${item.nonce}`] : []));
+  }
+  if (outcome.status === "applied") return outcome.items.filter((fate) => fate === "applied").map(() => "moved");
+  if (outcome.status === "reserved") {
+    return outcome.fate.fate === "created" ? [`reserved ${outcome.fate.reservation.nonce}`] : [];
+  }
+  if (outcome.status === "released") return outcome.hole === null ? [] : [`hole ${outcome.hole.nonce} released`];
+  if (outcome.status === "bound") return outcome.fate === "settled" ? ["bound"] : [];
+  if (outcome.status === "expired" || outcome.status === "skipped") {
+    return outcome.holes.map(({ nonce, why }) => `hole ${nonce} ${why}`);
+  }
+  return [];
+}
+
+/** What changes say was done, in the same words. */
+function explained(changes: readonly Change[]): readonly string[] {
+  const [first, second] = changes.filter(({ kind }) => kind === "allocated" || kind === "moved");
+  if (first?.kind === "allocated" && second?.kind === "moved" && second.item.txId === first.intent.txId) {
+    return ["bound"];
+  }
+  const isMove = changes.some(({ kind }) => kind === "moved");
+  return changes.flatMap((change) => {
+    if (change.kind === "allocated") return [`allocated ${change.nonce}`];
+    if (change.kind === "moved") return ["moved"];
+    if (change.kind === "reserved") return [`reserved ${change.reservation.nonce}`];
+    return change.kind === "holeLeft" && !isMove ? [`hole ${change.hole.nonce} ${change.hole.why}`] : [];
+  });
+}
+
+describe("a ledger and a naive lane, told the same story", () => {
+  it("come to the same outcomes, mistakes among them, and stand the same after each", () => {
+    fc.assert(
+      fc.property(story, (happenings) => {
+        const teller = new Teller();
+        const naive = new NaiveLane();
+        naive.mayHaveLost = true;
+        let ledger = newLedger(LANE);
+        for (const happening of happenings) {
+          const write = teller.tell(ledger, happening);
+          naive.reconciled = teller.reconciled;
+          naive.waiting = new Map(teller.intake.map((row) => [row.intakeId, row]));
+          if (write === null) continue;
+          const applied = unlessMistaken(() => apply(teller.loaded(ledger), write, teller.now));
+          const words = applied === null ? "mistake" : wordsOf(applied.outcome);
+          expect(
+            words,
+            JSON.stringify(write, (_, value) => (typeof value === "bigint" ? `${value}` : value)),
+          ).toBe(outcomeOf(naive, write, teller.now));
+          if (applied === null) return;
+          ledger = applied.ledger;
+          teller.took(ledger);
+          expect(standing(ledger)).toEqual(standingOf(naive));
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("come to every outcome and every step that there is, or the comparison would be worth little", () => {
+    const seen = new Set<string>();
+    for (const happenings of fc.sample(story, { numRuns: 300, seed: 1 })) {
+      for (const { write, outcome, changes } of chaptersOf(happenings)) {
+        seen.add(`${write.kind} ${wordsOf(outcome).replaceAll(/[ ,].*$/g, "")}`);
+        for (const change of changes) if (change.kind === "moved") seen.add(change.item.event);
+      }
+    }
+    expect(WORTH_SEEING.filter((each) => !seen.has(each))).toEqual([]);
+  });
+});
+
+const BEFORE_A_NONCE = ["accept", "allocate", "refuse", "refuseReusedRequestId"];
+const WORTH_SEEING = [
+  ...["allocate created", "allocate again", "allocate reused", "allocate held", "allocate noCursor"],
+  ...["transition applied", "transition conflict"],
+  ...["reserve reserved", "reserve existing", "reserve taken", "reserve noCursor"],
+  ...["release settled", "release late", "release conflict", "expire holes", "bind settled", "bind late"],
+  ...["bind conflict", "bind held", "findSkipped holes", "closeHoles done", "realign at", "reconcile at"],
+  ...["settleIntake done", "unwatch done", "suspend done", "align at"],
+  ...Object.keys(TRANSITIONS).filter((event) => !BEFORE_A_NONCE.includes(event)),
+];
+
+function outcomeOf(naive: NaiveLane, write: LedgerWrite, at: Date): string {
+  try {
+    return naive.apply(write, at.getTime());
+  } catch {
+    return "mistake";
+  }
+}
+
+function standing(ledger: Ledger) {
+  const places: (readonly [number, string])[] = [
+    ...[...ledger.nonces.known()].map(([nonce, txId]) => [nonce, `tx:${txId}`] as const),
+    ...[...ledger.reserved.known()].map(([nonce, id]) => [nonce, `reserved:${id}`] as const),
+    ...[...ledger.holes.known()].map(([nonce, { why }]) => [nonce, `hole:${why}`] as const),
+  ];
+  return {
+    ...{ cursor: ledger.cursor, suspendedBy: ledger.suspendedBy, reconciled: ledger.reconciled },
+    places: places.sort(([a], [b]) => a - b),
+    transactions: [...ledger.transactions.known()].map(
+      ([txId, { state, subState, nonce, live, attemptCount, details }]) => [
+        txId,
+        { state, subState, nonce, live, attempts: attemptCount, block: details?.receipt?.blockNumber ?? null },
+      ],
+    ),
+    reservations: [...ledger.reservations.known()].map(([id, { nonce, state }]) => [id, nonce, state]),
+    owners: [...ledger.requests.known()].map(([requestId, { txId }]) => [requestId, txId]),
+  };
+}
+
+function standingOf(naive: NaiveLane): ReturnType<typeof standing> {
+  const byKey = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    ...{ cursor: naive.cursor, suspendedBy: naive.suspendedBy as Ledger["suspendedBy"], reconciled: naive.reconciled },
+    places: [...naive.places].sort(([a], [b]) => a - b),
+    transactions: byKey(naive.transactions).map(([txId, { state, subState, nonce, live, attempts, block }]) => [
+      txId,
+      { state, subState, nonce, live, attempts, block },
+    ]),
+    reservations: byKey(naive.reservations).map(([id, { nonce, state }]) => [id, nonce, state]),
+    owners: byKey(naive.owners),
+  };
+}

@@ -1,0 +1,200 @@
+import type { AllocateWrite, BindWrite, LedgerWrite, TransitionItem } from "../../../src/domain/ledger/index.ts";
+import type { Intent } from "../../../src/domain/transaction.ts";
+import { isSettled, type Status, TRANSITIONS, transition } from "../../../src/domain/transitions.ts";
+
+type Named = Pick<Intent, "txId" | "requestId" | "fingerprint">;
+interface NaiveTransaction extends Named, Status {
+  nonce: number | null;
+  live: boolean;
+  attempts: number;
+  block: number | null;
+}
+
+/**
+ * A lane by the letter of its rules: lists that are walked from end to end and changed in place, outcomes in words. It
+ * shares nothing with the ledger but types and the table of transitions. It throws at a write that is a mistake.
+ */
+export class NaiveLane {
+  cursor: number | null = null;
+  suspendedBy: string | null = null;
+  reconciled = true;
+  mayHaveLost = false;
+  /** What stands at each nonce that was given: `tx:…`, `reserved:…`, `hole:why`. Nothing: the cursor went over it. */
+  places = new Map<number, string>();
+  transactions = new Map<string, NaiveTransaction>();
+  reservations = new Map<string, { nonce: number; requestId: string | null; state: string; endsMs: number }>();
+  waiting = new Map<number, Named>();
+  owners = new Map<string, string>();
+
+  apply(write: LedgerWrite, nowMs: number): string {
+    switch (write.kind) {
+      case "allocate":
+        return write.items.map((item) => this.allocate(write, item)).join();
+      case "transition":
+        return write.items.map((item) => (this.move(item) ? "applied" : "conflict")).join();
+      case "reconcile":
+        if (!this.reconciled && this.mayHaveLost && this.cursor === null && write.floor > 0)
+          this.suspendedBy = "HISTORY";
+        this.reconciled = true;
+        return `${this.raise(write.floor)}, ${this.suspendedBy}`;
+      case "align":
+        return this.raise(write.floor);
+      case "realign":
+        return this.realign(write.floor);
+      case "suspend":
+        this.suspendedBy = write.suspended ? (this.suspendedBy ?? "OPERATOR") : null;
+        return "done";
+      case "unwatch":
+        for (const tx of this.transactions.values())
+          if (isSettled(tx.state) && tx.block !== null && tx.block <= write.throughBlock) tx.live = false;
+        return "done";
+      case "settleIntake":
+        for (const fate of write.fates) {
+          const row = this.waiting.get(fate.intakeId);
+          this.waiting.delete(fate.intakeId);
+          if (row !== undefined && fate.fate !== "alias") this.insert(row, null, fate.event === "refuse");
+        }
+        return "done";
+      case "reserve": {
+        const { reservationId, requestId, ttlMs } = write;
+        for (const [id, { requestId: name }] of this.reservations)
+          if (name !== null && name === requestId) return `existing ${id} ${this.seen(id, nowMs)}`;
+        const owner = this.owners.get(requestId ?? "");
+        if (owner !== undefined) return `taken by ${owner}`;
+        const nonce = this.isHeld() ? null : this.give(write, `reserved:${reservationId}`);
+        if (nonce === null) return "noCursor";
+        this.reservations.set(reservationId, { nonce, requestId, state: "RESERVED", endsMs: nowMs + ttlMs });
+        return `reserved ${nonce}`;
+      }
+      case "release":
+        return this.settle(write.reservationId, "RELEASED", { nowMs, place: "hole:released" });
+      case "expire": {
+        const past = [...this.reservations].filter(([, each]) => each.state === "RESERVED" && each.endsMs <= nowMs);
+        for (const [id] of past) this.settle(id, "EXPIRED", { nowMs: 0, place: "hole:expired" });
+        return `holes ${past.map(([, { nonce }]) => nonce).sort((a, b) => a - b)}`;
+      }
+      case "bind":
+        return this.bind(write, nowMs);
+      case "closeHoles":
+        for (const nonce of write.nonces) if (this.isHole(nonce)) this.places.delete(nonce);
+        return "done";
+      case "findSkipped": {
+        const given = Array.from({ length: Math.min(write.below, this.cursor ?? 0) }, (_, nonce) => nonce);
+        const skipped = given.filter((nonce) => nonce >= write.from && !this.places.has(nonce));
+        for (const nonce of skipped) this.places.set(nonce, "hole:givenUp");
+        return `holes ${skipped}`;
+      }
+    }
+  }
+
+  private isHeld = () => !this.reconciled || this.suspendedBy === "HISTORY";
+  private isHole = (nonce: number) => this.places.get(nonce)?.startsWith("hole:") === true;
+  private isFree = (nonce: number) => this.isHole(nonce) && this.places.get(nonce) !== "hole:expired";
+
+  private insert({ txId, requestId, fingerprint }: Named, nonce: number | null, isOwner: boolean): NaiveTransaction {
+    if (this.transactions.has(txId)) throw new Error("it exists");
+    const failed = { state: "FAILED_FINAL", subState: isOwner ? "REJECTED" : "REQUEST_ID_REUSED" } as const;
+    const status = nonce === null ? failed : ({ state: "ALLOCATED", subState: null } as const);
+    const tx = { txId, requestId, fingerprint, nonce, ...status, live: nonce !== null, attempts: 0, block: null };
+    this.transactions.set(txId, tx);
+    if (requestId !== null && isOwner && !this.owners.has(requestId)) this.owners.set(requestId, txId);
+    return tx;
+  }
+
+  private give({ floor, fill = [] }: Pick<AllocateWrite, "floor" | "fill">, to: string): number | null {
+    if (this.cursor === null && floor === null) return null;
+    const free = fill.filter((nonce) => nonce >= (floor ?? 0) && this.isFree(nonce));
+    const nonce = free.length > 0 ? Math.min(...free) : Math.max(this.cursor ?? 0, floor ?? 0);
+    if (free.length === 0) this.cursor = nonce + 1;
+    this.places.set(nonce, to);
+    return nonce;
+  }
+
+  private allocate(write: AllocateWrite, { intent, intakeId, mayExist }: AllocateWrite["items"][number]): string {
+    const { txId, requestId, fingerprint } = intent;
+    const isNamed = intakeId !== undefined || mayExist === true;
+    const twin = this.transactions.get(this.owners.get(requestId ?? "") ?? (isNamed ? txId : ""));
+    if (twin !== undefined) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
+    if (this.isHeld()) return "held";
+    const nonce = this.give(write, `tx:${txId}`);
+    if (nonce === null) return "noCursor";
+    if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
+    this.waiting.delete(intakeId ?? -1);
+    this.insert(intent, nonce, true);
+    return `created ${nonce}`;
+  }
+
+  private move(item: TransitionItem): boolean {
+    const { txId, event, from, attempt, claim, accepted, receipt } = item;
+    const tx = this.transactions.get(txId);
+    const rule: { to: unknown; fromSubStates?: readonly string[] } = TRANSITIONS[event];
+    if (!tx?.live || tx.state !== from || (rule.to === "same" && tx.subState !== item.subState)) return false;
+    if (tx.subState !== null && rule.fromSubStates?.includes(tx.subState) === false) return false;
+    if (claim !== undefined && this.isHeld()) return false;
+    const to = transition({ state: tx.state, subState: tx.subState }, event);
+    if (to.state !== item.to || to.subState !== item.subState) throw new Error("the table has no such road");
+    const attempts = tx.attempts + (attempt === undefined ? 0 : 1);
+    if ((attempt?.ordinal ?? attempts) !== attempts) throw new Error("out of turn");
+    if (Math.max(claim?.ordinal ?? 0, accepted?.ordinal ?? 0) > attempts) throw new Error("no such attempt");
+    if (item.to === "TRACKING" && attempts === 0) throw new Error("never signed");
+    if (!this.moveNonce(tx, item, item.nonce ?? null)) return false;
+    if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
+    Object.assign(tx, to, { attempts });
+    return true;
+  }
+
+  private moveNonce(tx: NaiveTransaction, { txId, event }: TransitionItem, nonce: number | null): boolean {
+    const left = tx.nonce as number;
+    const isRequeued = event === "requeue";
+    if (!isRequeued && event !== "giveUp" && nonce === null) return true;
+    if (!isRequeued && tx.attempts > 0) throw new Error("it was signed");
+    if (nonce !== null && (nonce >= left || !this.isFree(nonce))) return false;
+    this.places.delete(left);
+    if (!isRequeued) this.places.set(left, nonce === null ? "hole:givenUp" : "hole:shiftedDown");
+    tx.nonce = isRequeued ? this.give({ floor: null }, `tx:${txId}`) : nonce;
+    tx.live = tx.nonce !== null;
+    if (nonce !== null) this.places.set(nonce, `tx:${txId}`);
+    return true;
+  }
+
+  private raise(floor: number): string {
+    this.cursor = Math.max(this.cursor ?? 0, floor);
+    return `at ${this.cursor}`;
+  }
+
+  private realign(floor: number): string {
+    const left = [...this.reservations.values()].filter(({ state }) => state !== "RELEASED");
+    const held = [...this.transactions.values(), ...left].map(({ nonce }) => (nonce ?? -1) + 1);
+    this.cursor = Math.min(this.cursor ?? Number.POSITIVE_INFINITY, Math.max(floor, ...held));
+    for (const nonce of [...this.places.keys()]) if (nonce >= this.cursor) this.places.delete(nonce);
+    return `at ${this.cursor}`;
+  }
+
+  private seen(id: string, nowMs: number): string {
+    const { state = "unknown", endsMs = 0 } = this.reservations.get(id) ?? {};
+    return state === "RESERVED" && endsMs <= nowMs ? "EXPIRED" : state;
+  }
+
+  private settle(id: string, state: string, { nowMs, place }: { nowMs: number; place: string }): string {
+    const found = this.reservations.get(id);
+    if (found?.state !== "RESERVED" || this.seen(id, nowMs) !== "RESERVED")
+      return this.seen(id, nowMs) === "EXPIRED" ? "late" : "conflict";
+    found.state = state;
+    this.places.set(found.nonce, place);
+    return "settled";
+  }
+
+  private bind({ reservation, nonce, intent }: BindWrite, nowMs: number): string {
+    const requestId = this.owners.has(intent.requestId ?? "") ? null : intent.requestId;
+    if (this.isHeld()) return `held ${requestId}`;
+    const { reservationId = "", becomes = "EXPIRED" } = reservation ?? {};
+    const isOther = becomes !== "EXPIRED" && this.reservations.get(reservationId)?.nonce !== nonce;
+    if (isOther || (becomes === "EXPIRED" && !this.isHole(nonce))) return `conflict ${requestId}`;
+    const fate = becomes === "EXPIRED" ? "settled" : this.settle(reservationId, becomes, { nowMs, place: "" });
+    if (fate !== "settled") return `${fate} ${requestId}`;
+    const tx = this.insert({ ...intent, requestId }, nonce, true);
+    this.places.set(nonce, `tx:${tx.txId}`);
+    Object.assign(tx, { state: "TRACKING", subState: "PENDING", attempts: 1 });
+    return `settled ${requestId}`;
+  }
+}

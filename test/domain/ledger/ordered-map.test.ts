@@ -1,0 +1,53 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { OrderedMap } from "../../../src/domain/ledger/ordered-map.ts";
+
+const step = fc.record({ key: fc.nat(40), value: fc.nat(), sets: fc.boolean() });
+
+describe("an ordered map", () => {
+  it("holds what a Map would hold, in order, and every earlier one stays as it was", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), fc.nat(40), (steps, from) => {
+        const plain = new Map<number, number>();
+        let map = OrderedMap.of<number, number>();
+        const earlier: { map: OrderedMap<number, number>; entries: readonly (readonly [number, number])[] }[] = [];
+        for (const { key, value, sets } of steps) {
+          earlier.push({ map, entries: [...map.entries()] });
+          map = sets ? map.set(key, value) : map.delete(key);
+          if (sets) plain.set(key, value);
+          else plain.delete(key);
+        }
+        const entries = [...plain].sort(([a], [b]) => a - b);
+        expect([...map.entries()]).toEqual(entries);
+        expect([...map.backwards()]).toEqual(entries.toReversed());
+        expect([...map.entries(from)]).toEqual(entries.filter(([key]) => key >= from));
+        expect(map.size).toBe(plain.size);
+        const keys = Array.from({ length: 41 }, (_, key) => key);
+        expect(keys.map((key) => map.get(key))).toEqual(keys.map((key) => plain.get(key)));
+        expect(earlier.map(({ map: before }) => [...before.entries()])).toEqual(
+          earlier.map(({ entries: held }) => held),
+        );
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("stays shallow, however its keys come and go", () => {
+    const ascending = OrderedMap.of(Array.from({ length: 10_000 }, (_, key) => [key, key] as const));
+    expect(depthOf(ascending)).toBeLessThanOrEqual(24);
+    let thinned = ascending;
+    for (let key = 0; key < 9_000; key++) thinned = thinned.delete(key);
+    expect(thinned.size).toBe(1_000);
+    expect(depthOf(thinned)).toBeLessThanOrEqual(18);
+  });
+});
+
+interface Shape {
+  readonly left: Shape | null;
+  readonly right: Shape | null;
+}
+
+function depthOf(map: OrderedMap<number, number>): number {
+  const depth = (tree: Shape | null): number => (tree === null ? 0 : 1 + Math.max(depth(tree.left), depth(tree.right)));
+  return depth((map as unknown as { readonly root: Shape | null }).root);
+}

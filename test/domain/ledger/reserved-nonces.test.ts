@@ -1,0 +1,47 @@
+import { expect, it } from "vitest";
+import { apply, type Ledger, type LedgerWrite, newLedger } from "../../../src/domain/ledger/index.ts";
+import { anAttempt, anIntent } from "../../support/lane-samples.ts";
+import { FENCE, LANE } from "./story.ts";
+
+const NOW = new Date(0);
+const after = (ledger: Ledger, ...writes: readonly LedgerWrite[]) =>
+  writes.reduce((each, write) => apply(each, write, NOW).ledger, ledger);
+const reserve = (reservationId: string, ttlMs: number) =>
+  ({ kind: "reserve", fence: FENCE, floor: 0, reservationId, requestId: null, ttlMs }) as const;
+const fill = (nonce: number, reservationId: string): LedgerWrite => ({
+  kind: "bind",
+  fence: FENCE,
+  nonce,
+  intent: anIntent(LANE),
+  attempt: anAttempt(),
+  reason: "test",
+  reservation: { reservationId, becomes: "EXPIRED" },
+});
+
+it("a hole that is filled is told to the expired reservation that left it, and to no other", () => {
+  const ledger = after(newLedger(LANE), reserve("late", 0), reserve("released", 60_000), reserve("open", 60_000));
+  const gone = after(
+    ledger,
+    { kind: "expire", fence: FENCE },
+    { kind: "release", fence: FENCE, reservationId: "released" },
+  );
+  const filled = after(gone, fill(0, "late"), fill(1, "released"));
+  expect(filled.reservations.get("late")).toMatchObject({ state: "EXPIRED", txId: filled.nonces.get(0) });
+  expect(filled.reservations.get("released"), "it was released, and stays so").toMatchObject({
+    state: "RELEASED",
+    txId: null,
+  });
+  const other = after(gone, fill(0, "open"));
+  expect(other.reservations.get("open"), "it is open still, at a nonce of its own").toMatchObject({
+    state: "RESERVED",
+  });
+  expect(other.reserved.get(2)).toBe("open");
+});
+
+it("the cursor is not lowered to a nonce that a caller was given and did not release, also where its hole is closed", () => {
+  const expired = after(newLedger(LANE), reserve("late", 0), { kind: "expire", fence: FENCE });
+  const closed = after(expired, { kind: "closeHoles", fence: FENCE, nonces: [0] });
+  expect(after(closed, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(1);
+  const released = after(newLedger(LANE), reserve("mine", 1), { kind: "release", fence: FENCE, reservationId: "mine" });
+  expect(after(released, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(0);
+});

@@ -1,0 +1,271 @@
+import fc from "fast-check";
+import type { Fence, Hash } from "../../../src/domain/lane.ts";
+import {
+  type Ledger,
+  type LedgerTransaction,
+  type LedgerWrite,
+  Part,
+  type TransitionItem,
+  type WaitingIntent,
+} from "../../../src/domain/ledger/index.ts";
+import type { PreparedIntent, SignedAttempt } from "../../../src/domain/transaction.ts";
+import {
+  type Status,
+  TRANSITIONS,
+  type TransitionEvent,
+  type TransitionRule,
+  transition,
+} from "../../../src/domain/transitions.ts";
+
+export const LANE = { chainId: 1, signer: `0x${"a".repeat(40)}` } as const;
+export const FENCE: Fence = { lane: LANE, instanceId: "instance", token: 1 };
+
+/** One thing that happens, in numbers that mean something only where the lane stands then. */
+export interface Happening {
+  readonly kind: LedgerWrite["kind"] | "intake" | "historyLost" | "time";
+  readonly pick: number;
+  readonly more: number;
+  readonly amount: number;
+  readonly flag: boolean;
+}
+
+const OFTEN = ["allocate", "allocate", "transition", "transition", "transition", "transition", "transition", "reserve"];
+const SOMETIMES = ["release", "expire", "bind", "time", "intake", "settleIntake", "align", "findSkipped", "closeHoles"];
+const RARELY = ["realign", "suspend", "unwatch", "reconcile", "historyLost"];
+const KINDS = [...OFTEN, ...OFTEN, ...SOMETIMES, ...RARELY] as Happening["kind"][];
+
+const happening: fc.Arbitrary<Happening> = fc.record({
+  kind: fc.constantFrom(...KINDS),
+  pick: fc.nat(1_000),
+  more: fc.nat(1_000),
+  amount: fc.nat(4),
+  flag: fc.boolean(),
+});
+
+export const story = fc.array(happening, { minLength: 1, maxLength: 60, size: "max" });
+
+/** What is outside of the ledger, and what is made up as the story goes. */
+export class Teller {
+  now = new Date(1_700_000_000_000);
+  intake: WaitingIntent[] = [];
+  reconciled = true;
+  private count = 0;
+
+  /** The write that a happening means for this lane; null: none, something happened outside. */
+  tell(ledger: Ledger, happening: Happening): LedgerWrite | null {
+    const { kind, amount, flag } = happening;
+    const base = { fence: FENCE } as const;
+    const cursor = ledger.cursor ?? 0;
+    switch (kind) {
+      case "time":
+        this.now = new Date(this.now.getTime() + amount * 10);
+        return null;
+      case "historyLost":
+        this.reconciled = false;
+        return null;
+      case "intake": {
+        const { txId, requestId, fingerprint } = this.intent(happening);
+        this.intake.push({ intakeId: ++this.count, txId, requestId, fingerprint, acceptedAt: this.now });
+        return null;
+      }
+      case "allocate":
+        return { ...base, kind, ...this.wanted(ledger, happening), items: this.items(ledger, happening) };
+      case "transition":
+        return { ...base, kind, items: this.steps(ledger, happening) };
+      case "align":
+      case "reconcile":
+        return { ...base, kind, floor: Math.max(0, cursor + amount - 2) };
+      case "realign":
+        return { ...base, kind, floor: Math.max(0, cursor - amount), decision: DECISION };
+      case "suspend":
+        return { ...base, kind, suspended: flag, decision: DECISION };
+      case "unwatch":
+        return { ...base, kind, throughBlock: amount };
+      case "settleIntake":
+        return { ...base, kind, fates: this.fates(ledger, happening) };
+      default:
+        return this.aboutNonces(ledger, { ...happening, kind });
+    }
+  }
+
+  /** The ledger with what is looked up with each write. */
+  loaded(ledger: Ledger): Ledger {
+    const rows = this.intake.map((row) => [row.intakeId, row] as const);
+    const unknown = Array.from({ length: this.count + 2 }, (_, id) => [id, null] as const);
+    const intake = Part.of<number, WaitingIntent>("intake row", { kind: "named" }, [...unknown, ...rows]);
+    return { ...ledger, reconciled: this.reconciled, mayHaveLost: true, intake };
+  }
+
+  /** What became of what is outside. */
+  took({ reconciled, intake }: Ledger): void {
+    this.reconciled = reconciled;
+    this.intake = this.intake.filter(({ intakeId }) => intake.get(intakeId) !== null);
+  }
+
+  private aboutNonces(
+    ledger: Ledger,
+    happening: Happening & { kind: "reserve" | "release" | "expire" | "bind" | "closeHoles" | "findSkipped" },
+  ): LedgerWrite {
+    const { kind, pick, more, amount, flag } = happening;
+    const base = { fence: FENCE } as const;
+    const holes = [...ledger.holes.known()].map(([nonce]) => nonce);
+    const reservationId = chosen([...ledger.reservations.known()], pick)?.[0] ?? "no such reservation";
+    switch (kind) {
+      case "reserve": {
+        const named = { reservationId: `reservation-${++this.count}`, requestId: requestIdOf(happening) };
+        return { ...base, kind, ...this.wanted(ledger, happening), ...named, ttlMs: amount * 10 };
+      }
+      case "release":
+        return { ...base, kind, reservationId };
+      case "expire":
+        return { ...base, kind };
+      case "closeHoles":
+        return { ...base, kind, nonces: [chosen(holes, pick) ?? 0, amount] };
+      case "findSkipped":
+        return { ...base, kind, from: amount, below: amount + (more % 20) };
+      case "bind": {
+        const becomes = flag ? "SUBMITTED" : more % 2 === 0 ? "USED" : "EXPIRED";
+        const reserved = ledger.reservations.atHand(reservationId)?.nonce;
+        const isBare = more % 3 === 0;
+        const nonce = (isBare ? chosen(holes, pick) : reserved) ?? amount;
+        const write = { ...base, kind, nonce, intent: this.intent(happening), reason: "bound" } as const;
+        const attempt = this.attempt(1, flag);
+        return isBare ? { ...write, attempt } : { ...write, attempt, reservation: { reservationId, becomes } };
+      }
+    }
+  }
+
+  private wanted(ledger: Ledger, { more, amount, flag }: Happening) {
+    const floor = more % 3 === 0 ? null : Math.max(0, (ledger.cursor ?? 0) + amount - 3);
+    return flag ? { floor, fill: [...[...ledger.holes.known()].map(([nonce]) => nonce), amount] } : { floor };
+  }
+
+  private items(ledger: Ledger, happening: Happening) {
+    const { pick, more, amount } = happening;
+    const known = chosen([...ledger.transactions.known()], pick)?.[0];
+    return Array.from({ length: 1 + (amount % 3) }, (_, index) => {
+      const intent = this.intent({ ...happening, pick: pick + index });
+      if (more % 7 === 0 && known !== undefined) return { intent: { ...intent, txId: known }, mayExist: true };
+      const waiting = more % 4 === 0 ? this.intake[index] : undefined;
+      if (waiting === undefined) return more % 23 === 0 ? { intent, intakeId: this.count } : { intent };
+      const { txId, requestId, fingerprint, intakeId } = waiting;
+      return { intent: { ...intent, txId, requestId, fingerprint }, intakeId };
+    });
+  }
+
+  private intent(happening: Happening): PreparedIntent {
+    const fingerprint = `0x0${happening.more % 2}` as const;
+    const payload = { to: null, data: "0x", value: 1n } as const;
+    const named = { txId: `tx-${String(++this.count).padStart(4, "0")}`, requestId: requestIdOf(happening) };
+    return { ...named, lane: LANE, payload, fingerprint, metadata: null, gas: 21_000n };
+  }
+
+  private attempt(ordinal: number, hasBytes: boolean): SignedAttempt {
+    const txHash: Hash = `0x${String(++this.count).padStart(64, "0")}`;
+    const fees = { type: "legacy", gasPrice: 1n } as const;
+    return { ordinal, kind: "initial", txHash, gas: 21_000n, fees, rawTransaction: hasBytes ? "0x01" : null };
+  }
+
+  private fates(ledger: Ledger, { pick, more, flag }: Happening) {
+    const intakeId = chosen(this.intake, pick)?.intakeId ?? 0;
+    const of = chosen([...ledger.transactions.known()], more)?.[0] ?? "tx";
+    const event = more % 2 === 0 ? ("refuse" as const) : ("refuseReusedRequestId" as const);
+    return [
+      flag ? ({ intakeId, fate: "alias", of } as const) : ({ intakeId, fate: "refused", event, reason: "no" } as const),
+    ];
+  }
+
+  /** One or two steps; one in eight is planned from where the transaction does not stand. */
+  private steps(ledger: Ledger, { pick, more, amount, flag }: Happening): readonly TransitionItem[] {
+    const tx = chosen([...ledger.live.known()].slice(0, 4), pick)?.[1];
+    const found = tx === undefined ? null : ledger.transactions.get(tx);
+    if (found === null) return [this.step(ledger, NOBODY, { more, amount, flag })];
+    const first = this.step(ledger, found, { more, amount, flag });
+    const after = { ...found, state: first.to, subState: first.subState };
+    const count = found.attemptCount + (first.attempt === undefined ? 0 : 1);
+    const second = this.step(ledger, { ...after, attemptCount: count }, { more: more >> 1, amount, flag });
+    return more % 5 === 0 ? [first, second] : [first];
+  }
+
+  private step(
+    ledger: Ledger,
+    tx: LedgerTransaction,
+    { more, amount, flag }: Pick<Happening, "more" | "amount" | "flag">,
+  ): TransitionItem {
+    const legal = EVENTS.filter((event) => isLegal(event, tx));
+    const onward = legal.filter((event) => ONWARD.includes(event));
+    const likely = more % 8 === 0 ? EVENTS : more % 8 < 4 || onward.length === 0 ? legal : onward;
+    const event = chosen(likely.length === 0 ? EVENTS : likely, more >> 3) as TransitionEvent;
+    const from = isLegal(event, tx) ? tx : fromOf(event);
+    const { state, subState } = transition(from, event);
+    const rule: TransitionRule = TRANSITIONS[event];
+    const isMistaken = more % 41 === 40;
+    const ordinal = tx.attemptCount + (isMistaken ? 2 : 1);
+    const isSigned = SIGNING.includes(event);
+    const hole = chosen([...ledger.holes.known()], amount)?.[0];
+    const attempt = isSigned ? { attempt: this.attempt(ordinal, true), claim: { ordinal } } : {};
+    const txHash: Hash = `0x${"1".repeat(64)}`;
+    const block = { blockNumber: amount, blockHash: txHash, transactionIndex: 0, status: "success" } as const;
+    const receipt = { ...block, txHash, gasUsed: 1n, effectiveGasPrice: null, contractAddress: null };
+    return {
+      ...{ txId: tx.txId, event, from: from.state, to: isMistaken && flag ? "STUCK" : state, subState },
+      reason: "because",
+      ...attempt,
+      ...(event === "shiftDown" ? { nonce: hole ?? amount } : {}),
+      ...(event === "resubmit" && tx.attemptCount > 0 ? { claim: { ordinal: tx.attemptCount } } : {}),
+      ...(event === "broadcast" && tx.attemptCount > 0 ? { accepted: { ordinal: tx.attemptCount } } : {}),
+      ...(event === "mine" ? { receipt } : {}),
+      ...(event === "withdraw" || event === "reorg" ? { receipt: null } : {}),
+      ...(event === "submitFailed" ? { lastError: flag ? "refused" : null } : {}),
+      ...(rule.completion === undefined ? {} : { completion: completionOf(event, txHash) }),
+      ...(event === "decide" ? { decision: { actor: "operator:me", audit: null } } : {}),
+    };
+  }
+}
+
+const DECISION = { action: "any", actor: "operator:me", reason: "because" };
+const NOBODY: LedgerTransaction = {
+  ...{ txId: "nobody", requestId: null, nonce: 0, live: true, lastEvent: "sign", steps: 2, attemptCount: 1 },
+  ...{ state: "TRACKING", subState: "PENDING", acceptedOrdinal: null, fingerprint: "0x", details: undefined },
+};
+const EVENTS = (Object.keys(TRANSITIONS) as TransitionEvent[]).filter((event) => !fromNothing(event));
+/** The road of a transaction, and what may become of it at its end. */
+const ONWARD: readonly TransitionEvent[] = [
+  ...(["sign", "broadcast", "mine", "confirm", "revert", "confirmReplacement", "confirmCancel"] as const),
+  ...(["loseNonce", "requeue", "adopt", "unstick", "reorg"] as const),
+];
+const SIGNING: readonly TransitionEvent[] = ["sign", "reprice", "cancel", "replace", "placeholder"];
+
+function fromNothing(event: TransitionEvent): boolean {
+  return (TRANSITIONS[event].from as readonly (string | null)[]).includes(null);
+}
+
+function isLegal(event: TransitionEvent, { state, subState }: Status): boolean {
+  try {
+    transition({ state, subState }, event);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function fromOf(event: TransitionEvent): Status {
+  const { from, fromSubStates = [] }: TransitionRule = TRANSITIONS[event];
+  const state = from[0] ?? "ALLOCATED";
+  return { state, subState: fromSubStates[0] ?? (state === "TRACKING" ? "PENDING" : null) };
+}
+
+function completionOf(event: TransitionEvent, txHash: Hash): NonNullable<TransitionItem["completion"]> {
+  const settled = event !== "stick" && event !== "reorg";
+  const state = event === "reorg" ? "REORGED" : event === "stick" ? "STUCK" : "CONFIRMED";
+  return { state, subState: null, settled, txHash };
+}
+
+function chosen<T>(from: readonly T[], pick: number): T | undefined {
+  return from[pick % Math.max(1, from.length)];
+}
+
+/** Few names, so that they meet. */
+function requestIdOf({ pick }: Happening): string | null {
+  return pick % 3 === 0 ? null : `request-${pick % 5}`;
+}

@@ -1,0 +1,180 @@
+import type { Fence, Hash } from "../../../src/domain/lane.ts";
+import type { Allocated, Change, Completion, Moved, Refused } from "../../../src/domain/ledger/index.ts";
+import type { Intent } from "../../../src/domain/transaction.ts";
+import { BatchRefused, type LaneDecision } from "../../../src/ports/lane-store.ts";
+import type { HistoryRecord } from "../../../src/ports/query-store.ts";
+import type { Work } from "./commit.ts";
+import { type Document, hashKey, type LaneRow, rowOf, type TransactionRow } from "./state.ts";
+
+/**
+ * Keeps what a ledger does not: payloads, histories, bytes, decisions, the feed. And refuses what a database's
+ * constraints refuse, which no rule of a lane is about: ids and hashes that exist on whatever lane, text it cannot hold.
+ */
+export function persist(work: Work, fence: Fence, change: Change): void {
+  const { state, log } = work;
+  if (change.kind === "allocated") insertAllocated(work, fence, change);
+  if (change.kind === "moved") updateMoved(work, fence, change);
+  if (change.kind === "refused") insertRefused(work, fence, change);
+  if (change.kind === "unwatched") keep(work, fence, { txId: change.txId, document: rowFor(work, change.txId) });
+  if (change.kind === "aliased") alias(work, change.intakeId, change.of);
+  if (change.kind === "reserved") refuseNul(change.reservation.requestId);
+  if (change.kind === "reconciliation") log.assign(laneOf(work, fence), { reconciledEpoch: state.feed.epoch });
+  if (change.kind === "completed") appendCompletion(work, fence, change.completion);
+  if (change.kind === "decision") keepDecision(work, fence, change.decision);
+}
+
+function laneOf({ state }: Work, { lane }: Fence): LaneRow {
+  return state.lane(lane) as LaneRow;
+}
+
+function alias({ state, log }: Work, intakeId: number, of: string): void {
+  const entry = state.intake.get(intakeId);
+  if (entry !== undefined) log.set(state.intake, intakeId, { ...entry, aliasOf: of });
+}
+
+const NOTHING = { fromState: null, subState: null, nodeId: null, token: null, reason: null, count: 1 } as const;
+
+function byWhom({ state }: Work, { instanceId, token }: Fence) {
+  return { nodeId: state.instances.get(instanceId)?.nodeId ?? null, token };
+}
+
+function accepted(at: Date): HistoryRecord {
+  return { ...NOTHING, ordinal: 1, event: "accept", state: "CREATED", firstAt: at, lastAt: at };
+}
+
+function insertAllocated(work: Work, fence: Fence, { intent, intake, at }: Allocated): void {
+  const first = intake === null ? [] : [accepted(intake.acceptedAt)];
+  const history: readonly HistoryRecord[] = [
+    ...first,
+    {
+      ...{ ...NOTHING, ...byWhom(work, fence), ordinal: first.length + 1, firstAt: at, lastAt: at },
+      ...{ event: "allocate", fromState: intake === null ? null : "CREATED", state: "ALLOCATED" },
+    },
+  ];
+  insert(work, fence, { intent, gas: intent.gas, history, updatedAt: at });
+  if (intake !== null) work.log.delete(work.state.intake, intake.intakeId);
+}
+
+function insertRefused(work: Work, fence: Fence, { intake, fate, at }: Refused): void {
+  const { state, log } = work;
+  refuseNul(fate.reason);
+  const entry = state.intake.get(intake.intakeId);
+  if (entry === undefined) throw new Error(`intake row ${intake.intakeId} is gone`);
+  const { event, reason } = fate;
+  const history: readonly HistoryRecord[] = [
+    accepted(intake.acceptedAt),
+    {
+      ...{ ...NOTHING, ...byWhom(work, fence), ordinal: 2, event, reason, firstAt: at, lastAt: at },
+      ...{ fromState: "CREATED", state: "FAILED_FINAL" },
+      subState: event === "refuse" ? "REJECTED" : "REQUEST_ID_REUSED",
+    },
+  ];
+  insert(work, fence, { intent: entry.intent, gas: null, history, updatedAt: at });
+  log.delete(state.intake, intake.intakeId);
+  count(work, fence, { confirmed: 0, failed: 1 });
+}
+
+function insert(
+  work: Work,
+  fence: Fence,
+  { intent, ...more }: { readonly intent: Intent } & Pick<Document, "gas" | "history" | "updatedAt">,
+): void {
+  const { txId, lane, requestId, payload, metadata } = intent;
+  refuseNul(requestId, metadata === null ? null : JSON.stringify(metadata));
+  if (requestId !== null && [...requestId].length > 255) throw new BatchRefused("the request id is too long");
+  if (work.state.transactions.has(txId)) throw new BatchRefused(`transaction ${txId} exists`);
+  const { chainId, signer } = lane;
+  const fresh = { change: undefined, bytes: [], claim: null, confirmedAt: null };
+  keep(work, fence, { txId, document: { lane: { chainId, signer }, payload, metadata, ...fresh, ...more } });
+}
+
+/** The row of a transaction: its document, and what the ledger says of it now. */
+function keep(
+  work: Work,
+  fence: Fence,
+  { txId, document }: { readonly txId: string; readonly document: Document },
+): void {
+  const tx = laneOf(work, fence).ledger.transactions.get(txId);
+  if (tx !== null) work.log.set(work.state.transactions, txId, rowOf(tx, document));
+}
+
+function rowFor({ state }: Work, txId: string): TransactionRow {
+  const row = state.transactions.get(txId);
+  if (row === undefined) throw new Error(`there is no row of ${txId}`);
+  return row;
+}
+
+function updateMoved(work: Work, fence: Fence, change: Moved): void {
+  const { item, at } = change;
+  const row = rowFor(work, item.txId);
+  refuseNul(item.reason, item.lastError);
+  const { attempt, claim, identified } = item;
+  if (attempt !== undefined) claimHash(work, fence, { ...item, ...attempt });
+  if (identified !== undefined) claimHash(work, fence, { ...item, ...identified });
+  const document: Document = {
+    ...row,
+    history: historyAfter(work, fence, { change, history: row.history }),
+    bytes:
+      attempt === undefined ? row.bytes : [...row.bytes, { rawTransaction: attempt.rawTransaction, createdAt: at }],
+    claim: claim === undefined ? row.claim : { token: fence.token, ordinal: claim.ordinal },
+    updatedAt: at,
+    confirmedAt: item.to === "CONFIRMED" ? at : null,
+    change: item.change ?? row.change,
+  };
+  keep(work, fence, { txId: item.txId, document });
+  const step = (of: "CONFIRMED" | "FAILED_FINAL") => Number(item.to === of) - Number(item.from === of);
+  count(work, fence, { confirmed: step("CONFIRMED"), failed: step("FAILED_FINAL") });
+}
+
+/** A hash is one attempt's, on the whole chain. Naming again what is named already changes nothing. */
+function claimHash(
+  { state, log }: Work,
+  { lane }: Fence,
+  { txId, ordinal, txHash }: { readonly txId: string; readonly ordinal: number; readonly txHash: Hash | null },
+): void {
+  if (txHash === null) return;
+  const key = hashKey(lane.chainId, txHash);
+  const known = state.hashes.get(key);
+  if (known !== undefined && (known.txId !== txId || known.ordinal !== ordinal)) {
+    throw new BatchRefused(`${txHash} belongs to another attempt`);
+  }
+  log.set(state.hashes, key, { txId, ordinal });
+}
+
+function historyAfter(
+  work: Work,
+  fence: Fence,
+  { change, history }: { readonly change: Moved; readonly history: readonly HistoryRecord[] },
+): readonly HistoryRecord[] {
+  const { item, step, repeats, at } = change;
+  const decision = item.decision === undefined ? {} : { decision: item.decision };
+  const seen = { ...byWhom(work, fence), reason: item.reason ?? null, ...decision, lastAt: at };
+  const last = history.at(-1);
+  if (repeats && last !== undefined) return [...history.slice(0, -1), { ...last, ...seen, count: last.count + 1 }];
+  const { event, from: fromState, to, subState } = item;
+  return [...history, { ordinal: step, event, fromState, state: to, subState, count: 1, firstAt: at, ...seen }];
+}
+
+function count(work: Work, fence: Fence, by: Pick<LaneRow, "confirmed" | "failed">): void {
+  const lane = laneOf(work, fence);
+  work.log.assign(lane, { confirmed: lane.confirmed + by.confirmed, failed: lane.failed + by.failed });
+}
+
+function keepDecision(work: Work, fence: Fence, decision: LaneDecision): void {
+  const lane = laneOf(work, fence);
+  const kept = { ...decision, ...byWhom(work, fence), at: work.now };
+  work.log.assign(lane, { decisions: [kept, ...lane.decisions] });
+}
+
+function appendCompletion({ state, log, now }: Work, { lane }: Fence, completion: Completion): void {
+  const seq = state.feed.lastSeq + 1;
+  log.assign(state.feed, { lastSeq: seq });
+  log.push(state.completions, { seq, epoch: state.feed.epoch, lane, ...completion, at: now });
+}
+
+/** PostgreSQL holds no NUL, neither in text nor in jsonb. */
+function refuseNul(...texts: readonly (string | null | undefined)[]): void {
+  for (const text of texts) {
+    if (text?.includes("\0") || text?.includes("\\u0000")) throw new BatchRefused("NUL cannot be stored");
+  }
+}
