@@ -27,7 +27,10 @@ describe("the bundled command line", () => {
     const bundled = new Set(modules().flatMap((path) => packageAt(path) ?? []));
     const licensed = new Set([...licences.matchAll(/^## (\S+) \d/gm)].map(([, name]) => name));
     expect([...bundled]).toEqual(expect.arrayContaining(["commander", "fastify", "pg", "undici", "viem"]));
-    expect([...licensed].sort()).toEqual([...bundled, "rolldown"].sort());
+    expect([...bundled].filter((name) => !licensed.has(name))).toEqual([]);
+    // A package of one file is written into whoever imports it, without its path, but with the name in its own notice.
+    const isNamed = (name: string) => files.some(({ text }) => text.includes(name));
+    expect([...licensed].filter((name = "") => !bundled.has(name) && !isNamed(name))).toEqual([]);
   });
 
   it("leaves out what looks for files beside itself, or is there only where somebody has installed it", () => {

@@ -9,8 +9,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
 import { asStoreError } from "./errors.ts";
 import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
-import { openRead } from "./statements/open-read.ts";
-import { readBackend } from "./statements/read-backend.ts";
+import { openRead, readBackend } from "./statements/session.ts";
 import type { Command, Statement } from "./statements/statement.ts";
 
 export interface SessionOptions {

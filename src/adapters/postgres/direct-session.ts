@@ -8,7 +8,7 @@ import { type BackoffRule, backoffMs } from "../../domain/backoff.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import { processIdOf, wireOf } from "./connections.ts";
-import { readBackend } from "./statements/read-backend.ts";
+import { readBackend } from "./statements/session.ts";
 
 export interface DirectSessionOptions {
   /** Not through a transaction pooler. */

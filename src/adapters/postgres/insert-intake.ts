@@ -1,7 +1,7 @@
 /** Sending inside the caller's own database transaction: the intent commits, or rolls back, with the caller's rows. */
 import type { Intent } from "../../domain/transaction.ts";
 import { bare, payloadValues } from "./columns.ts";
-import { insertIntakeRow } from "./statements/insert-intake-row.ts";
+import { insertIntakeRow } from "./statements/intake.ts";
 
 /** The caller's own open client: `pg`'s, or anything that speaks like it. */
 export interface IntakeClient {

@@ -6,7 +6,7 @@
  * process saw just before that commits were acknowledged by a standby too, and what was last acknowledged to it is there.
  */
 import { type DatabaseIdentity, type ObservedHistory, sameIdentity } from "./known-history.ts";
-import type { DatabaseHistoryRow } from "./statements/read-database-history.ts";
+import type { DatabaseHistoryRow } from "./statements/database.ts";
 
 export interface Evidence {
   readonly observed: ObservedHistory;

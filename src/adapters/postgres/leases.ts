@@ -9,21 +9,20 @@ import type { HeldLock } from "../../ports/session-lock.ts";
 import { laneOf } from "./columns.ts";
 import type { Connections } from "./connections.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./durably.ts";
-import { announceInstance } from "./statements/announce-instance.ts";
-import { declareDead } from "./statements/declare-dead.ts";
-import { listInstances } from "./statements/list-instances.ts";
-import { listLeases, type OwnerColumns } from "./statements/list-leases.ts";
-import { lockLanesOfInstance } from "./statements/lock-lanes-of-instance.ts";
-import { readClusterSecret } from "./statements/read-cluster-secret.ts";
-import { readSigners } from "./statements/read-signers.ts";
-import { releaseLane } from "./statements/release-lane.ts";
-import { releaseLanes } from "./statements/release-lanes.ts";
-import { renewInstance } from "./statements/renew-instance.ts";
-import { renewKnownInstance } from "./statements/renew-known-instance.ts";
-import { retireInstance } from "./statements/retire-instance.ts";
+import { readClusterSecret } from "./statements/database.ts";
+import { listLeases, lockLanesOfInstance, type OwnerColumns, releaseLane, releaseLanes } from "./statements/lease.ts";
+import {
+  announceInstance,
+  declareDead,
+  listInstances,
+  readSigners,
+  renewInstance,
+  renewKnownInstance,
+  retireInstance,
+  tellKnownLock,
+  tellLock,
+} from "./statements/node-instance.ts";
 import type { Command } from "./statements/statement.ts";
-import { tellKnownLock } from "./statements/tell-known-lock.ts";
-import { tellLock } from "./statements/tell-lock.ts";
 import type { WriteTransaction } from "./write-transaction.ts";
 
 export class Leases {

@@ -18,26 +18,23 @@ import { holeOf } from "./commit/holes.ts";
 import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
 import { existingOf } from "./commit/plan.ts";
 import type { Connections } from "./connections.ts";
-import { findAnyIntake } from "./statements/find-any-intake.ts";
-import { findOpenReservations, type OpenReservationRow } from "./statements/find-open-reservations.ts";
-import { findRequests } from "./statements/find-requests.ts";
-import { findWaitingRequests } from "./statements/find-waiting-requests.ts";
-import { findWatched } from "./statements/find-watched.ts";
-import { type IntakeIntentRow, loadIntake } from "./statements/load-intake.ts";
-import { type AllocatedRow, readAllocated } from "./statements/read-allocated.ts";
-import { type AttemptRow, readAttempts } from "./statements/read-attempts.ts";
-import type { BlockRow } from "./statements/read-confirmations.ts";
-import { readHoles } from "./statements/read-holes.ts";
-import { readLane } from "./statements/read-lane.ts";
-import { type PayloadRow, readPayloads } from "./statements/read-payloads.ts";
-import { type QueuedChangeRow, readQueuedChanges } from "./statements/read-queued-changes.ts";
-import { readRawTransactions } from "./statements/read-raw-transactions.ts";
-import { type ReceiptRow, readReceipts } from "./statements/read-receipts.ts";
-import { readSettledBelow } from "./statements/read-settled-below.ts";
-import { readTracked, type TrackedRow } from "./statements/read-tracked.ts";
-import { readTrackedAttempts } from "./statements/read-tracked-attempts.ts";
-import { readTrackedReceipts } from "./statements/read-tracked-receipts.ts";
-import { readWatchedBlocks } from "./statements/read-watched-blocks.ts";
+import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
+import type { BlockRow } from "./statements/confirmation.ts";
+import { readHoles } from "./statements/hole.ts";
+import { findAnyIntake, findWaitingRequests, type IntakeIntentRow, loadIntake } from "./statements/intake.ts";
+import { readLane } from "./statements/lane.ts";
+import { type PayloadRow, type QueuedChangeRow, readPayloads, readQueuedChanges } from "./statements/payload.ts";
+import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "./statements/receipt.ts";
+import { findOpenReservations, type OpenReservationRow } from "./statements/reservation.ts";
+import {
+  type AllocatedRow,
+  findRequests,
+  findWatched,
+  readAllocated,
+  readSettledBelow,
+  readTracked,
+  type TrackedRow,
+} from "./statements/transaction.ts";
 
 export class Loads {
   private readonly connections: Pick<Connections, "read">;

@@ -5,18 +5,20 @@
 import { isSettled, type State } from "../../domain/transitions.ts";
 import type { ListFilter, TransactionRecord } from "../../ports/query-store.ts";
 import type { Connections, Run } from "./connections.ts";
-import { findByHash } from "./statements/find-by-hash.ts";
-import { findByRequest } from "./statements/find-by-request.ts";
-import { pageFinal } from "./statements/page-final.ts";
-import { pageFinalOfSigner } from "./statements/page-final-of-signer.ts";
-import { pageIntake } from "./statements/page-intake.ts";
-import { pageIntakeOfSigner } from "./statements/page-intake-of-signer.ts";
-import { pageLive } from "./statements/page-live.ts";
-import { pageLiveOfSigner } from "./statements/page-live-of-signer.ts";
-import { pageLiveState } from "./statements/page-live-state.ts";
-import { pageLiveStateOfSigner } from "./statements/page-live-state-of-signer.ts";
-import { pageTransactions } from "./statements/page-transactions.ts";
-import { preferOrder } from "./statements/prefer-order.ts";
+import { findByHash } from "./statements/attempt.ts";
+import { findByRequest } from "./statements/transaction.ts";
+import {
+  pageFinal,
+  pageFinalOfSigner,
+  pageIntake,
+  pageIntakeOfSigner,
+  pageLive,
+  pageLiveOfSigner,
+  pageLiveState,
+  pageLiveStateOfSigner,
+  pageTransactions,
+  preferOrder,
+} from "./statements/transaction-page.ts";
 
 type Id = { readonly tx_id: string };
 

@@ -7,25 +7,26 @@ import type { InstanceRegistration, Registered } from "../../ports/lease-store.t
 import { type DurableRuntime, durably, durablyAtOnce } from "./durably.ts";
 import { type Judgement, judgeHistory } from "./judge-history.ts";
 import { type Applied, refuseTooNew } from "./schema-skew.ts";
-import { beginEpoch } from "./statements/begin-epoch.ts";
-import { endInstances } from "./statements/end-instances.ts";
-import { endTerms } from "./statements/end-terms.ts";
-import { insertInstance } from "./statements/insert-instance.ts";
-import { limitWaits } from "./statements/limit-waits.ts";
-import { lockLaneTable } from "./statements/lock-lane-table.ts";
-import { lockRegistration } from "./statements/lock-registration.ts";
-import { proveContinuity } from "./statements/prove-continuity.ts";
-import { purgeCommitMarkers } from "./statements/purge-commit-markers.ts";
-import { purgeInstances } from "./statements/purge-instances.ts";
-import { readDatabaseHistory } from "./statements/read-database-history.ts";
-import { type FeedRow, readFeed } from "./statements/read-feed.ts";
-import { type MigrationRow, readNewerMigrations } from "./statements/read-newer-migrations.ts";
-import { readOwnMarkers } from "./statements/read-own-markers.ts";
-import { recordEpochFloors } from "./statements/record-epoch-floors.ts";
-import { rememberPosition } from "./statements/remember-position.ts";
-import { replaceInstance } from "./statements/replace-instance.ts";
+import { purgeCommitMarkers, readOwnMarkers } from "./statements/commit-marker.ts";
+import {
+  type MigrationRow,
+  readDatabaseHistory,
+  readNewerMigrations,
+  rememberPosition,
+  writeDatabaseHistory,
+} from "./statements/database.ts";
+import { beginEpoch, type FeedRow, readFeed, recordEpochFloors } from "./statements/feed.ts";
+import { lockLaneTable } from "./statements/lane.ts";
+import { endTerms } from "./statements/lease.ts";
+import {
+  endInstances,
+  insertInstance,
+  lockRegistration,
+  purgeInstances,
+  replaceInstance,
+} from "./statements/node-instance.ts";
+import { limitWaits, proveContinuity } from "./statements/session.ts";
 import type { Command } from "./statements/statement.ts";
-import { writeDatabaseHistory } from "./statements/write-database-history.ts";
 import type { Opened } from "./write-transaction.ts";
 
 /** The highest that a process has read of the feed. */

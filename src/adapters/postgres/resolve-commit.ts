@@ -9,8 +9,8 @@ import type { Mark } from "./commit-slots.ts";
 import type { DurableRuntime } from "./durably.ts";
 import type { Floor } from "./known-history.ts";
 import { BEGIN } from "./opening.ts";
-import { closeSlot } from "./statements/close-slot.ts";
-import { type OpenedRow, openTransaction } from "./statements/open-transaction.ts";
+import { closeSlot } from "./statements/commit-marker.ts";
+import { type OpenedRow, openTransaction } from "./statements/session.ts";
 import { type CommitUnanswered, type Opened, openedOf, openingValues } from "./write-transaction.ts";
 
 const PAUSE_MS = 50;

@@ -4,8 +4,12 @@ import type { BackoffRule } from "../../domain/backoff.ts";
 import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";
-import { listMissingLocks, type MissingLockRow } from "./statements/list-missing-locks.ts";
-import { type SessionLockRow, takeSessionLock } from "./statements/take-session-lock.ts";
+import {
+  listMissingLocks,
+  type MissingLockRow,
+  type SessionLockRow,
+  takeSessionLock,
+} from "./statements/node-instance.ts";
 
 export interface SessionLockOptions extends DirectSessionOptions {
   readonly telemetry: Telemetry;

@@ -27,8 +27,7 @@ import { newestMigration } from "./migrate.ts";
 import { Queries } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
 import { settleDoubts } from "./resolve-commit.ts";
-import { inspectServer, type ServerRow } from "./statements/inspect-server.ts";
-import { ping } from "./statements/ping.ts";
+import { inspectServer, ping, type ServerRow } from "./statements/session.ts";
 import { Takeovers } from "./takeovers.ts";
 
 /** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */

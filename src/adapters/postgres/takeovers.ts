@@ -15,17 +15,10 @@ import { chainIds, signers } from "./commit/lookup.ts";
 import type { Run } from "./connections.ts";
 import type { DurableRuntime } from "./durably.ts";
 import { ownerOf, writeLease } from "./leases.ts";
-import { ensureLanes } from "./statements/ensure-lanes.ts";
-import { findFreeLanes } from "./statements/find-free-lanes.ts";
-import { findLanes } from "./statements/find-lanes.ts";
-import type { LeaseRow } from "./statements/list-leases.ts";
-import { lockLaneTable } from "./statements/lock-lane-table.ts";
-import { lockLanesByKey } from "./statements/lock-lanes-by-key.ts";
-import { type PickedRow, pickLanes } from "./statements/pick-lanes.ts";
-import { readInstance } from "./statements/read-instance.ts";
-import { readLease } from "./statements/read-lease.ts";
+import { ensureLanes, findLanes, lockLanesByKey, lockLaneTable } from "./statements/lane.ts";
+import { findFreeLanes, type LeaseRow, type PickedRow, pickLanes, readLease, takeLanes } from "./statements/lease.ts";
+import { readInstance } from "./statements/node-instance.ts";
 import type { Command } from "./statements/statement.ts";
-import { takeLanes } from "./statements/take-lanes.ts";
 
 export type Held = Extract<Acquisition, { fence: Fence }>;
 

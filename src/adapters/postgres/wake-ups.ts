@@ -11,7 +11,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../ports/wake-ups.ts";
 import { processIdOf } from "./connections.ts";
 import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";
-import { notify } from "./statements/notify.ts";
+import { notify } from "./statements/session.ts";
 
 export interface WakeUpsOptions extends DirectSessionOptions {
   readonly telemetry: Telemetry;

@@ -13,10 +13,8 @@ import { asLostBeforeCommit, asStoreError, provesAbort } from "./errors.ts";
 import type { Floor, KnownHistory, ObservedHistory } from "./known-history.ts";
 import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
 import { BEGIN } from "./opening.ts";
-import { limitWaits } from "./statements/limit-waits.ts";
-import { markCommit } from "./statements/mark-commit.ts";
-import { openKnown } from "./statements/open-known.ts";
-import { type OpenedRow, openTransaction } from "./statements/open-transaction.ts";
+import { markCommit } from "./statements/commit-marker.ts";
+import { limitWaits, type OpenedRow, openKnown, openTransaction } from "./statements/session.ts";
 import type { Command } from "./statements/statement.ts";
 
 export interface WriteRuntime {

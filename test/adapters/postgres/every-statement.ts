@@ -4,7 +4,8 @@ import type { Statement } from "../../../src/adapters/postgres/statements/statem
 const FOLDER = new URL("../../../src/adapters/postgres/statements/", import.meta.url);
 
 export interface NamedStatement {
-  readonly file: string;
+  /** What it is exported as. */
+  readonly constant: string;
   readonly statement: Statement<unknown>;
 }
 
@@ -13,7 +14,10 @@ export async function everyStatement(): Promise<readonly NamedStatement[]> {
   const modules = await Promise.all(
     files.map(async (file) => {
       const exports: Record<string, unknown> = await import(new URL(file, FOLDER).href);
-      return Object.values(exports).map((statement) => ({ file, statement: statement as Statement<unknown> }));
+      return Object.entries(exports).map(([constant, statement]) => ({
+        constant,
+        statement: statement as Statement<unknown>,
+      }));
     }),
   );
   return modules.flat();

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTransaction } from "../../../src/adapters/postgres/statements/open-transaction.ts";
+import { openTransaction } from "../../../src/adapters/postgres/statements/session.ts";
 import { type Mutant, mutantsOf } from "../../support/sql-mutants.ts";
 import { everyStatement } from "./every-statement.ts";
 import {

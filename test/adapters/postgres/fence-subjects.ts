@@ -4,25 +4,26 @@
  * GONE is dead. Asked for are (1, A) and (2, B), or (1, A) alone.
  */
 import { CLOSED } from "../../../src/adapters/postgres/commit-slots.ts";
-import { advanceLane } from "../../../src/adapters/postgres/statements/advance-lane.ts";
-import { advanceLanes } from "../../../src/adapters/postgres/statements/advance-lanes.ts";
-import { declareDead } from "../../../src/adapters/postgres/statements/declare-dead.ts";
-import { lockLanes } from "../../../src/adapters/postgres/statements/lock-lanes.ts";
-import { markCommit } from "../../../src/adapters/postgres/statements/mark-commit.ts";
-import { openKnown } from "../../../src/adapters/postgres/statements/open-known.ts";
-import { pickLanes } from "../../../src/adapters/postgres/statements/pick-lanes.ts";
-import { proveContinuity } from "../../../src/adapters/postgres/statements/prove-continuity.ts";
-import { readInstance } from "../../../src/adapters/postgres/statements/read-instance.ts";
-import { readLane } from "../../../src/adapters/postgres/statements/read-lane.ts";
-import { releaseLane } from "../../../src/adapters/postgres/statements/release-lane.ts";
-import { renewInstance } from "../../../src/adapters/postgres/statements/renew-instance.ts";
-import { renewKnownInstance } from "../../../src/adapters/postgres/statements/renew-known-instance.ts";
-import { replaceInstance } from "../../../src/adapters/postgres/statements/replace-instance.ts";
+import { markCommit } from "../../../src/adapters/postgres/statements/commit-marker.ts";
+import {
+  advanceLane,
+  advanceLanes,
+  lockLanes,
+  readLane,
+  updateLanes,
+} from "../../../src/adapters/postgres/statements/lane.ts";
+import { pickLanes, releaseLane, takeLanes } from "../../../src/adapters/postgres/statements/lease.ts";
+import {
+  declareDead,
+  readInstance,
+  renewInstance,
+  renewKnownInstance,
+  replaceInstance,
+  tellKnownLock,
+  tellLock,
+} from "../../../src/adapters/postgres/statements/node-instance.ts";
+import { openKnown, proveContinuity } from "../../../src/adapters/postgres/statements/session.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
-import { takeLanes } from "../../../src/adapters/postgres/statements/take-lanes.ts";
-import { tellKnownLock } from "../../../src/adapters/postgres/statements/tell-known-lock.ts";
-import { tellLock } from "../../../src/adapters/postgres/statements/tell-lock.ts";
-import { updateLanes } from "../../../src/adapters/postgres/statements/update-lanes.ts";
 
 export interface Case {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Evidence, judgeHistory } from "../../../src/adapters/postgres/judge-history.ts";
 import type { ObservedHistory } from "../../../src/adapters/postgres/known-history.ts";
-import type { DatabaseHistoryRow } from "../../../src/adapters/postgres/statements/read-database-history.ts";
+import type { DatabaseHistoryRow } from "../../../src/adapters/postgres/statements/database.ts";
 
 const HOME: ObservedHistory = {
   systemIdentifier: "7001",

@@ -4,7 +4,7 @@ import type { Run } from "../../../src/adapters/postgres/connections.ts";
 import { Loads } from "../../../src/adapters/postgres/loads.ts";
 import { findPage } from "../../../src/adapters/postgres/pages.ts";
 import { Queries } from "../../../src/adapters/postgres/queries.ts";
-import { openRead } from "../../../src/adapters/postgres/statements/open-read.ts";
+import { openRead } from "../../../src/adapters/postgres/statements/session.ts";
 import { STATES } from "../../../src/domain/transitions.ts";
 import type { ListFilter } from "../../../src/ports/query-store.ts";
 import { BUSY_CHAIN, fillTables, QUIET_CHAIN, signerAt, UNUSED_CHAIN } from "../../support/large-tables.ts";

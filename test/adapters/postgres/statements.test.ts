@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTransaction } from "../../../src/adapters/postgres/statements/open-transaction.ts";
+import { openTransaction } from "../../../src/adapters/postgres/statements/session.ts";
 import { everyStatement, type NamedStatement } from "./every-statement.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
@@ -47,8 +47,9 @@ describe("statements", () => {
     expect(switches("open-read")).toContain("enable_seqscan=off");
   });
 
-  it("are one per file, named like the file, and long enough in number to be all of them", () => {
-    for (const { file, statement } of statements) expect(statement.name).toBe(`fencepost:${file.replace(".ts", "")}`);
+  it("are one constant each, prepared under its name, and long enough in number to be all of them", () => {
+    const dashed = (constant: string) => constant.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    for (const { constant, statement } of statements) expect(statement.name).toBe(`fencepost:${dashed(constant)}`);
     expect(new Set(statements.map(({ statement }) => statement.name)).size).toBe(statements.length);
     expect(statements.length).toBeGreaterThan(50);
   });

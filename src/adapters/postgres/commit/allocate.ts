@@ -10,7 +10,7 @@ import {
   type NewTransaction,
   type WriteOutcome,
 } from "../../../ports/lane-store.ts";
-import type { WaitingIntakeRow } from "../statements/read-intake.ts";
+import type { WaitingIntakeRow } from "../statements/intake.ts";
 import { giveNonce } from "./nonces.ts";
 import { existingOf, type LanePlan, type Plan, requestKey } from "./plan.ts";
 

@@ -1,30 +1,24 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
 import type { LaneKey } from "../../../domain/lane.ts";
 import { payloadValues } from "../columns.ts";
-import { aliasIntake } from "../statements/alias-intake.ts";
-import { appendCompletions } from "../statements/append-completions.ts";
-import { deleteConfirmations } from "../statements/delete-confirmations.ts";
-import { deleteIntake } from "../statements/delete-intake.ts";
-import { deleteReceipts } from "../statements/delete-receipts.ts";
-import { identifyAttempts } from "../statements/identify-attempts.ts";
-import { insertAttempts } from "../statements/insert-attempts.ts";
-import { insertConfirmations } from "../statements/insert-confirmations.ts";
-import { insertLaneDecisions } from "../statements/insert-lane-decisions.ts";
-import { insertTransactions } from "../statements/insert-transactions.ts";
-import { markAttemptsSent } from "../statements/mark-attempts-sent.ts";
-import { noteGenesis } from "../statements/note-genesis.ts";
-import { refuseIntake } from "../statements/refuse-intake.ts";
-import { repeatHistory } from "../statements/repeat-history.ts";
+import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
+import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
+import { noteGenesis } from "../statements/database.ts";
+import { appendCompletions } from "../statements/feed.ts";
+import { repeatHistory, writeHistory } from "../statements/history.ts";
+import { aliasIntake, deleteIntake, refuseIntake } from "../statements/intake.ts";
+import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
+import { writeQueuedChanges } from "../statements/payload.ts";
+import { deleteReceipts, writeReceipts } from "../statements/receipt.ts";
 import type { Command, Statement } from "../statements/statement.ts";
-import { unwatchTransactions } from "../statements/unwatch-transactions.ts";
-import { updateLanes } from "../statements/update-lanes.ts";
-import { updateTransactions } from "../statements/update-transactions.ts";
-import { vacateNonces } from "../statements/vacate-nonces.ts";
-import { writeHistory } from "../statements/write-history.ts";
-import { writeQueuedChanges } from "../statements/write-queued-changes.ts";
-import { writeReceipts } from "../statements/write-receipts.ts";
+import {
+  insertTransactions,
+  unwatchTransactions,
+  updateTransactions,
+  vacateNonces,
+} from "../statements/transaction.ts";
 import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
-import { subStateOf } from "./intake.ts";
+import { subStateOf } from "./intake-fates.ts";
 import { LIVE_STATES, type LiveChanges, liveChangesOf } from "./live-counts.ts";
 import { standsOnRow } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, HistoryStep, LanePlan, Move, Plan } from "./plan.ts";

@@ -12,7 +12,7 @@ import type { Opened } from "../write-transaction.ts";
 import { planAllocation } from "./allocate.ts";
 import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";
-import { planIntakeFate } from "./intake.ts";
+import { planIntakeFate } from "./intake-fates.ts";
 import { lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { planNonces } from "./nonces.ts";
 import { commitInOneTrip, type OneTripRuntime } from "./one-trip.ts";

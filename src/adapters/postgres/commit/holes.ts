@@ -2,10 +2,8 @@
 import { type Hole, type HoleCause, isFree } from "../../../domain/holes.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import { laneOf } from "../columns.ts";
-import { deleteHoles } from "../statements/delete-holes.ts";
-import type { HoleRow } from "../statements/read-holes.ts";
+import { deleteHoles, type HoleRow, writeHoles } from "../statements/hole.ts";
 import type { Command } from "../statements/statement.ts";
-import { writeHoles } from "../statements/write-holes.ts";
 import type { LanePlan } from "./plan.ts";
 
 export function holeOf(row: HoleRow): Hole {

@@ -2,19 +2,28 @@
 import { compareLanes, type Fence, type Lane } from "../../../domain/lane.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
 import type { Run } from "../connections.ts";
-import { findHeldNonces, type HeldNonceRow } from "../statements/find-held-nonces.ts";
-import { findOpenReservations, type OpenReservationRow } from "../statements/find-open-reservations.ts";
-import { type ExistingRow, findRequests } from "../statements/find-requests.ts";
-import { findReservations, type ReservationRow } from "../statements/find-reservations.ts";
-import { findUnwatchable, type UnwatchableRow } from "../statements/find-unwatchable.ts";
-import { lockChains } from "../statements/lock-chains.ts";
-import { type LockedLaneRow, lockLanes } from "../statements/lock-lanes.ts";
-import { type BoundNonceRow, readBoundNonces } from "../statements/read-bound-nonces.ts";
-import { type BlockRow, readConfirmations } from "../statements/read-confirmations.ts";
-import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/read-database-history.ts";
-import { type HoleRow, readHoles } from "../statements/read-holes.ts";
-import { readIntake, type WaitingIntakeRow } from "../statements/read-intake.ts";
-import { type CurrentRow, readTransactions } from "../statements/read-transactions.ts";
+import { type BlockRow, readConfirmations } from "../statements/confirmation.ts";
+import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/database.ts";
+import { type HoleRow, readHoles } from "../statements/hole.ts";
+import { readIntake, type WaitingIntakeRow } from "../statements/intake.ts";
+import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
+import {
+  findOpenReservations,
+  findReservations,
+  type OpenReservationRow,
+  type ReservationRow,
+} from "../statements/reservation.ts";
+import { lockChains } from "../statements/session.ts";
+import {
+  type CurrentRow,
+  type ExistingRow,
+  findHeldNonces,
+  findRequests,
+  findUnwatchable,
+  type HeldNonceRow,
+  readTransactions,
+  type UnwatchableRow,
+} from "../statements/transaction.ts";
 import { type NonceKeys, nonceKeysOf } from "./nonce-lookup.ts";
 
 export interface Found {

@@ -10,9 +10,7 @@
 import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durablyAtOnce } from "../durably.ts";
 import type { ObservedHistory } from "../known-history.ts";
-import { advanceLane } from "../statements/advance-lane.ts";
-import { advanceLanes } from "../statements/advance-lanes.ts";
-import type { LockedLaneRow } from "../statements/lock-lanes.ts";
+import { advanceLane, advanceLanes, type LockedLaneRow } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
 import { planAllocation } from "./allocate.ts";
 import { insertion } from "./commands.ts";

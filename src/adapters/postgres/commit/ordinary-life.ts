@@ -3,7 +3,7 @@
  * a row of its own. The view `fencepost.history` shows both. A step stands on the row only where nothing about it has to be
  * told but its time: its place is the usual one, and the node and the term are those that gave the nonce.
  */
-import type { CurrentRow } from "../statements/read-transactions.ts";
+import type { CurrentRow } from "../statements/transaction.ts";
 import type { HistoryStep } from "./plan.ts";
 
 interface Place {

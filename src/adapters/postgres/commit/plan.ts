@@ -12,11 +12,9 @@ import type {
   SuspendedBy,
 } from "../../../ports/lane-store.ts";
 import { laneOf, prefixed } from "../columns.ts";
-import type { ExistingRow } from "../statements/find-requests.ts";
-import type { UnwatchableRow } from "../statements/find-unwatchable.ts";
-import type { LockedLaneRow } from "../statements/lock-lanes.ts";
-import type { WaitingIntakeRow } from "../statements/read-intake.ts";
-import type { CurrentRow } from "../statements/read-transactions.ts";
+import type { WaitingIntakeRow } from "../statements/intake.ts";
+import type { LockedLaneRow } from "../statements/lane.ts";
+import type { CurrentRow, ExistingRow, UnwatchableRow } from "../statements/transaction.ts";
 import { HoleBook } from "./holes.ts";
 import type { Found } from "./lookup.ts";
 import { ReservationBook } from "./reservations.ts";

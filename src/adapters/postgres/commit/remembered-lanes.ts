@@ -1,5 +1,5 @@
 import { type Fence, type LaneKey, laneKey } from "../../../domain/lane.ts";
-import type { LockedLaneRow } from "../statements/lock-lanes.ts";
+import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LanePlan } from "./plan.ts";
 
 /** After this many failures in a row a lane is not guessed at for twice as many commits, and so on up to the most. */

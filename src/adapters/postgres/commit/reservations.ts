@@ -2,10 +2,12 @@
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Reservation, ReservationState } from "../../../domain/reservations.ts";
 import { laneOf } from "../columns.ts";
-import type { OpenReservationRow } from "../statements/find-open-reservations.ts";
-import type { ReservationRow } from "../statements/find-reservations.ts";
-import { insertReservations } from "../statements/insert-reservations.ts";
-import { settleReservations } from "../statements/settle-reservations.ts";
+import {
+  insertReservations,
+  type OpenReservationRow,
+  type ReservationRow,
+  settleReservations,
+} from "../statements/reservation.ts";
 import type { Command } from "../statements/statement.ts";
 import type { LanePlan } from "./plan.ts";
 

@@ -1,0 +1,46 @@
+import { CLOSED } from "../commit-slots.ts";
+import { statement } from "./statement.ts";
+
+/**
+ * The transaction's own marker in its slot: there after COMMIT, and only then. Its row is locked from here on. A slot that
+ * was closed ends the transaction: it was told lost. $3 the marker; $4 the same where BEGIN may have failed without
+ * anybody knowing yet, else null.
+ */
+export const markCommit = statement<unknown>(
+  "mark-commit",
+  `INSERT INTO fencepost.commit_marker AS m (store_id, slot, marker, written_at)
+   SELECT $1::uuid, $2::integer, $3::uuid, now() WHERE fencepost.require_open($4)
+   ON CONFLICT (store_id, slot) DO UPDATE
+   SET
+     marker = CASE
+       WHEN m.marker <> '${CLOSED}' THEN excluded.marker
+       ELSE fencepost.require_rows(0, 1, 'open slots')::text::uuid
+     END,
+     written_at = excluded.written_at`,
+);
+
+/** What a process's last commits left behind: one of its own, not of an earlier state of the database. */
+export const readOwnMarkers = statement<{ readonly slot: number; readonly marker: string }>(
+  "read-own-markers",
+  "SELECT m.slot, m.marker FROM fencepost.commit_marker AS m WHERE m.store_id = $1",
+);
+
+/**
+ * Waits for the transaction that uses the slot, also where that is its first and no row shows yet. Where it left its
+ * marker ($3), that stays; else the slot is closed, and a transaction that is still on its way to the server ends there. The
+ * time counts from now: what cleans up behind those who are gone must leave the closed slot to whoever is yet to arrive.
+ */
+export const closeSlot = statement<{ readonly marker: string }>(
+  "close-slot",
+  `INSERT INTO fencepost.commit_marker AS m (store_id, slot, marker, written_at)
+   VALUES ($1::uuid, $2::integer, '${CLOSED}', now())
+   ON CONFLICT (store_id, slot) DO UPDATE
+   SET marker = CASE m.marker WHEN $3::uuid THEN m.marker ELSE excluded.marker END, written_at = excluded.written_at
+   RETURNING m.marker`,
+);
+
+/** Markers of processes that are gone. Of one that sleeps they must stay: they are what it knows the history by. */
+export const purgeCommitMarkers = statement<unknown>(
+  "purge-commit-markers",
+  "DELETE FROM fencepost.commit_marker AS m WHERE m.written_at < clock_timestamp() - interval '30 days'",
+);

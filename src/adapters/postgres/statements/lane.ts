@@ -1,0 +1,322 @@
+import type { SuspendedBy } from "../../../ports/lane-store.ts";
+import { lists } from "../lists.ts";
+import type { OwnerColumns } from "./lease.ts";
+import { statement } from "./statement.ts";
+
+/** Lanes nobody has heard of yet, free and with token 0. In lock order, because two nodes may do this at once. */
+export const ensureLanes = statement<unknown>(
+  "ensure-lanes",
+  `INSERT INTO fencepost.lane (chain_id, signer)
+   SELECT k.chain_id, k.signer
+   FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
+   ORDER BY k.chain_id, k.signer
+   ON CONFLICT (signer, chain_id) DO NOTHING`,
+);
+
+/** Which of these lanes exist; the caller drops pairs that it did not ask for. */
+export const findLanes = statement<{ readonly chain_id: number; readonly signer: string }>(
+  "find-lanes",
+  `SELECT l.chain_id, l.signer
+   FROM fencepost.lane AS l
+   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`,
+);
+
+/** Waits in line until nobody has locked any lane, and lets nobody lock one before COMMIT. Readers do not notice. */
+export const lockLaneTable = statement<unknown>("lock-lane-table", "SELECT fencepost.lock_lane_table()");
+
+/** Waits until no transaction holds any of these lanes, whoever owns them now. Ascending, as everywhere. */
+export const lockLanesByKey = statement<unknown>(
+  "lock-lanes-by-key",
+  `SELECT 1
+   FROM fencepost.lane AS l
+   JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
+   WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[])
+   ORDER BY l.chain_id, l.signer
+   FOR NO KEY UPDATE OF l`,
+);
+
+const TERMS = lists("chain_id bigint, signer text, instance_id uuid, token bigint");
+
+/**
+ * The fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it. A term
+ * that waited for a takeover finds its row changed: the join with the term is evaluated again on the row as it is now,
+ * and the lane is not returned. The heartbeat is read, never locked.
+ *
+ * $1 to $4, a place for each term: chain, signer, instance, token. Chains and signers are named once more as lists, so
+ * that lanes are found by key whatever the planner believes about the size of the table.
+ */
+export const lockLanes = statement<LockedLaneRow>(
+  "lock-lanes",
+  `SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
+     n.node_id
+   FROM fencepost.lane AS l
+   JOIN (${TERMS}) AS f
+     ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
+   JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
+   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
+     AND NOT n.dead AND n.expires_at > clock_timestamp()
+   ORDER BY l.chain_id, l.signer
+   FOR NO KEY UPDATE OF l`,
+);
+
+export interface LockedLaneRow {
+  readonly chain_id: number;
+  readonly signer: string;
+  readonly owner_instance: string;
+  readonly token: number;
+  readonly next_nonce: number | null;
+  readonly suspended_by: SuspendedBy | null;
+  readonly reconciled_epoch: number;
+  readonly node_id: string;
+}
+
+/**
+ * The lane of a term that still holds; nothing where it does not. Read, not locked: writes prove it again.
+ * Where the kept count says that nothing waits to be signed, it is counted: on that word, rows would never be read again.
+ * In order of nonces, so that the index of the lane's live rows is walked also by a plan from when the table was empty.
+ */
+export const readLane = statement<LaneStateRow>(
+  "read-lane",
+  `SELECT l.next_nonce, l.suspended_by,
+     CASE WHEN l.live_allocated > 0 THEN l.live_allocated ELSE (
+       SELECT count(*) FROM (
+         SELECT FROM fencepost.transaction AS t
+         WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED'
+         ORDER BY t.nonce
+       ) AS waiting
+     ) END AS allocated,
+     l.reconciled_epoch >= (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS reconciled,
+     (
+       SELECT e.next_nonce FROM fencepost.epoch_floor AS e WHERE e.signer = l.signer AND e.chain_id = l.chain_id
+     ) AS epoch_floor,
+     (SELECT c.genesis_hash FROM fencepost.chain AS c WHERE c.chain_id = l.chain_id) AS genesis_hash
+   FROM fencepost.lane AS l
+   WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
+     AND (
+       SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $3
+     )`,
+);
+
+export interface LaneStateRow {
+  readonly next_nonce: number | null;
+  readonly suspended_by: SuspendedBy | null;
+  readonly reconciled: boolean;
+  readonly allocated: number;
+  readonly epoch_floor: number | null;
+  readonly genesis_hash: string | null;
+}
+
+/**
+ * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with what is open on them: as kept beside and on the lane,
+ * never counted. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
+ * transaction took a nonce that had become free, or another nonce than its first.
+ */
+export const listLanes = statement<LaneListRow>(
+  "list-lanes",
+  `SELECT l.chain_id, l.signer, l.next_nonce, l.suspended_by, l.token, l.acquired_at, l.confirmed_total, l.failed_total,
+     o.instance_id, o.node_id, o.url, o.expires_at,
+     kept.pending + waiting.pending AS pending,
+     kept.stuck,
+     (
+       SELECT count(*) FROM fencepost.reservation AS r
+       WHERE r.signer = l.signer AND r.chain_id = l.chain_id AND r.state = 'RESERVED' AND r.expires_at > clock_timestamp()
+     ) AS reserved,
+     least(waiting.oldest, CASE WHEN kept.pending > 0 THEN (
+       SELECT t.created_at FROM fencepost.transaction AS t
+       WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state IN ('ALLOCATED', 'TRACKING')
+       ORDER BY t.nonce LIMIT 1
+     ) END, CASE WHEN kept.pending > 0 THEN (
+       SELECT t.created_at FROM fencepost.transaction AS t
+       WHERE hashtextextended(t.signer, t.chain_id) >= hashtextextended(l.signer, l.chain_id)
+         AND hashtextextended(t.signer, t.chain_id) <= hashtextextended(l.signer, l.chain_id)
+         AND t.signer = l.signer AND t.chain_id = l.chain_id AND t.live AND t.state IN ('ALLOCATED', 'TRACKING')
+       ORDER BY hashtextextended(t.signer, t.chain_id), t.tx_id LIMIT 1
+     ) END) AS oldest_pending_at,
+     CASE WHEN kept.pending + kept.stuck > 0 THEN (
+       SELECT json_build_object('txId', h.tx_id, 'nonce', h.nonce, 'state', h.state, 'createdAt', h.created_at)
+       FROM fencepost.transaction AS h
+       WHERE h.chain_id = l.chain_id AND h.signer = l.signer AND h.live AND h.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+       ORDER BY h.nonce LIMIT 1
+     ) END AS head_of_line
+   FROM (
+     SELECT * FROM fencepost.lane AS known
+     WHERE (known.signer, known.chain_id) > ($1::text, $2::bigint) AND known.signer <= $3::text
+     ORDER BY known.signer, known.chain_id LIMIT $4
+   ) AS l
+   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead
+   CROSS JOIN LATERAL (
+     SELECT coalesce(sum(c.count) FILTER (WHERE c.state <> 'STUCK'), 0)::bigint AS pending,
+       coalesce(sum(c.count) FILTER (WHERE c.state = 'STUCK'), 0)::bigint AS stuck
+     FROM fencepost.live_count AS c
+     WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND c.chain_id = l.chain_id AND c.signer = l.signer
+   ) AS kept
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS pending, min(i.created_at) AS oldest FROM fencepost.intake AS i
+     WHERE i.signer = l.signer AND i.chain_id = l.chain_id AND i.alias_of IS NULL
+   ) AS waiting
+   ORDER BY l.signer, l.chain_id`,
+);
+
+export interface LaneListRow extends OwnerColumns {
+  readonly chain_id: number;
+  readonly signer: string;
+  readonly next_nonce: number | null;
+  readonly suspended_by: SuspendedBy | null;
+  readonly token: number;
+  readonly acquired_at: Date | null;
+  readonly confirmed_total: number;
+  readonly failed_total: number;
+  readonly pending: number;
+  readonly stuck: number;
+  readonly reserved: number;
+  readonly oldest_pending_at: Date | null;
+  readonly head_of_line: {
+    readonly txId: string;
+    readonly nonce: number;
+    readonly state: string;
+    readonly createdAt: string;
+  } | null;
+}
+
+/**
+ * As advance-lanes.ts, for one lane alone: the update is its lock, and there is no order to keep.
+ *
+ * $1 to $7 the lane as it was left: chain, signer, instance, token, cursor, suspension and epoch; $8 the new cursor, $9 how
+ * many transactions it allocates, $10 the transaction's marker.
+ */
+export const advanceLane = statement<unknown>(
+  "advance-lane",
+  `WITH advanced AS (
+     UPDATE fencepost.lane SET next_nonce = $8::bigint, live_allocated = live_allocated + $9::bigint
+     WHERE chain_id = $1::bigint AND signer = $2::text AND owner_instance = $3::uuid AND token = $4::bigint
+       AND next_nonce = $5::bigint AND suspended_by IS NOT DISTINCT FROM $6::text AND reconciled_epoch = $7::integer
+       AND (
+         SELECT NOT n.dead AND n.expires_at > clock_timestamp()
+         FROM fencepost.node_instance AS n WHERE n.instance_id = $3::uuid
+       )
+     RETURNING 1
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), 1, 'lanes as they were left'),
+     fencepost.require_open($10)`,
+);
+
+const ADVANCES = lists(
+  "chain_id bigint, signer text, instance_id uuid, token bigint, cursor bigint, suspended_by text, " +
+    "reconciled_epoch integer, new_cursor bigint, allocated bigint",
+);
+
+/**
+ * Fence, lock and cursor of an allocation that was planned from memory: as lock-lanes.ts, but only where the lane is as
+ * it was left, and the cursor moves at once. One lane that is not ends the transaction.
+ *
+ * $1 to $9, a place for each lane: chain, signer, instance, token, then cursor, suspension and epoch as they were left,
+ * the new cursor, and how many transactions it allocates. $10 how many lanes they are, $11 the transaction's marker.
+ */
+export const advanceLanes = statement<unknown>(
+  "advance-lanes",
+  `WITH held AS MATERIALIZED (
+     SELECT l.chain_id, l.signer, f.new_cursor, f.allocated
+     FROM fencepost.lane AS l
+     JOIN (${ADVANCES}) AS f
+       ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
+         AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
+         AND l.reconciled_epoch = f.reconciled_epoch
+     JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
+     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
+       AND NOT n.dead AND n.expires_at > clock_timestamp()
+     ORDER BY l.chain_id, l.signer
+     FOR NO KEY UPDATE OF l
+   ), advanced AS (
+     UPDATE fencepost.lane AS l
+     SET next_nonce = h.new_cursor, live_allocated = l.live_allocated + h.allocated
+     FROM held AS h
+     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
+       AND l.chain_id = h.chain_id AND l.signer = h.signer
+     RETURNING 1
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), $10, 'lanes as they were left'),
+     fencepost.require_open($11)`,
+);
+
+const LANE_CHANGES = lists(
+  "chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text, " +
+    "reconciled_epoch integer, confirmed bigint, failed bigint, live_allocated bigint, live_tracking bigint, " +
+    "live_stuck bigint, live_confirmed bigint, live_failed bigint",
+);
+
+/**
+ * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13, a place
+ * for each lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and what is added to the
+ * live transactions of each state. $14 how many they are.
+ */
+export const updateLanes = statement<unknown>(
+  "update-lanes",
+  `WITH changed AS (
+     UPDATE fencepost.lane AS l
+     SET next_nonce = w.next_nonce,
+       suspended = w.suspended_by IS NOT NULL,
+       suspended_by = w.suspended_by,
+       reconciled_epoch = w.reconciled_epoch,
+       confirmed_total = l.confirmed_total + w.confirmed,
+       failed_total = l.failed_total + w.failed,
+       live_allocated = l.live_allocated + w.live_allocated,
+       live_tracking = l.live_tracking + w.live_tracking,
+       live_stuck = l.live_stuck + w.live_stuck,
+       live_confirmed = l.live_confirmed + w.live_confirmed,
+       live_failed = l.live_failed + w.live_failed
+     FROM (${LANE_CHANGES}) AS w
+     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
+       AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
+     RETURNING 1
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes')`,
+);
+
+/** The highest nonce of each lane that may have left: a transaction's, or one that a caller had reserved and not released. */
+export const readBoundNonces = statement<BoundNonceRow>(
+  "read-bound-nonces",
+  `SELECT l.chain_id, l.signer, greatest(
+     (SELECT max(t.nonce) FROM fencepost.transaction AS t WHERE t.chain_id = l.chain_id AND t.signer = l.signer),
+     (
+       SELECT max(r.nonce) FROM fencepost.reservation AS r
+       WHERE r.chain_id = l.chain_id AND r.signer = l.signer AND r.state <> 'RELEASED'
+     )
+   ) AS nonce
+   FROM fencepost.lane AS l
+   WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`,
+);
+
+export interface BoundNonceRow {
+  readonly chain_id: number;
+  readonly signer: string;
+  readonly nonce: number | null;
+}
+
+/** Who decided what about a lane, in the transaction that did it. */
+export const insertLaneDecisions = statement<unknown>(
+  "insert-lane-decisions",
+  `INSERT INTO fencepost.lane_decision (chain_id, signer, action, actor, reason, node_id, token, at)
+   SELECT chain_id, signer, action, actor, reason, node_id, token, now()
+   FROM json_to_recordset($1::json) AS d(
+     chain_id bigint, signer text, action text, actor text, reason text, node_id text, token bigint
+   )`,
+);
+
+/** The newest decisions about a lane, newest first. */
+export const readLaneDecisions = statement<LaneDecisionRow>(
+  "read-lane-decisions",
+  `SELECT d.action, d.actor, d.reason, d.node_id, d.token, d.at
+   FROM fencepost.lane_decision AS d
+   WHERE d.signer = $1 AND d.chain_id = $2
+   ORDER BY d.decision_id DESC
+   LIMIT $3`,
+);
+
+export interface LaneDecisionRow {
+  readonly action: string;
+  readonly actor: string;
+  readonly reason: string;
+  readonly node_id: string | null;
+  readonly token: number;
+  readonly at: Date;
+}

@@ -1,3 +1,0 @@
-import { statement } from "./statement.ts";
-
-export const ping = statement<unknown>("ping", "SELECT 1");

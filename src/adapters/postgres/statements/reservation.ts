@@ -1,0 +1,81 @@
+import { statement } from "./statement.ts";
+
+/** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
+export const insertReservations = statement<unknown>(
+  "insert-reservations",
+  `INSERT INTO fencepost.reservation (reservation_id, chain_id, signer, nonce, request_id, created_at, expires_at)
+   SELECT reservation_id, chain_id, signer, nonce, request_id, now(), expires_at
+   FROM json_to_recordset($1::json) AS r(
+     reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz
+   )`,
+);
+
+/** Moves reservations on, each only from the state it was read in. */
+export const settleReservations = statement<unknown>(
+  "settle-reservations",
+  `WITH settled AS (
+     UPDATE fencepost.reservation AS r
+     SET state = s.state, tx_id = s.tx_id
+     FROM json_to_recordset($1::json) AS s(reservation_id uuid, from_state text, state text, tx_id uuid)
+     WHERE r.reservation_id = ANY ($2::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state
+     RETURNING 1
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM settled), $3, 'settled reservations')`,
+);
+
+/**
+ * The reservations that a commit is about, by their own id or by the caller's, whatever the lane: the planner drops what it did not mean. Whether one is past is judged here, behind
+ * the lane's lock, by the database's clock: `now()` would be the moment the transaction began to wait.
+ */
+export const findReservations = statement<ReservationRow>(
+  "find-reservations",
+  `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
+     r.expires_at <= clock_timestamp() AS past
+   FROM fencepost.reservation AS r
+   WHERE r.reservation_id = ANY ($1::uuid[])
+   UNION ALL
+   SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
+     r.expires_at <= clock_timestamp() AS past
+   FROM fencepost.reservation AS r
+   WHERE r.request_id = ANY ($2::text[]) AND r.request_id IS NOT NULL`,
+);
+
+export interface ReservationRow {
+  readonly reservation_id: string;
+  readonly chain_id: number;
+  readonly signer: string;
+  readonly nonce: number;
+  readonly request_id: string | null;
+  readonly state: string;
+  readonly expires_at: Date;
+  readonly tx_id: string | null;
+  readonly past: boolean;
+}
+
+/** Open reservations of these lanes, lowest nonce first, with what is left of each by the database's clock. */
+export const findOpenReservations = statement<OpenReservationRow>(
+  "find-open-reservations",
+  `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.expires_at,
+     extract(epoch FROM r.expires_at - clock_timestamp())::float8 * 1000 AS left_ms
+   FROM fencepost.reservation AS r
+   WHERE r.signer = ANY ($1::text[]) AND r.chain_id = ANY ($2::bigint[]) AND r.state = 'RESERVED'
+   ORDER BY r.nonce`,
+);
+
+export interface OpenReservationRow {
+  readonly reservation_id: string;
+  readonly chain_id: number;
+  readonly signer: string;
+  readonly nonce: number;
+  readonly expires_at: Date;
+  readonly left_ms: number;
+}
+
+/** One reservation, for whoever asks. */
+export const readReservation = statement<ReservationRow>(
+  "read-reservation",
+  `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
+     r.expires_at <= clock_timestamp() AS past
+   FROM fencepost.reservation AS r
+   WHERE r.reservation_id = $1`,
+);

@@ -1,0 +1,149 @@
+import { HISTORY, LIMITS } from "../opening.ts";
+import { statement } from "./statement.ts";
+
+/**
+ * First in every reading transaction: a limit that lives in the server, and the planner as in open-transaction.ts. No
+ * bitmaps, so that a page is read from its index in order and not sorted out of everything there is.
+ */
+export const openRead = statement<unknown>(
+  "open-read",
+  `SELECT
+     set_config('statement_timeout', $1, true),
+     set_config('idle_in_transaction_session_timeout', $1, true),
+     set_config('plan_cache_mode', 'force_generic_plan', true),
+     set_config('enable_seqscan', 'off', true),
+     set_config('enable_bitmapscan', 'off', true),
+     set_config('enable_nestloop', 'off', true),
+     set_config('jit', 'off', true),
+     set_config('DateStyle', 'ISO', true)`,
+);
+
+/**
+ * First in every transaction, before any lock: limits that live in the server, and the history of the database.
+ *
+ * $4 is `transaction_timeout` where the server has it (17), else a name of ours that means nothing, so that one
+ * statement serves all versions.
+ *
+ * The planner's switches hold for this transaction alone. Our statements look rows up by key for a batch of at most a
+ * few hundred: index scans, and hash joins with the batch. A table that was tiny when the plan was cached, or was never
+ * analysed, must not turn that into nested sequential scans. Generic plans, because a short list always looks cheaper
+ * than the ten elements that a generic plan assumes, and would be planned again every time. No JIT: before 18 a switched-off plan that has no
+ * alternative counts as infinitely expensive, and compiling it took 190 ms where running it takes 2.
+ *
+ * DateStyle, because a host application may have given its role another, which the driver cannot read.
+ *
+ * The epoch tells a node that looks late what the position no longer shows: after a restore it soon grows past what was
+ * seen before.
+ *
+ * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
+ */
+export const openTransaction = statement<OpenedRow>("open-transaction", `SELECT ${LIMITS}, ${HISTORY}`);
+
+export interface OpenedRow {
+  readonly system_identifier: string;
+  readonly timeline: string;
+  readonly wal_position: bigint;
+  /** Of the feed: whoever noticed another history has begun a new one. */
+  readonly epoch: number;
+  /** What is acknowledged here is on a standby's disk too. */
+  readonly synchronous: boolean;
+  readonly now: Date;
+}
+
+/**
+ * As open-transaction.ts, for a transaction that leaves in one write: whether the history is the one known cannot be
+ * asked in between, so the server ends the transaction where it is another. $6 is the transaction's marker, by which its
+ * other statements know that it is open; $7 to $10 system, timeline, epoch and the least WAL position.
+ */
+export const openKnown = statement<OpenedRow>(
+  "open-known",
+  `SELECT ${LIMITS},
+     set_config('fencepost.transaction', $6, true),
+     seen.*,
+     fencepost.require_rows(
+       (
+         seen.system_identifier = $7::text AND seen.timeline = $8::text AND seen.epoch = $9::integer
+           AND seen.wal_position >= $10::numeric
+       )::integer, 1, 'histories as known'
+     )
+   FROM (
+     SELECT ${HISTORY}
+     OFFSET 0
+   ) AS seen`,
+);
+
+/** Before the writing half of a transaction: what is left of its time, and the short wait for the feed's counter. */
+export const limitWaits = statement<unknown>(
+  "limit-waits",
+  "SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)",
+);
+
+/**
+ * Ends the transaction unless the history is the one that this process goes on in: what judge-history.ts finds out in two
+ * round trips, for the one case in which nothing is to be decided. $1 system, $2 timeline, $3 epoch; $4 the highest of the
+ * feed that was told; $5 this store, $6 its slots and $7, for each, the markers of which one must be there, joined by
+ * commas; $8 the newest migration known.
+ */
+export const proveContinuity = statement<unknown>(
+  "prove-continuity",
+  `SELECT fencepost.require_rows(
+     (
+       SELECT count(*)
+       FROM (SELECT * FROM fencepost.database_history AS newest ORDER BY newest.ordinal DESC LIMIT 1) AS h
+       WHERE h.system_identifier = $1 AND h.timeline = $2 AND h.epoch = $3::integer
+         AND NOT h.may_have_lost AND h.wal_position <= (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric
+         AND (SELECT f.last_seq FROM fencepost.feed AS f WHERE f.only_row) >= $4::bigint
+         AND (
+           SELECT count(*)
+           FROM unnest($6::integer[], $7::text[]) AS expected (slot, markers)
+           JOIN fencepost.commit_marker AS m ON m.store_id = $5::uuid AND m.slot = expected.slot
+           WHERE m.marker::text = ANY (string_to_array(expected.markers, ','))
+         ) = cardinality($6::integer[])
+         AND (SELECT count(*) FROM fencepost.migration AS later WHERE later.name > $8) = 0
+     )::integer, 1, 'histories that go on'
+   )`,
+);
+
+/**
+ * Two nodes may store blocks of one chain under fences of different lanes. They take turns here: after the lanes, before
+ * the feed, chains ascending.
+ */
+export const lockChains = statement<unknown>(
+  "lock-chains",
+  `SELECT pg_advisory_xact_lock(hashtextextended('fencepost confirmation ' || c.chain_id, 0))
+   FROM unnest($1::bigint[]) AS c(chain_id)`,
+);
+
+export const ping = statement<unknown>("ping", "SELECT 1");
+
+/** To everybody who listens, from a transaction of its own: see wake-ups.ts. */
+export const notify = statement<unknown>("notify", "SELECT pg_notify('fencepost', $1)");
+
+/** The process that serves this connection. A pooler introduces itself under a number of its own making. */
+export const readBackend = statement<{ readonly pid: number }>("read-backend", "SELECT pg_backend_pid() AS pid");
+
+/** What a server must be before anything is entrusted to it. Works on a standby too, to say that it is one. */
+export const inspectServer = statement<ServerRow>(
+  "inspect-server",
+  `SELECT
+     gen_random_uuid() AS store_id,
+     current_setting('server_version_num')::integer AS version,
+     current_setting('synchronous_commit') AS synchronous_commit,
+     current_setting('server_encoding') AS encoding,
+     pg_is_in_recovery() AS standby,
+     (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
+     CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline,
+     CASE WHEN pg_is_in_recovery() THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric END AS wal_position`,
+);
+
+export interface ServerRow {
+  /** A name for this connection to the database, from its own chance. */
+  readonly store_id: string;
+  readonly version: number;
+  readonly synchronous_commit: string;
+  readonly encoding: string;
+  readonly standby: boolean;
+  readonly system_identifier: string;
+  readonly timeline: string;
+  readonly wal_position: bigint;
+}
