@@ -13,7 +13,7 @@ export interface Lane {
 
 /**
  * Proof of tenure that every write of lane data carries. The instance id is part of it because a database that lost
- * commits may hand the same token out twice, but never to the same process (ARCHITECTURE.md, "Lease, term, fence").
+ * commits may hand the same token out twice, but never to the same process (docs/leases.md).
  */
 export interface Fence {
   readonly lane: Lane;

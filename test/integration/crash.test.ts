@@ -1,4 +1,4 @@
-/** Each row of the crash table in ARCHITECTURE.md, in a real process that is killed right there. */
+/** Each row of the table in docs/crashes.md, in a real process that is killed right there. */
 import { describe, expect } from "vitest";
 import type { CreatedTransaction, FencepostClient } from "../../src/client/index.ts";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";

@@ -197,6 +197,20 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(fence))?.holes.map(({ nonce }) => nonce)).toEqual([10]);
   });
 
+  it("nor below one that a caller, or a requeued transaction, was given in the same commit", async () => {
+    const fence = await holdLane(context.store);
+    const { intent, nonce } = await lost(fence);
+    const { instanceId: reservationId } = anInstance();
+    const realign = { kind: "realign", fence, floor: 0 } as const;
+    const reserve = { kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000 } as const;
+    const [, afterReserve] = await context.store.commit([reserve, realign]);
+    expect(afterReserve).toEqual({ status: "aligned", cursor: nonce + 2 });
+    const items = [step(intent.txId, AT.mined, "requeue", { receipt: null })];
+    const [, afterRequeue] = await context.store.commit([{ kind: "transition", fence, items }, realign]);
+    expect(afterRequeue).toEqual({ status: "aligned", cursor: nonce + 3 });
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([nonce + 3]);
+  });
+
   it("forgets free nonces that are above a lowered cursor: they were never given out", async () => {
     const fence = await holdLane(context.store);
     await commitOne(context.store, { kind: "align", fence, floor: 10 });

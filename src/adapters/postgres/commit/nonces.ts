@@ -33,11 +33,16 @@ export function giveNonce(
 ): Nonce | null {
   if (lane.cursor === null && floor === null) return null;
   const hole = plan.holes.takeFree(lane, fill, floor ?? 0);
-  if (hole !== null) return { nonce: hole.nonce, recycled: true };
+  if (hole !== null) return { nonce: gave(lane, hole.nonce), recycled: true };
   const nonce = Math.max(lane.cursor ?? 0, floor ?? 0);
   lane.cursor = nonce + 1;
   lane.changed = true;
-  return { nonce, recycled: false };
+  return { nonce: gave(lane, nonce), recycled: false };
+}
+
+function gave(lane: LanePlan, nonce: number): number {
+  lane.givenBelow = Math.max(lane.givenBelow, nonce + 1);
+  return nonce;
 }
 
 export function planNonces(plan: Plan, lane: LanePlan, { write, now }: { write: NonceWrite; now: Date }): WriteOutcome {
@@ -130,7 +135,10 @@ function bind(plan: Plan, lane: LanePlan, { write, now }: { write: BindWrite; no
 function takeNonce(plan: Plan, lane: LanePlan, { reservation, nonce, intent }: BindWrite): SettleFate {
   if (reservation === undefined || reservation.becomes === "EXPIRED") {
     if (plan.holes.take(lane, nonce) === null) return "conflict";
-    if (reservation !== undefined) plan.reservations.settle(reservation.reservationId, "EXPIRED", intent.txId);
+    const expired = reservation === undefined ? null : plan.reservations.of(lane, reservation.reservationId);
+    if (expired?.state === "EXPIRED" && expired.nonce === nonce) {
+      plan.reservations.settle(expired.reservationId, "EXPIRED", intent.txId);
+    }
     return "settled";
   }
   const found = plan.reservations.of(lane, reservation.reservationId);
@@ -151,7 +159,7 @@ function insertSigned(
   { write, intent }: { write: BindWrite; intent: PreparedIntent },
 ): void {
   const { nonce, attempt, reason, decision } = write;
-  plan.allocations.push({ intent, nonce, lane, intake: null });
+  plan.allocations.push({ intent, nonce: gave(lane, nonce), lane, intake: null });
   plan.moves.set(intent.txId, standing(allocatedRow(lane, intent, nonce)));
   if (intent.requestId !== null) {
     const { txId, requestId, fingerprint } = intent;

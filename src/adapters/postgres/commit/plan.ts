@@ -24,6 +24,8 @@ export interface LanePlan {
   readonly key: LaneKey;
   readonly row: LockedLaneRow;
   cursor: number | null;
+  /** One above the highest nonce that this commit itself has given, to a transaction or a caller; 0 where it gave none. */
+  givenBelow: number;
   suspendedBy: SuspendedBy | null;
   reconciledEpoch: number;
   confirmed: number;
@@ -203,7 +205,7 @@ function byLane(rows: readonly UnwatchableRow[]): ReadonlyMap<LaneKey, readonly 
 function lanePlan(row: LockedLaneRow): LanePlan {
   const { next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch } = row;
   const key = laneKey(laneOf(row));
-  return { key, row, cursor, suspendedBy, reconciledEpoch, confirmed: 0, failed: 0, changed: false };
+  return { key, row, cursor, givenBelow: 0, suspendedBy, reconciledEpoch, confirmed: 0, failed: 0, changed: false };
 }
 
 /** Most moves have none: a collection for each of them would only be thrown away. */

@@ -5,8 +5,7 @@ import type { LanePlan, Plan } from "./plan.ts";
 
 export function planRealignment(plan: Plan, lane: LanePlan, { fence, floor }: RealignWrite): WriteOutcome {
   const bound = plan.bound.get(laneKey(fence.lane)) ?? -1;
-  const given = plan.allocations.filter((each) => each.lane === lane).map(({ nonce }) => nonce);
-  const lowest = Math.max(floor, bound + 1, ...given.map((nonce) => nonce + 1));
+  const lowest = Math.max(floor, bound + 1, lane.givenBelow);
   const cursor = Math.min(lane.cursor ?? lowest, lowest);
   plan.holes.forgetFrom(lane, cursor);
   lane.changed ||= cursor !== lane.cursor;

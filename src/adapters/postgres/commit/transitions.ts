@@ -54,6 +54,7 @@ function changeNonce(plan: Plan, lane: LanePlan, { move, item }: { move: Move; i
   if (item.event === "requeue") {
     move.nonce = lane.cursor;
     lane.cursor = (lane.cursor ?? 0) + 1;
+    lane.givenBelow = lane.cursor;
     lane.changed = true;
     return true;
   }
