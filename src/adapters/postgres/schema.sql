@@ -406,7 +406,7 @@ CREATE TABLE fencepost.transaction (
   CONSTRAINT transaction_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
   CONSTRAINT transaction_signed CHECK (((state <> 'TRACKING'::text) OR (attempt_count > 0))),
   CONSTRAINT transaction_status CHECK ((((state || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['CREATED/-'::text, 'ALLOCATED/-'::text, 'TRACKING/PENDING'::text, 'TRACKING/BROADCAST'::text, 'TRACKING/STALE'::text, 'TRACKING/MINED'::text, 'TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'CONFIRMED/-'::text, 'CONFIRMED/REPLACED'::text, 'FAILED_FINAL/REVERTED'::text, 'FAILED_FINAL/CANCELLED'::text, 'FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'FAILED_FINAL/REJECTED'::text, 'FAILED_FINAL/REQUEST_ID_REUSED'::text, 'STUCK/-'::text]))),
-  CONSTRAINT transaction_steps CHECK (((num_nulls(allocated_by, allocated_under) = 0) OR (num_nonnulls(allocated_by, allocated_under, signed_at, broadcast_at, mined_at, settled_at) = 0)))
+  CONSTRAINT transaction_steps CHECK (((num_nulls(allocated_by, allocated_under) = 0) OR (num_nonnulls(allocated_by, allocated_under, signed_at, broadcast_at, mined_at, settled_at) = 0))) NOT VALID
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 
 CREATE INDEX transaction_live ON fencepost.transaction USING btree (chain_id, signer, nonce) WHERE live;

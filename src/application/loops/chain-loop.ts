@@ -15,7 +15,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { HeadChange, Subscription } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
-import { Activity, type Working } from "../lane/activity.ts";
+import { Activity, inTurn, type Working } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
 import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
 import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
@@ -177,8 +177,12 @@ export class ChainLoop {
     this.unfetched = await receiptsOfBlocks(ports, context, this.blocksToFetch(changes));
     await staleReceipts(ports, context, lanes);
     const sending = lanes.filter(({ unmined }) => unmined.size > 0);
-    await this.forEachLane(sending, (lane) => noticeExternalUse(ports, context, lane));
-    await this.forEachLane(sending, (lane) => searchGrayZone(ports, context, lane));
+    await this.forEachLane(sending, (lane) =>
+      inTurn(
+        () => noticeExternalUse(ports, context, lane),
+        () => searchGrayZone(ports, context, lane),
+      ),
+    );
     // For people to look at: no decision reads them.
     await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));
     // Where nobody could say what left the chain, nothing is final, and no watch ends.

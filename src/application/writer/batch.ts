@@ -3,6 +3,8 @@ import { type AllocateWrite, type LaneWrite, OutcomeUnknown, type WriteOutcome }
 
 export interface Entry {
   readonly write: LaneWrite;
+  /** Of its lane. */
+  readonly key: LaneKey;
   readonly shard: number;
   readonly weight: number;
   /** When it was given to the writer. */
@@ -46,7 +48,7 @@ export function mergeAllocations(entries: readonly Entry[]): readonly Entry[] {
       merged.push(entry);
       continue;
     }
-    const key = laneKey(entry.write.fence.lane);
+    const { key } = entry;
     const group = open.get(key);
     if (group !== undefined) {
       group.parts.push(entry);
@@ -106,6 +108,7 @@ export function splitEntry(entry: Entry): readonly Entry[] {
   };
   return write.items.map((item, index) => ({
     write: { ...write, items: [item] } as LaneWrite,
+    key: entry.key,
     shard: entry.shard,
     weight: 1,
     sinceMs: entry.sinceMs,

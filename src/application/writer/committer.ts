@@ -100,6 +100,7 @@ export class Committer {
   /** In a database transaction, or being told of its end. */
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
+  private isTellingSoon = false;
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
@@ -119,7 +120,7 @@ export class Committer {
     return new Promise((resolve, reject) => {
       const shard = shardOf(key, this.settings.shards);
       const sinceMs = this.ports.clock.monotonicMs();
-      const entry = { write, shard, weight: weightOf(write), sinceMs, resolve, reject };
+      const entry = { write, key, shard, weight: weightOf(write), sinceMs, resolve, reject };
       if (this.rooms.admit(key, entry)) {
         this.leaveLater();
         return;
@@ -135,14 +136,19 @@ export class Committer {
     this.queueAll(key === null ? this.rooms.leaveBefore(Number.POSITIVE_INFINITY) : this.rooms.all(key));
     this.leaveLater();
     const shard = key === null ? null : shardOf(key, this.settings.shards);
-    if (!this.isIdle(key)) await new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
+    const told = new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
+    this.tellIdleSoon();
+    await told;
   }
 
-  /** Null: of all lanes. */
-  private isIdle(key: LaneKey | null): boolean {
-    const isOfLane = ({ write }: Entry): boolean => key === null || laneKey(write.fence.lane) === key;
-    if (this.rooms.has(key) || this.queue.some(isOfLane)) return false;
-    return ![...this.underWay].some((batch) => batch.some(isOfLane));
+  /** Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes. */
+  private tellIdleSoon(): void {
+    if (this.isTellingSoon) return;
+    this.isTellingSoon = true;
+    void Promise.resolve().then(() => {
+      this.isTellingSoon = false;
+      this.tellIdle();
+    });
   }
 
   private queueAll(entries: readonly Entry[]): void {
@@ -173,8 +179,12 @@ export class Committer {
   }
 
   private tellIdle(): void {
-    const ready = this.idleWaiters.filter(({ key }) => this.isIdle(key));
-    this.idleWaiters = this.idleWaiters.filter((waiter) => !ready.includes(waiter));
+    const open = new Set<LaneKey>();
+    for (const batch of [this.queue, ...this.underWay]) for (const { key } of batch) open.add(key);
+    const isOpen = (key: LaneKey | null): boolean =>
+      this.rooms.has(key) || (key === null ? open.size > 0 : open.has(key));
+    const ready = this.idleWaiters.filter(({ key }) => !isOpen(key));
+    this.idleWaiters = this.idleWaiters.filter(({ key }) => isOpen(key));
     for (const waiter of ready) waiter.resolve();
   }
 

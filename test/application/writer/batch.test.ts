@@ -6,6 +6,7 @@ import {
   splitEntry,
   weightOf,
 } from "../../../src/application/writer/batch.ts";
+import { laneKey } from "../../../src/domain/lane.ts";
 import type { AllocateFate, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, item, moves } from "./scripted-store.ts";
 
@@ -18,6 +19,7 @@ function entry(write: LaneWrite): Entry & { readonly heard: Heard } {
   const heard: Heard = { outcome: null, error: null };
   return {
     write,
+    key: laneKey(write.fence.lane),
     shard: 0,
     sinceMs: 0,
     weight: weightOf(write),

@@ -498,6 +498,18 @@ describe("idle", () => {
     expect([one.state, all.state]).toEqual(["done", "done"]);
   });
 
+  it("of ten thousand lanes at once is looked up once for all: a node that leaves must not stand still for it", async () => {
+    const LANES = 10_000;
+    const { committer, clock } = bench({ batchSize: 2 * LANES });
+    for (let each = 1; each <= LANES; each++) void committer.write(moves(each, `t${each}`));
+    const before = process.cpuUsage();
+    const waiting = Array.from({ length: LANES }, (_, at) => watch(committer.idle(lane(at + 1))));
+    await clock.advance(0);
+    const { user, system } = process.cpuUsage(before);
+    expect(waiting.some(({ state }) => state !== "open")).toBe(false);
+    expect((user + system) / 1_000).toBeLessThan(2_000);
+  });
+
   it("counts what failed as over", async () => {
     const { committer, store, clock } = bench();
     void committer.write(allocation(1, "a")).catch(() => undefined);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Entry, weightOf } from "../../../src/application/writer/batch.ts";
 import { Turns } from "../../../src/application/writer/turn.ts";
+import { laneKey } from "../../../src/domain/lane.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, moves } from "./scripted-store.ts";
 
@@ -10,7 +11,8 @@ const FREE = { busyShards: new Set<number>(), completing: false, callersWait: fa
 /** The shard of a lane is its number. */
 function entry(write: LaneWrite): Entry {
   const shard = Number(write.fence.lane.signer);
-  return { write, shard, weight: weightOf(write), sinceMs: 0, resolve: () => undefined, reject: () => undefined };
+  const key = laneKey(write.fence.lane);
+  return { write, key, shard, weight: weightOf(write), sinceMs: 0, resolve: () => undefined, reject: () => undefined };
 }
 
 function ids(prefix: string, count: number): readonly string[] {

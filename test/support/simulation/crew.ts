@@ -90,7 +90,7 @@ const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"
 export class Crew {
   readonly counts = new Map<string, number>();
   /** Endpoints that give false receipts now. */
-  private readonly receiptLiars = new Set<Faults>();
+  private readonly receiptLies = new Map<Faults, ReceiptLie>();
   readonly violations: string[] = [];
   private readonly tokens = new Map<LaneKey, number>();
   private readonly world: World;
@@ -352,13 +352,14 @@ export class Crew {
     const { entry, elsewhere } = dice.pick(candidates);
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
     const other = faults === entry.faults ? elsewhere : entry.faults;
-    // Two that tell the same lie agree on it, and nobody could know.
-    if (other !== null && this.receiptLiars.has(other)) return;
-    faults.lieAboutReceipts(dice.pick(RECEIPT_LIES));
-    this.receiptLiars.add(faults);
+    const lie = dice.pick(RECEIPT_LIES);
+    // Two that tell the same lie agree on it, and nobody could know. Two different ones must decide nothing.
+    if (other !== null && this.receiptLies.get(other) === lie) return;
+    faults.lieAboutReceipts(lie);
+    this.receiptLies.set(faults, lie);
     this.world.clock.after(dice.int(500, 8_000), () => {
       faults.lieAboutReceipts(null);
-      this.receiptLiars.delete(faults);
+      this.receiptLies.delete(faults);
     });
     this.count("lied about receipts");
   }

@@ -15,7 +15,7 @@ ALTER TABLE fencepost.transaction
   ADD CONSTRAINT transaction_steps CHECK (
     num_nulls(allocated_by, allocated_under) = 0
       OR num_nonnulls(allocated_by, allocated_under, signed_at, broadcast_at, mined_at, settled_at) = 0
-  );
+  ) NOT VALID;
 
 ALTER TABLE fencepost.history RENAME TO step;
 

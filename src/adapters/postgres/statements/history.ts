@@ -7,8 +7,9 @@ const STEPS = lists(
 );
 
 /**
- * Appends steps that do not stand on the row of their transaction (commit/ordinary-life.ts). The ordinal of each was worked out behind the lane's lock: one that exists must be loud and end the
- * commit. $1 to $14, a place for each step; a column that no step has anything in is null.
+ * Appends steps that do not stand on the row of their transaction (commit/ordinary-life.ts). The ordinal of each was
+ * worked out behind the lane's lock: one that is a row already must be loud and end the commit. $1 to $14, a place for each
+ * step; a column that no step has anything in is null.
  *
  * Lists of columns, because taking JSON apart is a third of what the server does for such small rows.
  */
