@@ -1,4 +1,4 @@
-import { type LaneKey, laneKey } from "../../domain/lane.ts";
+import type { LaneKey } from "../../domain/lane.ts";
 import { type AllocateWrite, type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
 
 export interface Entry {
