@@ -6,6 +6,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { notKnownYet } from "../cluster/owner-actions.ts";
 import { type ChangePorts, changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
 import { type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
@@ -57,6 +58,7 @@ interface Asked {
 
 export const act: Operation<ActionPorts, TransactionOrder, Asked, void, TransactionView> = {
   async laneOf(ports, order) {
+    if (!Object.hasOwn(ACTIONS, order.action)) throw notKnownYet(order.action);
     const { txId, lane } = await transaction(ports, order.txId);
     return { txId, lane, instruction: parseOrder(ports.codec, order, ports.entropy.uuid()) };
   },
