@@ -1,6 +1,6 @@
 import type { LaneAction, TransactionAction, TransactionView } from "../../src/application/api.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
-import { SIGNER, transfer, type World, type WorldNode } from "./world.ts";
+import { SIGNER, transfer, World, type WorldNode, type WorldOptions } from "./world.ts";
 
 /** A world in which an operator acts: what is asked, on which node, and what came of it. */
 export class OperatedWorld {
@@ -62,4 +62,13 @@ export class OperatedWorld {
       decision === undefined ? [] : [`${event} by ${decision.actor}: ${decision.audit?.action}`],
     );
   }
+}
+
+/** Two nodes; the one that owns the signer's lane, and the one that is asked all the same. */
+export async function startTwo(options: WorldOptions = {}) {
+  const world = new World(options);
+  const nodes = [await world.startNode(), await world.startNode()];
+  await world.until(() => nodes.every(({ node }) => node.gauges().lanesHeld > 0), 30_000);
+  const [owner, other] = world.ownerOf(SIGNER) === "node-1" ? nodes : nodes.toReversed();
+  return { world, ops: new OperatedWorld(world), owner: owner as WorldNode, other: other as WorldNode };
 }

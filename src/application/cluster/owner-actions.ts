@@ -1,7 +1,7 @@
 /**
  * What an operator asks of a lane, whichever node is asked: done here where this node owns the lane or can acquire it,
- * else by whoever does. The same road as a create takes, with one difference: it is not told twice. An action has no id
- * that its repeat could be recognised by, so silence is answered with "unknown", and the operator looks before the next.
+ * else by whoever does. The same road as a create takes, with one difference: after silence it is not told again. Not every
+ * action has an id that its repeat could be recognised by, so the answer is "unknown", and the operator looks first.
  *
  * Reads: membership. Writes: nothing itself; an action writes under the fence of the lane it is given. A crash leaves what
  * the owner committed.
@@ -83,7 +83,7 @@ export class OwnerActions {
 }
 
 /** One version of skew: the node that was asked may be newer than the owner. */
-function notKnownYet(action: string): FencepostError {
+export function notKnownYet(action: string): FencepostError {
   const detail = `the node that acts for this signer does not know "${action}" yet: upgrade it; nothing was done`;
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1 });
 }

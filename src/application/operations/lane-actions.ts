@@ -3,6 +3,7 @@ import type { Lane } from "../../domain/lane.ts";
 import { bounded, type Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
+import { notKnownYet } from "../cluster/owner-actions.ts";
 import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
@@ -33,6 +34,7 @@ const ACTIONS: Readonly<Record<LaneAction, Performed>> = {
 
 export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
   laneOf(ports, order) {
+    if (!Object.hasOwn(ACTIONS, order.action)) throw notKnownYet(order.action);
     const { chainId, reason, nonce } = parseLaneOrder(order);
     const signer = parseSigner(ports.codec, order.signer, "signer");
     const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };

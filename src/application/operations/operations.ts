@@ -1,7 +1,7 @@
 /**
  * What an operator, or a caller that signs itself, may do. Whichever node is asked, an operation is done by the owner of
- * its lane and under its fence, and what it left behind is read where it was asked. It is told once: it has no id that a
- * repeat could be recognised by, so where no answer comes the operator looks before asking again.
+ * its lane and under its fence, and what it left behind is read where it was asked. After silence it is not told again:
+ * not every operation has an id that a repeat could be recognised by, so the operator looks before asking again.
  */
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
@@ -32,18 +32,19 @@ export function createOperations(
     action: string,
     { laneOf, travels, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
-    const performOn = (lane: OwnedLane, asked: Asked): Promise<Done> => acting(perform(ports, lane, asked));
+    // Async, both: what throws before its first wait fails like everything else.
+    const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => perform(ports, lane, asked);
     const hear = async (body: Body): Promise<Asked> => laneOf(ports, body);
     actions.register(action, async (lane, body) => {
       const asked = await acting(hear(body as Body));
       if (laneKey(asked.lane) !== lane.key) throw invalid("lane", "is not the one that this request is about");
-      return (await performOn(lane, asked)) ?? null;
+      return (await acting(carryOut(lane, asked))) ?? null;
     });
     const ask = async (body: Body): Promise<Answer> => {
       const asked = await hear(body);
       const told = travels?.(body, asked) ?? body;
       const request = { action, body: told as Readonly<Record<string, unknown>> };
-      const done = await actions.forwardToOwner(asked.lane, request, (lane) => performOn(lane, asked));
+      const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
       return answer(ports, asked, done as Done);
     };
     return (body: Body): Promise<Answer> => acting(ask(body));

@@ -1,4 +1,4 @@
-import { FencepostError } from "../../domain/errors.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Codec } from "../../ports/codec.ts";
@@ -6,12 +6,14 @@ import type { Entropy } from "../../ports/entropy.ts";
 import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { notKnownYet } from "../cluster/owner-actions.ts";
 import { type ChangePorts, changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
 import { type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { transaction } from "../queries/transactions.ts";
+import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 import type { HookRunner } from "./stuck-hook.ts";
@@ -55,23 +57,44 @@ interface Asked {
   readonly instruction: Instruction;
 }
 
-export const act: Operation<ActionPorts, TransactionOrder, Asked, void, TransactionView> = {
+/** As one node tells another. */
+interface ToldOrder extends TransactionOrder {
+  /** Absent from a caller, and from a node of an older release. */
+  readonly decisionId?: unknown;
+}
+
+export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView> = {
   async laneOf(ports, order) {
+    if (!Object.hasOwn(ACTIONS, order.action)) throw notKnownYet(order.action);
+    const decisionId = order.decisionId === undefined ? ports.entropy.uuid() : parseDecisionId(order.decisionId);
     const { txId, lane } = await transaction(ports, order.txId);
-    return { txId, lane, instruction: parseOrder(ports.codec, order, ports.entropy.uuid()) };
+    return { txId, lane, instruction: parseOrder(ports.codec, order, decisionId) };
   },
+  // Whoever owns the lane next is told the same order, and finds what the one before has done of it.
+  travels: (order, { instruction: { decisionId } }) => ({ ...order, decisionId }),
   perform,
   answer: (ports, { txId }) => transaction(ports, txId),
 };
+
+function parseDecisionId(value: unknown): string {
+  if (typeof value === "string" && UUID.test(value)) return value;
+  throw invalid("decisionId", "must be a UUID");
+}
 
 async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
   const { txId } = asked;
   let owned = lane;
   for (let looks = 1; looks <= MOST_LOOKS; looks++) {
-    if ((await attempt(ports, owned, { ...asked, isRepeat: looks > 1 })) === "done") return;
+    if ((await attempt(ports, owned, asked)) === "done") return;
     await ports.clock.sleep(LOOK_AGAIN_MS);
-    // Read again meanwhile, or with another node: then this is refused with its name.
-    owned = await ports.lanes.own(lane.lane);
+    try {
+      // Read again meanwhile, or with another node: then this is refused with its name.
+      owned = await ports.lanes.own(lane.lane);
+    } catch (error) {
+      // A refusal says that nothing was done; but a lane that is let go still commits what was on its way.
+      if (await isCarriedOut(ports, asked)) return;
+      throw error;
+    }
   }
   throw new FencepostError(
     "UNAVAILABLE",
@@ -80,15 +103,13 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   );
 }
 
-async function attempt(
-  ports: ActionPorts,
-  lane: OwnedLane,
-  { txId, instruction, isRepeat }: Asked & { readonly isRepeat: boolean },
-): Promise<Fate> {
+async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
+  const { txId, instruction } = asked;
   // Read again: what was true before the lane was ours, or before another look, may not be any more.
   const record = await ports.store.transaction(txId);
   if (record === null || lane.stopped) return "movedOn";
-  if (isRepeat && (await isCarriedOut(ports, txId, instruction))) return "done";
+  // At the first look, too: an owner before this one, or this node in an earlier term, may have done it.
+  if (await isCarriedOut(ports, asked)) return "done";
   refuseSettled(record);
   const tx = lane.find(txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
@@ -97,7 +118,7 @@ async function attempt(
   return ACTIONS[instruction.action](ports, { lane, context, record, tx, instruction });
 }
 
-async function isCarriedOut(ports: ActionPorts, txId: string, { decisionId }: Instruction): Promise<boolean> {
+async function isCarriedOut(ports: ActionPorts, { txId, instruction: { decisionId } }: Asked): Promise<boolean> {
   const history = await ports.store.history(txId);
   return history.some(({ decision }) => decision?.audit?.decisionId === decisionId);
 }

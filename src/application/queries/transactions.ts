@@ -6,6 +6,7 @@ import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/quer
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
+import { UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts {
@@ -16,7 +17,6 @@ export interface TransactionQueryPorts {
 
 const DEFAULT_PAGE = 50;
 const MOST_CONFIRMATIONS = 256;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export async function transaction(
   ports: TransactionQueryPorts,

@@ -5,6 +5,7 @@
 import { invalid } from "../../domain/errors.ts";
 import type { Hex } from "../../domain/lane.ts";
 
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MAX_UINT256 = (1n << 256n) - 1n;
 
 export function join(path: string, key: string | number): string {

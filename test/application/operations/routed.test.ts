@@ -2,23 +2,17 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Reserved } from "../../../src/application/api.ts";
 import type { FencepostError } from "../../../src/domain/errors.ts";
 import { checkInvariants } from "../../support/invariants.ts";
-import { OperatedWorld } from "../../support/operations.ts";
-import { SIGNER, SIGNERS, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+import { type OperatedWorld, startTwo } from "../../support/operations.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, type World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 let ops: OperatedWorld;
 afterEach(() => world.close());
 
-/** Two nodes; the one that owns the signer's lane, and the one that is asked all the same. */
 async function two(options: WorldOptions = {}): Promise<{ readonly owner: WorldNode; readonly other: WorldNode }> {
-  world = new World(options);
-  ops = new OperatedWorld(world);
-  const nodes = [await world.startNode(), await world.startNode()];
-  await world.until(() => nodes.every(({ node }) => node.gauges().lanesHeld > 0), 30_000);
-  const lane = [...world.database.state.lanes.values()].find((row) => row.lane.signer === SIGNER);
-  const { nodeId } = world.database.state.instances.get(lane?.owner ?? "") ?? {};
-  const [owner, other] = nodeId === "node-1" ? nodes : nodes.toReversed();
-  return { owner: owner as WorldNode, other: other as WorldNode };
+  const started = await startTwo(options);
+  ({ world, ops } = started);
+  return started;
 }
 
 function reserve({ node }: WorldNode): Promise<Reserved> {
@@ -103,6 +97,27 @@ describe("an operation asked of a node that does not own the lane", () => {
     expect(fates.map((fate) => (fate as FencepostError).code).sort()).toEqual(["INVALID_REQUEST", "NOT_LEADER"]);
     expect(await owner.node.api.reservation(reservationId)).toMatchObject({ state: "RESERVED" });
   });
+});
+
+describe("an order of a newer node", () => {
+  it.each([
+    ["actOnLane", "drain", { signer: SIGNER, request: { reason: "because", chainId: CHAIN_ID, until: "noon" } }],
+    ["act", "hasten", { request: { reason: "because", until: "noon" } }],
+  ] as const)(
+    "(%s: %s) that its owner does not know yet is said to be that, and not done",
+    async (name, action, told) => {
+      const { owner } = await two();
+      world.holdBlocks();
+      const txId = await ops.sent(owner);
+      const lane = { chainId: CHAIN_ID, signer: SIGNER };
+      const body = { txId, actor: "operator:ops", ...told, action };
+      const fate = await world.settle(owner.node.actions.receive(lane, { action: name, body }));
+      expect(fate).toMatchObject({
+        code: "UNAVAILABLE",
+        message: `the node that acts for this signer does not know "${action}" yet: upgrade it; nothing was done`,
+      });
+    },
+  );
 });
 
 describe("an operation asked of the owner itself", () => {

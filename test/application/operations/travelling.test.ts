@@ -1,28 +1,39 @@
 import { describe, expect, it } from "vitest";
+import type { OwnerAction } from "../../../src/application/cluster/owner-actions.ts";
+import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { createOperations, type OperationPorts } from "../../../src/application/operations/operations.ts";
+import { laneKey } from "../../../src/domain/lane.ts";
 import type { LaneRequest } from "../../../src/ports/peers.ts";
+import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { createFakeCodec } from "../../support/fake-codec.ts";
-import { CHAIN_ID, SIGNER } from "../../support/world.ts";
+import { CHAIN_ID, SIGNER, TO } from "../../support/world.ts";
+
+const LANE = { chainId: CHAIN_ID, signer: SIGNER };
 
 /** A node that serves one chain and owns no lane: what it is asked for travels. */
 function asked() {
   const codec = createFakeCodec();
   const told: LaneRequest[] = [];
+  const offered = new Map<string, OwnerAction>();
   const ports = {
     codec,
     chains: new Map([[CHAIN_ID, {}]]),
     intents: { codec, chainIds: [CHAIN_ID] },
-    store: { reservation: async () => ({}), lanes: async () => [], laneDecisions: async () => [] },
+    store: {
+      reservation: async () => ({ lane: LANE, nonce: 0, state: "RESERVED" }),
+      lanes: async () => [],
+      laneDecisions: async () => [],
+    },
     signer: { addresses: () => [SIGNER] },
   } as unknown as OperationPorts;
   const operations = createOperations(ports, {
-    register: () => undefined,
+    register: (name, action) => offered.set(name, action),
     forwardToOwner: async (_, request) => {
       told.push(request);
       return { outcome: "created", reservationId: "r" };
     },
   });
-  return { operations, told };
+  return { operations, told, offered };
 }
 
 describe("an operation that travels to the owner", () => {
@@ -35,5 +46,18 @@ describe("an operation that travels to the owner", () => {
       { action: "reserveNonce", body: { signer: SIGNER, chainId: CHAIN_ID } },
       { action: "actOnLane", body: { ...order, request: { reason: "because", chainId: CHAIN_ID } } },
     ]);
+  });
+});
+
+describe("an operation that another node asks for", () => {
+  it("and that fails by a mistake of ours is answered as one whose outcome has to be looked up", async () => {
+    const { offered } = asked();
+    const fees = { type: "legacy", gasPrice: 1n } as const;
+    const unsigned = { ...LANE, nonce: 0, to: TO, data: "0x", value: 0n, gas: 21_000n, accessList: [], fees } as const;
+    const [signed] = await new FakeSigner([SIGNER]).sign(SIGNER, [unsigned]);
+    const body = { reservationId: "r", request: { rawTransaction: signed?.rawTransaction } };
+    // The chain's context is empty here: the first look into it throws.
+    const done = offered.get("submitReserved")?.({ key: laneKey(LANE), lane: LANE } as OwnedLane, body);
+    await expect(done).rejects.toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("look at") });
   });
 });

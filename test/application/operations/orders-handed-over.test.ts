@@ -1,0 +1,128 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { type OperatedWorld, startTwo } from "../../support/operations.ts";
+import { CHAIN_ID, SIGNER, type World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+const LANE = { chainId: CHAIN_ID, signer: SIGNER };
+
+async function withOneSent() {
+  const { owner, other, ...started } = await startTwo();
+  ({ world, ops } = started);
+  world.holdBlocks();
+  return { owner, other, txId: await ops.sent(owner) };
+}
+
+type Commit = WorldNode["store"]["commit"];
+
+/** The commit of the next reprice goes another way. */
+function divertReprice({ store }: WorldNode, divert: (commit: Commit) => Commit): void {
+  const commit = store.commit.bind(store);
+  store.commit = (writes) => {
+    const isReprice = writes.some((write) => write.kind === "transition" && write.items[0]?.event === "reprice");
+    if (!isReprice) return commit(writes);
+    store.commit = commit;
+    return divert(commit)(writes);
+  };
+}
+
+/** The owner leaves once a reprice is on its way to the database; it arrives under the fence that still holds. */
+function handOverMeanwhile(owner: WorldNode, answer: "is confirmed" | "is not confirmed"): void {
+  divertReprice(owner, (commit) => async (writes) => {
+    void owner.node.close();
+    await world.until(() => owner.node.gauges().lanesHeld === 0);
+    if (answer === "is not confirmed") owner.store.failNextCommit("unknown-committed");
+    return commit(writes);
+  });
+}
+
+function tell({ node }: WorldNode, txId: string, more: object = {}) {
+  const order = { action: "reprice", txId, request: { reason: "because" }, actor: "operator:ops" };
+  return world.settle(node.actions.receive(LANE, { action: "act", body: { ...order, ...more } }));
+}
+
+async function expectOnceAndMined(txId: string): Promise<void> {
+  await world.clock.advance(5_000);
+  expectOnce(txId);
+  world.releaseBlocks();
+  await ops.settled(txId);
+  expect(ops.outcome(txId)).toBe("CONFIRMED");
+  checkInvariants(world);
+}
+
+function expectOnce(txId: string): void {
+  expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
+  expect(ops.decisions(txId)).toEqual(["reprice by operator:ops: reprice"]);
+}
+
+describe("an order that commits while its lane is handed over", () => {
+  it.each([
+    ["the owner", "is confirmed"],
+    ["the owner", "is not confirmed"],
+    ["another node", "is confirmed"],
+    ["another node", "is not confirmed"],
+  ] as const)("is done once where %s is asked and the commit %s", async (asked, answer) => {
+    const { owner, other, txId } = await withOneSent();
+    handOverMeanwhile(owner, answer);
+    const view = await ops.act(asked === "the owner" ? owner : other, "reprice", { txId });
+    expect(view.attempts.map(({ kind }) => kind)).toEqual(["initial", "reprice"]);
+    await world.until(() => world.ownerOf(SIGNER) === other.url.replace("http://", ""));
+    await expectOnceAndMined(txId);
+  });
+
+  it.each(["is confirmed", "is not confirmed"] as const)(
+    "is answered as done by the owner that did it where the commit %s: an older node, told to ask elsewhere, has it done again",
+    async (answer) => {
+      const { owner, txId } = await withOneSent();
+      handOverMeanwhile(owner, answer);
+      expect(await tell(owner, txId)).toEqual({ answer: null });
+      await expectOnceAndMined(txId);
+    },
+  );
+
+  it.each(["the owner", "another node"] as const)(
+    "is found by the next owner where the first one looked before it was durable, and %s was asked",
+    async (asked) => {
+      const { owner, other, txId } = await withOneSent();
+      const release = owner.store.releaseLane.bind(owner.store);
+      divertReprice(owner, (commit) => async (writes) => {
+        void owner.node.close();
+        const landing = world.clock.sleep(300).then(() => commit(writes));
+        // As the database has it: the lane's row is locked until that commit is through.
+        owner.store.releaseLane = async (fence) => {
+          await landing;
+          return release(fence);
+        };
+        await world.clock.sleep(20);
+        throw new OutcomeUnknown("the connection broke");
+      });
+      await ops.act(asked === "the owner" ? owner : other, "reprice", { txId });
+      expect(world.ownerOf(SIGNER)).toBe(other.url.replace("http://", ""));
+      await expectOnceAndMined(txId);
+    },
+  );
+});
+
+describe("the id that an order travels with", () => {
+  it("makes it the same order, told twice; without one, as an older node tells it, each is an order of its own", async () => {
+    const { owner, txId } = await withOneSent();
+    const decisionId = "01890000-0000-7000-8000-000000000001";
+    expect(await tell(owner, txId, { decisionId })).toEqual({ answer: null });
+    expect(await tell(owner, txId, { decisionId })).toEqual({ answer: null });
+    expectOnce(txId);
+    expect(ops.row(txId).history.at(-1)?.decision?.audit).toMatchObject({ decisionId });
+    expect(await tell(owner, txId)).toEqual({ answer: null });
+    expect(ops.kinds(txId)).toEqual(["initial", "reprice", "reprice"]);
+  });
+
+  it.each([7, "", "an id", null])("is a UUID: %j is refused, and nothing is done", async (decisionId) => {
+    const { owner, txId } = await withOneSent();
+    const fate = await tell(owner, txId, { decisionId });
+    expect(fate).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "decisionId" } });
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+  });
+});
