@@ -31,7 +31,7 @@ export interface NodeParts {
   readonly notifications: boolean;
   readonly chains: readonly ChainConfig[];
   readonly signers: KeySources;
-  /** The database is not touched before they are known. */
+  /** Nothing is written to the database before they are known. */
   readonly settings: NodeSettings | Promise<NodeSettings>;
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;

@@ -48,8 +48,8 @@ const LAST_ANSWERS_MS = 500;
 const TURNS_PER_LEASE = 120;
 
 /**
- * One node behind HTTP. The port is taken before the database is touched: a mistake there should show first. Keys and chains
- * are opened meanwhile, which nobody else sees.
+ * One node behind HTTP. The port is taken before anything is written to the database: a mistake there should show first.
+ * Meanwhile keys and chains are opened, and the session lock is taken, which nobody is told of yet.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, logger, failpoint, sharesPort = false, waitUntil } = options;

@@ -11,6 +11,8 @@ export interface HeldLock {
 export interface LockSession extends HeldLock {
   /** How long sessions had been possible on this server, without a restart, when this one began. */
   readonly serverUpMs: number;
+  /** No other came before it in this process, whether or not somebody listened by then. */
+  readonly isFirst: boolean;
   /** Who had told of a lock that was missing when this session began: a process that starts has looked once by then. */
   readonly missed: readonly MissedLock[];
 }

@@ -75,6 +75,20 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       expect(await subject.keys()).toEqual([lock.held?.key]);
     });
 
+    it("says whether another came before in its process, also where nobody listened then", async () => {
+      const lock = await subject.connect();
+      open.push(lock);
+      const first = lock.held as LockSession;
+      expect(first.isFirst).toBe(true);
+      await subject.interrupt(lock);
+      await subject.until(() => lock.held !== null && lock.held !== first);
+      expect(lock.held?.isFirst).toBe(false);
+      const heard: (LockSession | null)[] = [];
+      lock.hear((held) => heard.push(held));
+      expect(heard).toMatchObject([{ isFirst: false }]);
+      expect((await process()).lock.held?.isFirst, "in another process").toBe(true);
+    });
+
     it("is given up and held anew where it is not seen", async () => {
       const { lock, heard } = await process();
       const first = lock.held as LockSession;

@@ -9,6 +9,7 @@ export class MemorySessionLock implements SessionLock {
   private current: LockSession | null = null;
   private listener: (held: LockSession | null) => void = () => undefined;
   private away = false;
+  private sessions = 0;
 
   constructor(database: MemoryDatabase) {
     this.database = database;
@@ -58,13 +59,14 @@ export class MemorySessionLock implements SessionLock {
 
   private begin(): void {
     if (this.away || this.current !== null) return;
+    const isFirst = this.sessions++ === 0;
     const { key, serverUpMs } = this.database.beginSession();
     const { instances, locks } = this.database.state;
     const heardMs = this.database.clock.monotonicMs();
     const missed = [...instances.values()]
       .filter(({ dead, sessionLock }) => !dead && sessionLock !== null && !locks.has(sessionLock))
       .map(({ instanceId, counter }) => ({ instanceId, counter, heardMs }));
-    this.change({ key, session: key, serverUpMs, missed });
+    this.change({ key, session: key, serverUpMs, isFirst, missed });
   }
 
   private end(): void {

@@ -1,4 +1,5 @@
-import { rm } from "node:fs/promises";
+import { chown, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
@@ -10,6 +11,8 @@ export interface OwnPostgres {
   start(): Promise<void>;
   /** `pg_ctl restart -m immediate`: a crash, with recovery at start. */
   crash(): Promise<void>;
+  /** Started again as a hot standby: it can be read, and waits for what a primary writes. */
+  standBy(): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -27,10 +30,23 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
       server = await start(port);
     },
     crash: () => server.restart("immediate"),
+    standBy: async () => {
+      await server.stop();
+      await signalStandby(join(home, "postgres", "data"));
+      server = await start(port);
+    },
     remove: async () => {
       await server.stop();
       await directory.remove();
       await rm(home, { recursive: true, force: true });
     },
   };
+}
+
+/** The server that starts on this data is a standby. */
+export async function signalStandby(data: string): Promise<void> {
+  const { uid, gid } = await stat(data);
+  const signal = join(data, "standby.signal");
+  await writeFile(signal, "");
+  await chown(signal, uid, gid);
 }

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { chown, rm, stat, writeFile } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { signalStandby } from "./own-postgres.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 import { waitUntil } from "./wait-until.ts";
@@ -73,10 +74,7 @@ async function copyCluster(from: string, to: string): Promise<readonly [string, 
   const [source, target] = homes.map((home) => join(home, "postgres")) as [string, string];
   await rm(target, { recursive: true });
   await promisify(execFile)("cp", ["-a", source, target]);
-  const { uid, gid } = await stat(join(target, "data"));
-  const signal = join(target, "data", "standby.signal");
-  await writeFile(signal, "");
-  await chown(signal, uid, gid);
+  await signalStandby(join(target, "data"));
   return homes as [string, string];
 }
 

@@ -64,6 +64,11 @@ export class TcpProxy {
     return this.trips;
   }
 
+  /** How many clients are connected. */
+  get connections(): number {
+    return this.pairs.size;
+  }
+
   /** For one COMMIT, the next; resolves when it came by. */
   atNextCommit(fault: CommitFault): Promise<void> {
     return new Promise((hit) => this.faults.push({ fault, hit }));

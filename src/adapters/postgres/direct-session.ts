@@ -39,6 +39,8 @@ export class DirectSession {
   private readonly use: SessionUse;
   private readonly closing = new AbortController();
   private client: pg.Client | null = null;
+  /** The same, once the session has begun. */
+  private begun: pg.Client | null = null;
   private readonly running: Promise<void>;
 
   constructor(options: DirectSessionOptions, use: SessionUse) {
@@ -52,9 +54,14 @@ export class DirectSession {
     if (this.client !== null) wireOf(this.client).stream.destroy();
   }
 
+  /**
+   * One that has begun takes its leave, so that the server has let go of what it held. One that is still beginning is cut
+   * off: the driver never settles a `connect` during which it was told to end.
+   */
   async close(): Promise<void> {
     this.closing.abort();
-    await this.client?.end().catch(() => undefined);
+    if (this.begun === null) this.drop();
+    else await this.begun.end().catch(() => undefined);
     await this.running;
   }
 
@@ -72,20 +79,21 @@ export class DirectSession {
   /** Begins a session and keeps it until the connection is lost. */
   private async keep(): Promise<"pooled" | "lost"> {
     const client = this.makeClient();
+    this.client = client;
     const lost = new Promise<void>((resolve) => client.once("end", () => resolve()));
-    let begun = false;
-    void lost.then(() => begun && this.use.lost());
+    void lost.then(() => this.begun === client && this.use.lost());
     try {
       await client.connect();
       if (await isPooled(client)) return "pooled";
-      this.client = client;
       await this.use.begun(client);
-      begun = true;
+      this.begun = client;
       await lost;
       return "lost";
     } finally {
+      // Without a word: a server that hears none must not keep the next session from beginning, nor this one from closing.
+      this.drop();
       this.client = null;
-      await client.end().catch(() => undefined);
+      this.begun = null;
     }
   }
 

@@ -1,4 +1,4 @@
-/** What every opening statement says: open-transaction.ts, and open-known.ts for a transaction in one write. */
+/** What every opening statement says: `openTransaction`, and `openKnown` for a transaction in one write. */
 
 /** Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past. */
 export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";

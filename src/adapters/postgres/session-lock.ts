@@ -33,6 +33,7 @@ export class PostgresSessionLock implements SessionLock {
   private readonly session: DirectSession;
   private listener: (held: LockSession | null) => void = () => undefined;
   private current: LockSession | null = null;
+  private sessions = 0;
 
   constructor(options: SessionLockOptions) {
     this.options = options;
@@ -66,6 +67,7 @@ export class PostgresSessionLock implements SessionLock {
 
   /** A key that somebody holds is not waited for, nor is the schema: the next session draws another key. */
   private async take(client: pg.Client): Promise<void> {
+    const isFirst = this.sessions++ === 0;
     const key = Math.floor(this.options.entropy.random() * KEYS) - KEYS / 2;
     await client.query(KEEP);
     const { rows } = await client.query<SessionLockRow>(takeSessionLock.sql, [key]);
@@ -74,7 +76,7 @@ export class PostgresSessionLock implements SessionLock {
     const missing = await client.query<MissingLockRow>(listMissingLocks.sql);
     const heardMs = this.options.clock.monotonicMs();
     const missed = missing.rows.map(({ instance_id, counter }) => ({ instanceId: instance_id, counter, heardMs }));
-    this.change({ key, session: row.session, serverUpMs: row.server_up_ms, missed });
+    this.change({ key, session: row.session, serverUpMs: row.server_up_ms, isFirst, missed });
   }
 
   private change(held: LockSession | null): void {

@@ -109,11 +109,7 @@ export class Lease {
     this.events = events;
     const patienceMs = settings.lease.durationMs + settings.lease.clockSkewMs;
     this.others = new OtherInstances({ ...ports, patienceMs }, events);
-    let isFirst = true;
-    ports.sessionLock.hear((held) => {
-      this.lockChanged(held, isFirst);
-      isFirst = false;
-    });
+    ports.sessionLock.hear((held) => this.lockChanged(held));
   }
 
   /** Throws before `start` has registered one. */
@@ -311,9 +307,9 @@ export class Lease {
     if (told.lock === sessionLock.held && told.atMs < this.lookedAtMs) sessionLock.startOver();
   }
 
-  private lockChanged(held: LockSession | null, isFirst: boolean): void {
+  private lockChanged(held: LockSession | null): void {
     const sinceMs = this.ports.clock.monotonicMs();
-    this.session = held === null ? null : { sinceMs, serverUpMs: held.serverUpMs, isFirst, missed: held.missed };
+    this.session = held === null ? null : { ...held, sinceMs };
     if (held === null) this.unsureSinceMs ??= sinceMs;
     this.telling.kick();
     if (held !== null) this.look();

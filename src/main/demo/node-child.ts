@@ -16,9 +16,9 @@ export interface NodeChild {
 
 export async function startNodeChild(name: string, variables: Readonly<Record<string, string>>): Promise<NodeChild> {
   const { PATH = "", HOME = "" } = process.env;
-  // Whatever this process was started by starts a node, too, and with the same options of Node.
+  // Whatever this process was started by starts a node, too.
   const launcher = process.argv[1] as string;
-  const child = spawn(process.execPath, [...process.execArgv, launcher, "start"], {
+  const child = spawn(process.execPath, [...inherited(process.execArgv), launcher, "start"], {
     env: { PATH, HOME, ...variables },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -38,6 +38,11 @@ export async function startNodeChild(name: string, variables: Readonly<Record<st
       await ended;
     },
   };
+}
+
+/** Of the options of Node only the room for young objects, which the launcher gave: a second debugger would find its port taken. */
+export function inherited(options: readonly string[]): readonly string[] {
+  return options.filter((option) => /^--max[-_]semi[-_]space[-_]size=/.test(option));
 }
 
 async function readyLine(

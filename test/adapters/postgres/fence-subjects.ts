@@ -152,7 +152,7 @@ const SEEN = `
   UPDATE fencepost.feed SET last_seq = 5`;
 const seen = (change: string) => `UPDATE fencepost.database_history SET ${change}`;
 
-/** $7 to $10 of open-known.ts. */
+/** $7 to $10 of `openKnown`. */
 export type KnownHistory = readonly [system: string, timeline: string, epoch: number, walPosition: string];
 
 /** `session`: the process that serves whoever asks. */

@@ -113,6 +113,28 @@ describe("a session lock of PostgreSQL", () => {
     await close();
   });
 
+  it("misses nobody's on a standby, where the locks of the primary do not show", async () => {
+    const server = await startOwnPostgres();
+    await migrate({ databaseUrl: server.url });
+    const client = await connectClient(server.url);
+    await client.query(
+      `INSERT INTO fencepost.node_instance (instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at,
+         session_lock)
+       SELECT gen_random_uuid(), 'a', 'http://a', '1', 'basic', now(), now(), now(), 7`,
+    );
+    const looked = async (): Promise<LockSession> => {
+      const lock = await openSessionLock(server.url);
+      const { held } = lock;
+      await lock.close();
+      return held as LockSession;
+    };
+    expect((await looked()).missed, "on the server that its process would have locked").toHaveLength(1);
+    await client.end();
+    await server.standBy();
+    expect((await looked()).missed).toEqual([]);
+    await server.remove();
+  });
+
   it("says how long the server has had sessions, and a crash of one of its processes begins that anew", async () => {
     const server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });

@@ -37,9 +37,8 @@ export class LeaseBench {
     this.locks = locks;
   }
 
-  holder(name: string): Holder {
+  holder(name: string, lock = new MemorySessionLock(this.database)): Holder {
     const store = this.database.connect();
-    const lock = new MemorySessionLock(this.database);
     if (!this.locks) lock.cut();
     const telemetry = recordTelemetry();
     const heard: string[] = [];
@@ -64,8 +63,8 @@ export class LeaseBench {
     return made;
   }
 
-  async started(name: string): Promise<Holder> {
-    const made = this.holder(name);
+  async started(name: string, lock?: MemorySessionLock): Promise<Holder> {
+    const made = this.holder(name, lock);
     await made.lease.start();
     return made;
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BatchRefused, HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { type InstanceRegistration, SchemaTooNew } from "../../../src/ports/lease-store.ts";
+import { MemorySessionLock } from "../../doubles/memory-session-lock.ts";
 import { DURATION, type Holder, LANE, LeaseBench, RENEW } from "./lease-bench.ts";
 
 let bench: LeaseBench;
@@ -178,6 +179,22 @@ describe("every session of the server ends", () => {
     await bench.clock.advance(30_000);
     expect([...declared(...nodes), ...lost(...nodes)]).toEqual([]);
     expect(bench.database.state.locks.size).toBe(3);
+  });
+
+  it("while a process starts and another is starved: who lost a session before it looked at anybody judges nobody", async () => {
+    const starved = await bench.started("a");
+    await bench.clock.advance(5_000);
+    const lock = new MemorySessionLock(bench.database);
+    starved.store.pause();
+    starved.lock.cut();
+    lock.interrupt();
+    await bench.clock.advance(100);
+    const starting = await bench.started("b", lock);
+    await bench.clock.advance(3_000);
+    starved.store.resume();
+    starved.lock.heal();
+    await bench.clock.advance(30_000);
+    expect([...declared(starting), ...lost(starved)]).toEqual([]);
   });
 
   it("and afterwards a crash is noticed as before", async () => {

@@ -34,7 +34,7 @@ function pricedBy<Row>(fees: (row: Row) => FeeWishes): Columns<Row> {
   ];
 }
 
-/** Of insert-transactions.ts. */
+/** Of `insertTransactions`. */
 export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => intent.txId,
   ({ lane }) => lane.row.chain_id,
@@ -55,7 +55,7 @@ export const ALLOCATION: Columns<Allocation> = [
   ({ lane }) => lane.row.token,
 ];
 
-/** Of update-transactions.ts. */
+/** Of `updateTransactions`. */
 export const MOVE: Columns<Move> = [
   ({ row }) => row.tx_id,
   ({ row }) => row.state,
@@ -79,7 +79,7 @@ function setsNonce({ nonce, row }: Move): boolean {
   return nonce !== row.nonce;
 }
 
-/** Of write-history.ts. */
+/** Of `writeHistory`. */
 export const STEP: Columns<HistoryStep> = [
   (step) => step.tx_id,
   (step) => step.ordinal,
@@ -97,7 +97,7 @@ export const STEP: Columns<HistoryStep> = [
   (step) => step.at ?? null,
 ];
 
-/** Of repeat-history.ts. */
+/** Of `repeatHistory`. */
 export const REPEAT: Columns<HistoryStep> = [
   (step) => step.tx_id,
   (step) => step.ordinal,
@@ -109,7 +109,7 @@ export const REPEAT: Columns<HistoryStep> = [
 
 type SignedMove = Pick<Move, "row"> & Move["attempts"][number];
 
-/** Of insert-attempts.ts. */
+/** Of `insertAttempts`. */
 export const ATTEMPT: Columns<SignedMove> = [
   ({ row }) => row.tx_id,
   ({ attempt }) => attempt.ordinal,
@@ -124,7 +124,7 @@ export const ATTEMPT: Columns<SignedMove> = [
   ({ claimed }) => claimed || null,
 ];
 
-/** Of write-receipts.ts. */
+/** Of `writeReceipts`. */
 export const RECEIPT: Columns<Pick<Move, "row"> & { readonly receipt: Receipt }> = [
   ({ row }) => row.tx_id,
   ({ row }) => row.chain_id,
@@ -138,7 +138,7 @@ export const RECEIPT: Columns<Pick<Move, "row"> & { readonly receipt: Receipt }>
   ({ receipt }) => receipt.contractAddress,
 ];
 
-/** Of append-completions.ts: in the order of their numbers. */
+/** Of `appendCompletions`: in the order of their numbers. */
 export const COMPLETION: Columns<PlannedCompletion> = [
   ({ txId }) => txId,
   ({ lane }) => lane.row.chain_id,

@@ -7,7 +7,7 @@ import type { State } from "../../../domain/transitions.ts";
 import { laneOf } from "../columns.ts";
 import type { Move, Plan } from "./plan.ts";
 
-/** In the order of the columns in update-lanes.ts. */
+/** In the order of the columns in `updateLanes`. */
 export const LIVE_STATES = [
   "ALLOCATED",
   "TRACKING",

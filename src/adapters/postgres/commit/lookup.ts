@@ -154,7 +154,7 @@ export interface Request {
   readonly requestId: string;
 }
 
-/** As parameters of find-requests.ts. */
+/** As parameters of `findRequests`. */
 export function requestKeys(requests: readonly Request[]): readonly unknown[] {
   return [
     requests.map(({ lane }) => lane.chainId),

@@ -1,8 +1,8 @@
 /**
  * Allocation in one round trip. All that it needs to know of a lane is its cursor, and this process wrote that last: it
  * plans from memory and sends everything at once, COMMIT included. What is otherwise decided between two round trips the
- * server proves, under the lanes' locks: the history of the database (open-known.ts), the terms and cursors of the lanes
- * (advance-lanes.ts) and, by its unique index, that no request id exists. A proof that fails ends the transaction with
+ * server proves, under the lanes' locks: the history of the database (`openKnown`), the terms and cursors of the lanes
+ * (`advanceLanes`) and, by its unique index, that no request id exists. A proof that fails ends the transaction with
  * nothing done, and the commit goes the usual way, which finds out why and tells it.
  *
  * Writes: allocations alone. Invariants: I1–I5, as commit.ts. A crash here leaves nothing, or all of it.
@@ -38,7 +38,7 @@ export async function commitInOneTrip(
   return (await commitPlan(runtime, plan, { known, now })) ? outcomes : null;
 }
 
-/** Of a lane as it was left, in the order of advance-lane.ts and advance-lanes.ts. */
+/** Of a lane as it was left, in the order of `advanceLane` and `advanceLanes`. */
 const COLUMNS = [
   "chain_id",
   "signer",

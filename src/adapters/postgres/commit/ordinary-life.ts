@@ -26,7 +26,7 @@ export function standsOnRow(row: Term, step: HistoryStep): boolean {
   return bitOf(row, step) !== 0;
 }
 
-/** As bits, for update-transactions.ts. */
+/** As bits, for `updateTransactions`. */
 export function stepsOnRow(row: Term, steps: Iterable<HistoryStep>): number {
   let bits = 0;
   for (const step of steps) bits |= bitOf(row, step);

@@ -31,7 +31,7 @@ export interface AppendedRow {
   readonly last_seq: number;
 }
 
-/** The feed after a number. Nothing below a number that was seen can appear later: see append-completions.ts. */
+/** The feed after a number. Nothing below a number that was seen can appear later: see `appendCompletions`. */
 export const readCompletions = statement<CompletionRow>(
   "read-completions",
   `SELECT c.seq, c.epoch, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce, c.state, c.sub_state, c.settled,

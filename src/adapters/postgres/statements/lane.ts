@@ -179,7 +179,7 @@ export interface LaneListRow extends OwnerColumns {
 }
 
 /**
- * As advance-lanes.ts, for one lane alone: the update is its lock, and there is no order to keep.
+ * As `advanceLanes`, for one lane alone: the update is its lock, and there is no order to keep.
  *
  * $1 to $7 the lane as it was left: chain, signer, instance, token, cursor, suspension and epoch; $8 the new cursor, $9 how
  * many transactions it allocates, $10 the transaction's marker.
@@ -206,7 +206,7 @@ const ADVANCES = lists(
 );
 
 /**
- * Fence, lock and cursor of an allocation that was planned from memory: as lock-lanes.ts, but only where the lane is as
+ * Fence, lock and cursor of an allocation that was planned from memory: as `lockLanes`, but only where the lane is as
  * it was left, and the cursor moves at once. One lane that is not ends the transaction.
  *
  * $1 to $9, a place for each lane: chain, signer, instance, token, then cursor, suspension and epoch as they were left,

@@ -43,7 +43,7 @@ export const renewInstance = statement<unknown>(
    RETURNING n.counter`,
 );
 
-/** As renew-instance.ts, in one write with COMMIT behind it: where nothing was renewed, the transaction ends. $3: its marker. */
+/** As `renewInstance`, in one write with COMMIT behind it: where nothing was renewed, the transaction ends. $3: its marker. */
 export const renewKnownInstance = statement<unknown>(
   "renew-known-instance",
   `WITH renewed AS (
@@ -145,7 +145,7 @@ export const tellLock = statement<{ readonly told: boolean }>(
 );
 
 /**
- * As tell-lock.ts, in one write with COMMIT behind it: where the instance is over, or the lock is not where others look,
+ * As `tellLock`, in one write with COMMIT behind it: where the instance is over, or the lock is not where others look,
  * the transaction ends. $4: its marker.
  */
 export const tellKnownLock = statement<unknown>(
@@ -163,11 +163,14 @@ export const tellKnownLock = statement<unknown>(
    SELECT fencepost.require_rows((SELECT count(*) FROM told)::integer, 1, 'living instances with this lock')`,
 );
 
-/** Instances that have told of a session lock which nobody holds now. */
+/**
+ * Instances that have told of a session lock which nobody holds now. On a standby none: a direct URL may lead to one, where
+ * the rows are those of the primary, and its locks do not show.
+ */
 export const listMissingLocks = statement<MissingLockRow>(
   "list-missing-locks",
   `SELECT n.instance_id, n.counter::float8 AS counter FROM fencepost.node_instance AS n
-   WHERE NOT n.dead AND n.session_lock IS NOT NULL
+   WHERE NOT n.dead AND n.session_lock IS NOT NULL AND NOT pg_is_in_recovery()
      AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)`,
 );
 

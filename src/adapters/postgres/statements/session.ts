@@ -2,7 +2,7 @@ import { HISTORY, LIMITS } from "../opening.ts";
 import { statement } from "./statement.ts";
 
 /**
- * First in every reading transaction: a limit that lives in the server, and the planner as in open-transaction.ts. No
+ * First in every reading transaction: a limit that lives in the server, and the planner as in `openTransaction`. No
  * bitmaps, so that a page is read from its index in order and not sorted out of everything there is.
  */
 export const openRead = statement<unknown>(
@@ -51,7 +51,7 @@ export interface OpenedRow {
 }
 
 /**
- * As open-transaction.ts, for a transaction that leaves in one write: whether the history is the one known cannot be
+ * As `openTransaction`, for a transaction that leaves in one write: whether the history is the one known cannot be
  * asked in between, so the server ends the transaction where it is another. $6 is the transaction's marker, by which its
  * other statements know that it is open; $7 to $10 system, timeline, epoch and the least WAL position.
  */
