@@ -327,6 +327,8 @@ export class Lease {
     const result = await store.tellLock(instanceId, lock);
     if (result === "over") return this.hurry.abort();
     this.told = { instanceId, lock, atMs: clock.monotonicMs() };
+    // On another server than the one that the others look at: a restart of theirs would not end it, so it is witness of nothing.
+    if (result === "unseen" && sessionLock.held === lock) this.session = null;
     this.wasHeard(startedMs);
     this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });
   }

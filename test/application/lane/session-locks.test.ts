@@ -135,6 +135,16 @@ describe("a crash", () => {
     expect(declared(heir)).toEqual([]);
   });
 
+  it("is seen by its lease alone by whoever holds its lock on a server that the others do not look at", async () => {
+    const [dying, heir] = await pair();
+    heir.store.tellLock = async () => "unseen";
+    heir.lock.interrupt();
+    await bench.clock.advance(3_000);
+    kill(dying);
+    await bench.clock.advance(1_500);
+    expect(declared(heir)).toEqual([]);
+  });
+
   it("is not seen in two looks between which there was a sign of life", async () => {
     const [cut, observer] = await pair();
     cut.lock.vanish();
