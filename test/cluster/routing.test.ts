@@ -78,18 +78,20 @@ describe(`${CREATES} creates, randomly routed over 3 nodes and 20 signers: conse
 describe("kill -9 of the busiest of three, under load", () => {
   it("each of its lanes accepts again within lease + 1 s; nothing is lost, doubled or missing", async ({ cluster }) => {
     const nodes = await cluster.startAll(3);
-    const owners = await cluster.untilSpread(nodes);
+    await cluster.untilSpread(nodes);
     const dice = new Dice(3);
     let up = nodes;
     const caller = new PersistentCaller(() => dice.pick(up).client, 50);
     const load = startLoad({ caller, request: createAnywhere, workers: 12, batch: 20 });
     await waitUntil(() => load.accepted.length > 10 * SIGNERS.length, "the load is in full swing");
-    const [busiestId] = [...countByNode(owners)].sort(([, a], [, b]) => b - a)[0] as [string, number];
+    const [busiestId] = [...countByNode(await cluster.owners())].sort(([, a], [, b]) => b - a)[0] as [string, number];
     const busiest = nodes.find(({ nodeId }) => nodeId === busiestId) as ClusterNode;
     const killedAt = await databaseNow(cluster);
     busiest.signal("SIGKILL");
     up = nodes.filter((node) => node !== busiest);
-    const orphans = [...owners].filter(([, nodeId]) => nodeId === busiestId).map(([signer]) => signer);
+    // Read now: on a crowded machine lanes have wandered since they were spread. Nobody takes one for the next 300 ms.
+    const orphans = [...(await cluster.owners())].filter(([, nodeId]) => nodeId === busiestId).map(([signer]) => signer);
+    expect(orphans.length).toBeGreaterThan(0);
     const worstMs = await untilAccepting(cluster, orphans, killedAt);
     expect(worstMs).toBeLessThan(LEASE_MS + 1_000 * crowding());
     await load.stop();

@@ -42,16 +42,17 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       const { clock, drive } = create();
       const calls: string[] = [];
       const done = new Promise<void>((resolve) => {
-        clock.after(40, () => {
-          calls.push("40");
+        clock.after(60, () => {
+          calls.push("60");
           resolve();
         });
-        clock.after(5, () => calls.push("5"));
+        clock.after(30, () => calls.push("30"));
         clock.after(0, () => calls.push("0"));
       });
       expect(calls).toEqual([]);
-      await Promise.all([done, drive(40)]);
-      expect(calls).toEqual(["0", "5", "40"]);
+      await Promise.all([done, drive(60)]);
+      // Far apart: due times count from each call, and a process may lose its processor between two calls.
+      expect(calls).toEqual(["0", "30", "60"]);
     });
 
     it("calls back soon, but not at once, in the order of asking", async () => {
