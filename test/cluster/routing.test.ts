@@ -90,7 +90,9 @@ describe("kill -9 of the busiest of three, under load", () => {
     busiest.signal("SIGKILL");
     up = nodes.filter((node) => node !== busiest);
     // Read now: on a crowded machine lanes have wandered since they were spread. Nobody takes one for the next 300 ms.
-    const orphans = [...(await cluster.owners())].filter(([, nodeId]) => nodeId === busiestId).map(([signer]) => signer);
+    const orphans = [...(await cluster.owners())]
+      .filter(([, nodeId]) => nodeId === busiestId)
+      .map(([signer]) => signer);
     expect(orphans.length).toBeGreaterThan(0);
     const worstMs = await untilAccepting(cluster, orphans, killedAt);
     expect(worstMs).toBeLessThan(LEASE_MS + 1_000 * crowding());
