@@ -23,7 +23,8 @@ const LEFT_OUT = ["@nomicfoundation/edr", "jiti", "pg-native"];
 const PARTS = [
   { name: "packages", test: /[\\/]node_modules[\\/]/ },
   ...["domain", "ports", "contract", "application"].map((name) => ({ name, test: `/src/${name}/` })),
-  { name: (id) => /\/src\/(?:adapters|main\/dev)\/(\w+)\//.exec(id)?.[1] ?? null, debugName: "adapters" },
+  { name: (id) => /\/src\/adapters\/(\w+)\//.exec(id)?.[1] ?? null, debugName: "adapters" },
+  { name: "embedded", test: "/src/main/dev/embedded/" },
 ].map((part, depth) => ({ ...part, entriesAware: true, priority: -depth }));
 
 const nameOf = (path) => basename(path, extname(path));

@@ -1,8 +1,37 @@
 /**
- * The one way to write. Two round trips: BEGIN with limits, history, locks and look-ups; then everything that was
- * planned from them, with COMMIT behind it in the same write. Or one, for who knows what would be found (commitAtOnce).
+ * How a write to the database is begun, proved and ended. Start to read here.
  *
- * A crash between the two leaves nothing: the server rolls back when the connection ends, or when its timers run out.
+ * Three things can go wrong, and each round trip excludes what it can. Another node may have taken the lane. The server
+ * that answers may not be the one that acknowledged our commits: a promoted standby, a restored backup. And the
+ * connection may end at any byte, also between COMMIT and its answer.
+ *
+ * First round trip: BEGIN, the opening statement, our marker, the locks and the look-ups, in one write (connections.ts,
+ * pipeline.ts). Its answers prove
+ * - that the time limits are set. If this process stalls now, the server ends the transaction within a third of the
+ *   lease, so a takeover need not wait for it (limits.ts).
+ * - that the database still has the history we know: system identifier, timeline, WAL position, epoch of the feed
+ *   (opening.ts, known-history.ts). If not, nothing is written until this node registers again, which judges what may
+ *   have been lost (judge-history.ts).
+ * - that we hold the lanes: their rows are locked and carry our fence. Until the transaction ends no other node can take
+ *   or write them, so what the look-ups found of them stays true.
+ *
+ * Between the two, the write is decided in memory. A crash here leaves nothing: the server rolls back when the connection
+ * ends or its timers run out.
+ *
+ * Second round trip: what was decided, with COMMIT in the same write. The tag "COMMIT" proves that it is durable; the tag
+ * "ROLLBACK", or an error on a connection that lives, that nothing is (errors.ts). No answer proves neither.
+ *
+ * Third, only then: the marker is looked up (durably.ts, resolve-commit.ts). Each transaction writes a random marker into
+ * a row that no other uses meanwhile, its slot (commit-slots.ts), and holds that row's lock until it ends. So the look-up waits for the
+ * transaction. If it then finds the marker, the transaction is committed. If not, it closes the slot, and a COMMIT that
+ * is still on its way to the server fails there. If the look-up gets no answer either, the caller hears `OutcomeUnknown`,
+ * never a guess.
+ *
+ * One round trip instead of two, where this process knows what the first would find (commitAtOnce): the server compares,
+ * in the same statements, and ends the transaction where it finds something else.
+ *
+ * Not transactions, but sessions that last: LISTEN and the session lock have a connection of their own
+ * (direct-session.ts).
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../ports/clock.ts";
