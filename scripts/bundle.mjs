@@ -8,7 +8,7 @@ import { rolldown } from "rolldown";
 /** Each is started on its own: by the launcher, as a child process, as a thread. */
 const ENTRIES = [
   "main/cli.ts",
-  "main/dev-chain-main.ts",
+  "main/dev/dev-chain-main.ts",
   "adapters/evm/proof/worker/prove-worker.js",
   "adapters/evm/signers/worker/sign-worker.js",
 ];
@@ -24,6 +24,7 @@ const PARTS = [
   { name: "packages", test: /[\\/]node_modules[\\/]/ },
   ...["domain", "ports", "contract", "application"].map((name) => ({ name, test: `/src/${name}/` })),
   { name: (id) => /\/src\/adapters\/(\w+)\//.exec(id)?.[1] ?? null, debugName: "adapters" },
+  { name: "embedded", test: "/src/main/dev/embedded/" },
 ].map((part, depth) => ({ ...part, entriesAware: true, priority: -depth }));
 
 const nameOf = (path) => basename(path, extname(path));

@@ -1,8 +1,8 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 
 export interface Databases {
   readonly version: string;

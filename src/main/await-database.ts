@@ -1,4 +1,4 @@
-import { isDatabaseAway } from "../adapters/postgres/is-away.ts";
+import { isDatabaseAway } from "../adapters/postgres/session/is-away.ts";
 import { backoffMs } from "../domain/backoff.ts";
 import type { Clock } from "../ports/clock.ts";
 

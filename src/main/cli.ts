@@ -32,7 +32,7 @@ function createActions(environment: Environment, output: Output): CliActions {
     async dev(options, ready) {
       const { config } = await load("dev", options);
       const logger = await createNodeLogger(config, process.stderr.isTTY && options.json !== true);
-      const { dev } = await import("./dev.ts");
+      const { dev } = await import("./dev/dev.ts");
       const directory = resolve(environment.workingDirectory, options.dataDir);
       const say = (line: string) => output.stderr(`${line}\n`);
       const needsKey = config.apiKeys !== "none";
@@ -59,7 +59,7 @@ function createActions(environment: Environment, output: Output): CliActions {
       );
     },
     async demo(options) {
-      const { demo } = await import("./demo/demo.ts");
+      const { demo } = await import("./dev/demo/demo.ts");
       const isTerminal = process.stdout.isTTY === true && options.json !== true;
       const write = options.json === true ? output.stderr : output.stdout;
       return demo(Number(options.transactions), { isTerminal, write });

@@ -3,7 +3,7 @@ import { bannedGlobals } from "./rules/globals.ts";
 import { parseSource, readCode } from "./tree.ts";
 
 /** Who may touch time, chance, environment and output. */
-const AT_HOME = /^src\/(adapters\/system|main)\//;
+const AT_HOME = /^src\/(adapters\/system|main(?!\/dev\/embedded))\//;
 /** Runs in a browser, where nobody hands it a clock. */
 const PAGE = "src/adapters/dashboard/public/";
 /** The SDK runs in the caller's process and has no ports; it may wait, and nothing more. */

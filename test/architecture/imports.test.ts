@@ -84,7 +84,7 @@ describe("the rules about imports", () => {
     ["src/client/a.ts", `import { Create, type Created } from "../contract/create.ts";`],
     ["src/client/a.ts", `import { request } from "undici";`],
     ["src/contract/a.ts", `import type { X } from "../application/api.ts";`],
-    ["src/domain/a.ts", `import { x } from "../../test/support/world.ts";`],
+    ["src/domain/a.ts", `import { x } from "../support/world.ts";`],
     ["src/elsewhere/a.ts", ""],
   ])("%s: %s is refused", (path, text) => {
     expect(wrongDirections([parseSource(path, text)])).toHaveLength(1);

@@ -2,8 +2,8 @@
 
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
-import { startEmbeddedChain } from "../../src/adapters/embedded/start-chain.ts";
 import { createFencepost, type Fencepost, type FencepostOptions, type TelemetryEvent } from "../../src/index.ts";
+import { startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
 import type { StuckDecision, StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import { it as base, KEYS, RECIPIENT, SIGNER } from "../support/integration.ts";
 import { rpcCall } from "../support/rpc-call.ts";

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
-import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/start-chain.ts";
 import type { FencepostClient } from "../../src/client/index.ts";
+import { type DevChain, startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
 import { audit, minedTransactions, untilAtRest, untilSettled } from "../support/audit.ts";
 import { type Database, it } from "../support/integration.ts";
 import { range, transfer } from "../support/transfers.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { describe, expect, it, vi } from "vitest";
-import { isDatabaseAway } from "../../src/adapters/postgres/is-away.ts";
+import { isDatabaseAway } from "../../src/adapters/postgres/session/is-away.ts";
 import { awaitDatabase } from "../../src/main/await-database.ts";
 import { StoreUnavailable } from "../../src/ports/lane-store.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";

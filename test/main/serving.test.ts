@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { main } from "../../src/main/cli.ts";
-import type { DevReady, DevRequest } from "../../src/main/dev.ts";
+import type { DevReady, DevRequest } from "../../src/main/dev/dev.ts";
 
 const { dev, start } = vi.hoisted(() => ({ dev: vi.fn(), start: vi.fn() }));
-vi.mock("../../src/main/dev.ts", () => ({ dev }));
+vi.mock("../../src/main/dev/dev.ts", () => ({ dev }));
 vi.mock("../../src/main/start.ts", () => ({ start }));
 
 const node = { url: "http://127.0.0.1:4000", nodeId: "n" };

@@ -1,8 +1,8 @@
 import { privateKeyToAccount } from "viem/accounts";
-import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/start-chain.ts";
 import { createEvmChain, type EvmChainOptions } from "../../src/adapters/evm/chain.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { Address } from "../../src/domain/lane.ts";
+import { type DevChain, startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
 import type { ChainHarness, Reverting } from "../contracts/chain.contract.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { recordTelemetry } from "./recorded-telemetry.ts";

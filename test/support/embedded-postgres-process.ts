@@ -1,6 +1,7 @@
 /** Run by tests as a process of its own, which they can kill: starts a server in argv[2] and stays. */
-import { startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
+
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 
 // As if Ctrl-C had begun a drain that takes its time: the database must still be there.
 process.on("SIGINT", () => report({ interrupted: true }));

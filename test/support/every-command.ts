@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { findProcess, run } from "../../src/adapters/embedded/processes.ts";
+import { findProcess, run } from "../../src/main/dev/embedded/processes.ts";
 
 /** The command lines of all processes on this machine. */
 export async function everyCommand(): Promise<string[]> {

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { Client } from "pg";
 import type { TestProject } from "vitest/node";
-import { startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
 import { migrate } from "../../src/adapters/postgres/migrate.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
 /** What every test file is told about the run's server. */

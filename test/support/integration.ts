@@ -2,7 +2,7 @@
 import { Pool } from "pg";
 import { privateKeyToAddress } from "viem/accounts";
 import { test, vi } from "vitest";
-import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/start-chain.ts";
+import { type DevChain, startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
 import { createTestDatabase } from "./database.ts";

@@ -1,8 +1,8 @@
 import { privateKeyToAccount } from "viem/accounts";
-import { type DevChain, startEmbeddedChain } from "../../src/adapters/embedded/start-chain.ts";
 import { createEvmChain, type EvmChainOptions } from "../../src/adapters/evm/chain.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
+import { type DevChain, startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
 import type { Chain } from "../../src/ports/chain.ts";
 import type { ReceiptLieKind, SettlingHarness } from "../contracts/chain/settling.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";

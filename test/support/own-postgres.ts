@@ -1,7 +1,7 @@
 import { chown, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/adapters/embedded/postgres.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
 /** A server of the test's own, to be stopped and crashed. Its port stays the same. */

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { chmod, chown, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "pg";
-import { freePort } from "../../src/adapters/embedded/loopback-port.ts";
+import { freePort } from "../../src/main/dev/embedded/loopback-port.ts";
 import { POSTGRES_15 } from "./postgres-15.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";

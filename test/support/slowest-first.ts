@@ -3,8 +3,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Most of ten seconds each, and more. */
 const SLOW = [
-  "test/adapters/embedded/postgres-recovery.test.ts",
-  "test/adapters/embedded/postgres-places.test.ts",
+  "test/main/dev/embedded/postgres-recovery.test.ts",
+  "test/main/dev/embedded/postgres-places.test.ts",
   "test/integration/crash.test.ts",
   "test/integration/command-line.test.ts",
   "test/integration/shutdown.test.ts",

@@ -1,6 +1,6 @@
 import { privateKeyToAccount } from "viem/accounts";
-import type { DevChain } from "../../src/adapters/embedded/start-chain.ts";
 import type { Hash, Hex } from "../../src/domain/lane.ts";
+import type { DevChain } from "../../src/main/dev/embedded/start-chain.ts";
 
 const GWEI = 1_000_000_000n;
 const PRICE = { maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: GWEI };

@@ -7,8 +7,9 @@ import { BatchRefused, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { Announcement, InstanceRecord, LaneOwner, LeaseRecord, LockTold } from "../../ports/lease-store.ts";
 import type { HeldLock } from "../../ports/session-lock.ts";
 import { laneOf } from "./columns.ts";
-import type { Connections } from "./connections.ts";
-import { type DurableRuntime, durably, durablyAtOnce } from "./durably.ts";
+import type { Connections } from "./session/connections.ts";
+import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
+import type { WriteTransaction } from "./session/write-transaction.ts";
 import { readClusterSecret } from "./statements/database.ts";
 import { listLeases, lockLanesOfInstance, type OwnerColumns, releaseLane, releaseLanes } from "./statements/lease.ts";
 import {
@@ -23,7 +24,6 @@ import {
   tellLock,
 } from "./statements/node-instance.ts";
 import type { Command } from "./statements/statement.ts";
-import type { WriteTransaction } from "./write-transaction.ts";
 
 export class Leases {
   private readonly runtime: DurableRuntime;

@@ -17,7 +17,7 @@ import { feesOf, laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
 import { holeOf } from "./commit/holes.ts";
 import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
 import { existingOf } from "./commit/plan.ts";
-import type { Connections } from "./connections.ts";
+import type { Connections } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import type { BlockRow } from "./statements/confirmation.ts";
 import { readHoles } from "./statements/hole.ts";

@@ -9,8 +9,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { buildIndexes, inTransaction } from "./build-indexes.ts";
-import { BEGIN } from "./opening.ts";
 import { type Applied, leftBehind, type RunningNode, suits, tooNew, worksWithOf } from "./schema-skew.ts";
+import { BEGIN } from "./session/opening.ts";
 
 export interface Migration {
   readonly name: string;

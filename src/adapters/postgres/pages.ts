@@ -4,7 +4,7 @@
  */
 import { isSettled, type State } from "../../domain/transitions.ts";
 import type { ListFilter, TransactionRecord } from "../../ports/query-store.ts";
-import type { Connections, Run } from "./connections.ts";
+import type { Connections, Run } from "./session/connections.ts";
 import { findByHash } from "./statements/attempt.ts";
 import { findByRequest } from "./statements/transaction.ts";
 import {

@@ -15,10 +15,10 @@ import type {
 import { laneOf, payloadOf, receiptOf } from "./columns.ts";
 import { holeOf } from "./commit/holes.ts";
 import { reservationOf } from "./commit/reservations.ts";
-import type { Connections } from "./connections.ts";
 import { ownerOf } from "./leases.ts";
 import { attemptOf, blockOf, groupByTransaction } from "./loads.ts";
 import { findPage, isNarrow, matches } from "./pages.ts";
+import type { Connections } from "./session/connections.ts";
 import { type AttemptRow, readAttempts } from "./statements/attempt.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
 import { type CompletionRow, readCompletions, readFeed } from "./statements/feed.ts";

@@ -4,9 +4,10 @@
  */
 import { epochStart } from "../../domain/epochs.ts";
 import type { InstanceRegistration, Registered } from "../../ports/lease-store.ts";
-import { type DurableRuntime, durably, durablyAtOnce } from "./durably.ts";
-import { type Judgement, judgeHistory } from "./judge-history.ts";
 import { type Applied, refuseTooNew } from "./schema-skew.ts";
+import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
+import { type Judgement, judgeHistory } from "./session/judge-history.ts";
+import type { Opened } from "./session/write-transaction.ts";
 import { purgeCommitMarkers, readOwnMarkers } from "./statements/commit-marker.ts";
 import {
   type MigrationRow,
@@ -27,7 +28,6 @@ import {
 } from "./statements/node-instance.ts";
 import { limitWaits, proveContinuity } from "./statements/session.ts";
 import type { Command } from "./statements/statement.ts";
-import type { Opened } from "./write-transaction.ts";
 
 /** The highest that a process has read of the feed. */
 export interface SeenOfFeed {

@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { BackoffRule } from "../../domain/backoff.ts";
 import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";
+import { DirectSession, type DirectSessionOptions } from "./session/direct-session.ts";
 import {
   listMissingLocks,
   type MissingLockRow,

@@ -9,8 +9,8 @@ import type pg from "pg";
 import type { BackoffRule } from "../../domain/backoff.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../ports/wake-ups.ts";
-import { processIdOf } from "./connections.ts";
-import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";
+import { processIdOf } from "./session/connections.ts";
+import { DirectSession, type DirectSessionOptions } from "./session/direct-session.ts";
 import { notify } from "./statements/session.ts";
 
 export interface WakeUpsOptions extends DirectSessionOptions {

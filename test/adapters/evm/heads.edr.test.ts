@@ -1,7 +1,7 @@
 /** The real adapter on two proxies before one real chain, in a time of its own: a block and a look at the head every five seconds. */
 import { afterEach, describe, expect, it } from "vitest";
-import { startEmbeddedChain } from "../../../src/adapters/embedded/start-chain.ts";
 import { createEvmChain } from "../../../src/adapters/evm/chain.ts";
+import { startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
 import type { Chain } from "../../../src/ports/chain.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";

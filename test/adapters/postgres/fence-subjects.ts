@@ -3,7 +3,7 @@
  * world: lanes (1, A), (2, A), (1, B) and (2, B), all of instance OWNER under token 3 with cursor 5; TWIN lives as well,
  * GONE is dead. Asked for are (1, A) and (2, B), or (1, A) alone.
  */
-import { CLOSED } from "../../../src/adapters/postgres/commit-slots.ts";
+import { CLOSED } from "../../../src/adapters/postgres/session/commit-slots.ts";
 import { markCommit } from "../../../src/adapters/postgres/statements/commit-marker.ts";
 import {
   advanceLane,

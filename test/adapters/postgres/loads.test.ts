@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Connections, Run } from "../../../src/adapters/postgres/connections.ts";
 import { Loads } from "../../../src/adapters/postgres/loads.ts";
+import type { Connections, Run } from "../../../src/adapters/postgres/session/connections.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { aLane } from "../../support/lane-samples.ts";
 

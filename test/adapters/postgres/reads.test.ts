@@ -1,9 +1,9 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Run } from "../../../src/adapters/postgres/connections.ts";
 import { Loads } from "../../../src/adapters/postgres/loads.ts";
 import { findPage } from "../../../src/adapters/postgres/pages.ts";
 import { Queries } from "../../../src/adapters/postgres/queries.ts";
+import type { Run } from "../../../src/adapters/postgres/session/connections.ts";
 import { openRead } from "../../../src/adapters/postgres/statements/session.ts";
 import { STATES } from "../../../src/domain/transitions.ts";
 import type { ListFilter } from "../../../src/ports/query-store.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasTransactionTimeout } from "../../../src/adapters/postgres/limits.ts";
+import { hasTransactionTimeout } from "../../../src/adapters/postgres/session/limits.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";

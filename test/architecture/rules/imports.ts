@@ -95,7 +95,6 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
   "src/adapters/postgres": { ...DRIVEN, packages: ["node:*", "pg"] },
   "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth", "hash-wasm"] },
-  "src/adapters/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
   "src/adapters/webhooks": { ...DRIVEN, packages: ["node:*"] },
   // Both ends of the wire between nodes are ours: they share its names.
@@ -111,8 +110,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   "src/adapters/dashboard/public": { imports: [], packages: [] },
   "src/adapters/dashboard": { imports: ["src/contract", "src/client"], packages: ["node:*"] },
+  // A database and a chain of the developer's own. It knows nothing of the node that `fencepost dev` starts on them.
+  "src/main/dev/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
   "src/main": {
-    imports: [...CORE, "src/application", "src/contract", "src/client", EVERY_ADAPTER],
+    imports: [...CORE, "src/application", "src/contract", "src/client", EVERY_ADAPTER, "src/main/dev/embedded"],
     // `pg` for the type of a caller's own client: `send(intent, { client })`.
     packages: ["node:*", "jiti", "pg"],
   },

@@ -1,6 +1,6 @@
-import type { DevChain } from "../../../src/adapters/embedded/start-chain.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
+import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 
 export interface ReorgOptions {
   /** What the other branch holds: block by block from its first on. Empty blocks where nothing is said. */

@@ -1,6 +1,6 @@
 /** Nonces that others use, that nothing holds, and chains that are not ours. */
 import { keccak256 } from "viem";
-import { startEmbeddedChain } from "../../../src/adapters/embedded/start-chain.ts";
+import { startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
 import { SIGNER } from "../integration.ts";
 import { badGateway, rewrite } from "../rpc-proxy.ts";
 import { COUNT, type Scene } from "./scene.ts";

@@ -2,12 +2,12 @@
 import { keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { vi } from "vitest";
-import { startEmbeddedChain } from "../../../src/adapters/embedded/start-chain.ts";
 import type { Created, TransactionView } from "../../../src/application/api.ts";
 import { isTaken } from "../../../src/domain/answers.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { createFencepost, type Fencepost, type FencepostOptions, type TelemetryEvent } from "../../../src/index.ts";
+import { startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
 import { it as base, type Database, KEYS, SIGNER } from "../integration.ts";
 import { type ProxiedCall, type RpcProxy, type Rule, startRpcProxy, type Treatment } from "../rpc-proxy.ts";
 import { type Patience, waitUntil } from "../wait-until.ts";

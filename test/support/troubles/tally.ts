@@ -1,5 +1,5 @@
-import type { DevChain } from "../../../src/adapters/embedded/start-chain.ts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
+import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 
 /** Where the contract stands. */
 export const TALLY: Address = `0x${"7a".repeat(20)}`;

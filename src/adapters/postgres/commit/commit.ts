@@ -7,8 +7,8 @@
  */
 import { laneKey } from "../../../domain/lane.ts";
 import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
-import { durably } from "../durably.ts";
-import type { Opened } from "../write-transaction.ts";
+import { durably } from "../session/durably.ts";
+import type { Opened } from "../session/write-transaction.ts";
 import { planAllocation } from "./allocate.ts";
 import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";

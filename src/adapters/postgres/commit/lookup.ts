@@ -1,7 +1,7 @@
 /** First half of a commit: locks the lanes and reads, behind the locks, everything that the plan needs. */
 import { compareLanes, type Fence, type Lane } from "../../../domain/lane.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
-import type { Run } from "../connections.ts";
+import type { Run } from "../session/connections.ts";
 import { type BlockRow, readConfirmations } from "../statements/confirmation.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/database.ts";
 import { type HoleRow, readHoles } from "../statements/hole.ts";

@@ -8,8 +8,8 @@
  * Writes: allocations alone. Invariants: I1–I5, as commit.ts. A crash here leaves nothing, or all of it.
  */
 import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
-import { type DurableRuntime, durablyAtOnce } from "../durably.ts";
-import type { ObservedHistory } from "../known-history.ts";
+import { type DurableRuntime, durablyAtOnce } from "../session/durably.ts";
+import type { ObservedHistory } from "../session/known-history.ts";
 import { advanceLane, advanceLanes, type LockedLaneRow } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
 import { planAllocation } from "./allocate.ts";

@@ -1,4 +1,4 @@
-import { CLOSED } from "../commit-slots.ts";
+import { CLOSED } from "../session/commit-slots.ts";
 import { statement } from "./statement.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { HISTORY, LIMITS } from "../opening.ts";
+import { HISTORY, LIMITS } from "../session/opening.ts";
 import { statement } from "./statement.ts";
 
 /**

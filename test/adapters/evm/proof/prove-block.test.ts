@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DevChain, startEmbeddedChain } from "../../../../src/adapters/embedded/start-chain.ts";
 import { headerHash } from "../../../../src/adapters/evm/proof/worker/header.js";
 import { orderedTrieRoot } from "../../../../src/adapters/evm/proof/worker/ordered-trie.js";
 import { proveBlock } from "../../../../src/adapters/evm/proof/worker/prove-block.js";
 import { encodeTransaction } from "../../../../src/adapters/evm/proof/worker/transactions.js";
+import { type DevChain, startEmbeddedChain } from "../../../../src/main/dev/embedded/start-chain.ts";
 import { mineVariedBlock, type ShownBlock, showLatest } from "../../../support/varied-block.ts";
 
 const ZERO_HASH = `0x${"0".repeat(64)}`;

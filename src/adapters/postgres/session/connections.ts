@@ -1,0 +1,332 @@
+/**
+ * Connections and what is sent over them. Statements are pipelined: everything that is sent before the first `await`
+ * leaves in one write and costs one round trip.
+ */
+import { setMaxListeners } from "node:events";
+import type { Duplex } from "node:stream";
+import pg from "pg";
+import type { Clock } from "../../../ports/clock.ts";
+import { StoreUnavailable } from "../../../ports/lane-store.ts";
+import { openRead, readBackend } from "../statements/session.ts";
+import type { Command, Statement } from "../statements/statement.ts";
+import { asStoreError } from "./errors.ts";
+import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
+
+export interface SessionOptions {
+  /** Named statements are parsed and planned once per connection; a transaction pooler before 1.21 cannot keep them. */
+  readonly preparedStatements: boolean;
+  /** The server ends a transaction that takes too long, whatever it waits for (17). */
+  readonly hasTransactionTimeout: boolean;
+}
+
+export interface ConnectionOptions extends SessionOptions {
+  readonly databaseUrl: string;
+  readonly clock: Clock;
+  readonly max: number;
+  /** How long to wait for a connection, and the most that one use of it may take. */
+  readonly deadlineMs: number;
+}
+
+export type Run = <Row>(statement: Statement<Row>, values: readonly unknown[]) => Promise<readonly Row[]>;
+
+const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+const INT8 = 20;
+const NUMERIC = 1700;
+
+/** int8 fits a number (nonces, blocks, counters are kept below 2^53); numeric is wei or a WAL position. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format: "text" | "binary") => {
+    if (oid === INT8) return Number;
+    if (oid === NUMERIC) return BigInt;
+    return pg.types.getTypeParser(oid, format);
+  }) as typeof pg.types.getTypeParser,
+};
+
+/** Why a connection ended that nobody was waiting for an answer on. */
+const endings = new WeakMap<pg.ClientBase, Error>();
+
+/** How long a connection that was given back is kept at hand before the pool has it. */
+const AT_HAND_MS = 1_000;
+
+/** A timer that is so late tells of this process, not of the database. */
+const NOT_SCHEDULED_MS = 250;
+
+/** What is in hand when the store closes may finish within this; then whoever waits for it is told. */
+const LAST_ANSWERS_MS = 500;
+
+/**
+ * A few connections that are opened when needed and replaced when broken. One that was just given back stays at hand:
+ * the pool would hand it out a turn of the event loop later, behind all the work that the last answer set off.
+ */
+export class Connections {
+  private readonly pool: pg.Pool;
+  private readonly options: ConnectionOptions;
+  private readonly atHand: pg.PoolClient[] = [];
+  private readonly inUse = new Set<Session>();
+  private readonly cutOff = new AbortController();
+  private waiting = 0;
+  private cancelReturn: (() => void) | null = null;
+
+  constructor(options: ConnectionOptions) {
+    this.options = options;
+    this.pool = new pg.Pool({
+      connectionString: options.databaseUrl,
+      application_name: "fencepost",
+      max: options.max,
+      pipeline: true,
+      types,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      connectionTimeoutMillis: options.deadlineMs,
+      allowExitOnIdle: true,
+    });
+    // Any number may wait for a connection: Node's warning of a leak would be wrong.
+    setMaxListeners(0, this.cutOff.signal);
+    // Without listeners a broken connection would end the process. Whoever uses one learns it from the statement itself.
+    this.pool.on("error", () => undefined);
+    this.pool.on("connect", (client) => client.on("error", (error) => endings.set(client, error)));
+  }
+
+  /**
+   * Runs `work` on a connection of its own. One that fails in an unexpected way, or is still busy at the deadline, is
+   * destroyed: the server must see it end.
+   */
+  async use<T>(work: (session: Session) => Promise<T>, deadlineMs = this.options.deadlineMs): Promise<T> {
+    const client = this.takeAtHand() ?? (await this.connect());
+    const session = new Session(client, this.options);
+    const { clock } = this.options;
+    // Only when everything that has arrived was read: a process that was not scheduled finds the deadline past and the
+    // answer in its socket, and its timers run first.
+    const cancelDeadline = clock.after(deadlineMs, () =>
+      clock.soon(() => this.inUse.has(session) && session.destroy()),
+    );
+    this.inUse.add(session);
+    try {
+      return await work(session);
+    } finally {
+      this.inUse.delete(session);
+      cancelDeadline();
+      this.giveBack(client, session.reusable);
+    }
+  }
+
+  private takeAtHand(): pg.PoolClient | null {
+    for (let client = this.atHand.pop(); client !== undefined; client = this.atHand.pop()) {
+      if (wireOf(client).stream.writable) return client;
+      client.release(true);
+    }
+    return null;
+  }
+
+  private async connect(): Promise<pg.PoolClient> {
+    this.waiting++;
+    const { clock, deadlineMs } = this.options;
+    const dueMs = clock.monotonicMs() + deadlineMs;
+    try {
+      return await this.connectUntilCutOff();
+    } catch (error) {
+      // The driver's timer runs before its sockets are read: where it came too late, the server may have answered in time.
+      const busy = clock.monotonicMs() - dueMs >= NOT_SCHEDULED_MS;
+      const message = `no connection: ${error instanceof Error ? error.message : error}`;
+      throw new StoreUnavailable(message, { cause: error, busy });
+    } finally {
+      this.waiting--;
+    }
+  }
+
+  private connectUntilCutOff(): Promise<pg.PoolClient> {
+    const { signal } = this.cutOff;
+    return new Promise((resolve, reject) => {
+      const cut = (): void => reject(new Error("the store was closed"));
+      signal.addEventListener("abort", cut, { once: true });
+      this.pool
+        .connect()
+        .then((client) => (signal.aborted ? client.release(true) : resolve(client)), reject)
+        .finally(() => signal.removeEventListener("abort", cut));
+    });
+  }
+
+  /** Those who wait at the pool come first. The pool gets the others soon: it notices when one of them breaks. */
+  private giveBack(client: pg.PoolClient, reusable: boolean): void {
+    if (!reusable || this.waiting > 0 || this.pool.ending) {
+      client.release(!reusable);
+      return;
+    }
+    this.atHand.push(client);
+    this.cancelReturn ??= this.options.clock.after(AT_HAND_MS, () => this.returnAll());
+  }
+
+  private returnAll(): void {
+    this.cancelReturn?.();
+    this.cancelReturn = null;
+    for (const client of this.atHand.splice(0)) client.release(!wireOf(client).stream.writable);
+  }
+
+  /** Statements that see one moment of the database. `find` sends all of them before its first await: one round trip. */
+  async read<T>(find: (run: Run) => Promise<T>): Promise<T> {
+    try {
+      return await this.use(async (session) => {
+        const [, , found] = await session.together(() =>
+          Promise.all([
+            session.control(BEGIN_READ),
+            session.run(openRead, [String(this.options.deadlineMs)]),
+            find((statement, values) => session.run(statement, values)),
+            session.control("COMMIT"),
+          ]),
+        );
+        return found;
+      });
+    } catch (error) {
+      throw asStoreError(error);
+    }
+  }
+
+  /** True where a pooler stands between us and the server. */
+  async arePooled(): Promise<boolean> {
+    return this.use(async (session) => (await session.run(readBackend, []))[0]?.pid !== session.processId);
+  }
+
+  /** Nothing is begun any more. */
+  get closing(): boolean {
+    return this.pool.ending;
+  }
+
+  async close(): Promise<void> {
+    this.returnAll();
+    const cancelCut = this.options.clock.after(LAST_ANSWERS_MS, () => {
+      this.cutOff.abort();
+      for (const session of this.inUse) session.destroy();
+    });
+    await this.pool.end().finally(cancelCut);
+  }
+}
+
+/** What leaves in one write, and why it cannot. */
+interface Gathering {
+  readonly steps: Step[];
+  unwritable: { readonly error: unknown } | null;
+}
+
+export class Session {
+  private readonly client: pg.PoolClient;
+  private readonly options: SessionOptions;
+  private gathering: Gathering | null = null;
+  private destroyed = false;
+  private confused = false;
+
+  constructor(client: pg.PoolClient, options: SessionOptions) {
+    this.client = client;
+    this.options = options;
+  }
+
+  /** It was we who ended it, because it took too long. */
+  get reachedDeadline(): boolean {
+    return this.destroyed;
+  }
+
+  /** False where the connection is gone or was left inside a transaction. */
+  get reusable(): boolean {
+    return !this.destroyed && !this.confused && !this.isInTransaction;
+  }
+
+  get isInTransaction(): boolean {
+    return this.client.getTransactionStatus() !== "I";
+  }
+
+  /** Why the connection is over, where it ended between two statements; null: not that we know of. */
+  get endedBy(): Error | null {
+    return endings.get(this.client) ?? null;
+  }
+
+  /** As whoever answered the connection introduced itself. */
+  get processId(): number | null {
+    return processIdOf(this.client);
+  }
+
+  async run<Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> {
+    const { name, sql } = statement;
+    const { rows } = await this.step({ name: this.options.preparedStatements ? name : null, sql }, values);
+    return rows as readonly Row[];
+  }
+
+  send(command: Command): Promise<unknown> {
+    return this.run(command.statement, command.values);
+  }
+
+  /** BEGIN, COMMIT, ROLLBACK; resolves with the tag of what the server did. */
+  async control(sql: string): Promise<string> {
+    return (await this.step({ name: null, sql }, [])).tag;
+  }
+
+  /**
+   * Everything that `write` sends leaves as one write.
+   *
+   * What is not followed by a Sync the server answers later and cheaper; but until it comes, only `transaction_timeout`
+   * ends a transaction whose bytes have stopped coming. So before 17 each statement has its own. COMMIT always has: a
+   * session that holds the feed's counter and hears no more waits behind a Sync, where the shorter limits count.
+   */
+  together<T>(write: () => T): T {
+    const gathering: Gathering = { steps: [], unwritable: null };
+    this.gathering = gathering;
+    try {
+      return write();
+    } finally {
+      this.gathering = null;
+      this.leave(gathering);
+    }
+  }
+
+  private step(statement: Wording, values: readonly unknown[]): Promise<Answer> {
+    const { gathering } = this;
+    if (gathering === null) return this.together(() => this.step(statement, values));
+    return new Promise((resolve, reject) => {
+      try {
+        gathering.steps.push(stepOf(statement, values, { resolve, reject }));
+      } catch (error) {
+        gathering.unwritable = { error };
+        reject(error);
+      }
+    });
+  }
+
+  /** Without one of them none leaves: what stands behind it may be COMMIT. */
+  private leave({ steps, unwritable }: Gathering): void {
+    if (unwritable === null) this.submit(steps);
+    else for (const { reject } of steps) reject(unwritable.error);
+  }
+
+  private submit(steps: readonly Step[]): void {
+    const onConfused = () => {
+      this.confused = true;
+    };
+    const send = (part: readonly Step[]) =>
+      this.client.query(new Pipeline(part, { client: this.client, types, onConfused }));
+    const { hasTransactionTimeout } = this.options;
+    const isLast = ({ sql }: Step): boolean => sql === "COMMIT";
+    const [whole, apart] = hasTransactionTimeout
+      ? [steps.filter((step) => !isLast(step)), steps.filter(isLast)]
+      : [[], steps];
+    const { stream } = wireOf(this.client);
+    stream.cork();
+    if (whole.length > 0) send(whole);
+    for (const step of apart) send([step]);
+    stream.uncork();
+  }
+
+  /** The server may or may not carry on with what it was sent; every statement still open here rejects. */
+  destroy(): void {
+    this.destroyed = true;
+    wireOf(this.client).stream.destroy();
+  }
+}
+
+/** The driver keeps it in a field that its types do not show. */
+export function processIdOf(client: pg.ClientBase): number | null {
+  return (client as unknown as { readonly processID: number | null }).processID;
+}
+
+/** The driver keeps its socket in a field that its types do not show. */
+export function wireOf(client: pg.ClientBase): { readonly stream: Duplex } {
+  return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection;
+}

@@ -1,0 +1,117 @@
+/**
+ * One connection that is used for nothing but what belongs to a session: LISTEN, or a lock that lasts as long as it does.
+ * A transaction pooler has no sessions to give, so the connection must lead to the server itself; where it does not, it is
+ * given up for good. One that is lost is made again.
+ */
+import pg from "pg";
+import { type BackoffRule, backoffMs } from "../../../domain/backoff.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Entropy } from "../../../ports/entropy.ts";
+import { readBackend } from "../statements/session.ts";
+import { processIdOf, wireOf } from "./connections.ts";
+
+export interface DirectSessionOptions {
+  /** Not through a transaction pooler. */
+  readonly directUrl: string;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+}
+
+export interface SessionUse {
+  /** As the server's list of sessions shows it. */
+  readonly name: string;
+  readonly reconnect: BackoffRule;
+  /** A session has begun. What it throws ends the session, and another is begun. */
+  begun(client: pg.Client): Promise<void>;
+  /** The session that had begun is over. */
+  lost(): void;
+  /** There is a pooler between us and the server: no session will ever begin. */
+  pooled(): void;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const KEEPALIVE_AFTER_MS = 3_000;
+/** A session begins with a few short questions. A server that took the connection and answers none would keep it for ever. */
+const QUESTION_TIMEOUT_MS = 3_000;
+
+export class DirectSession {
+  private readonly options: DirectSessionOptions;
+  private readonly use: SessionUse;
+  private readonly closing = new AbortController();
+  private client: pg.Client | null = null;
+  /** The same, once the session has begun. */
+  private begun: pg.Client | null = null;
+  private readonly running: Promise<void>;
+
+  constructor(options: DirectSessionOptions, use: SessionUse) {
+    this.options = options;
+    this.use = use;
+    this.running = this.run();
+  }
+
+  /** Ends this session without a word, as it may hear none; another is begun. */
+  drop(): void {
+    if (this.client !== null) wireOf(this.client).stream.destroy();
+  }
+
+  /**
+   * One that has begun takes its leave, so that the server has let go of what it held. One that is still beginning is cut
+   * off: the driver never settles a `connect` during which it was told to end.
+   */
+  async close(): Promise<void> {
+    this.closing.abort();
+    if (this.begun === null) this.drop();
+    else await this.begun.end().catch(() => undefined);
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { clock, entropy } = this.options;
+    for (let failures = 1; !this.closing.signal.aborted; failures++) {
+      const outcome = await this.keep().catch(() => "failed" as const);
+      if (outcome === "pooled") return this.use.pooled();
+      if (outcome === "lost") failures = 1;
+      const waitMs = backoffMs(this.use.reconnect, failures, entropy.random());
+      await clock.sleep(waitMs, this.closing.signal).catch(() => undefined);
+    }
+  }
+
+  /** Begins a session and keeps it until the connection is lost. */
+  private async keep(): Promise<"pooled" | "lost"> {
+    const client = this.makeClient();
+    this.client = client;
+    const lost = new Promise<void>((resolve) => client.once("end", () => resolve()));
+    void lost.then(() => this.begun === client && this.use.lost());
+    try {
+      await client.connect();
+      if (await isPooled(client)) return "pooled";
+      await this.use.begun(client);
+      this.begun = client;
+      await lost;
+      return "lost";
+    } finally {
+      // Without a word: a server that hears none must not keep the next session from beginning, nor this one from closing.
+      this.drop();
+      this.client = null;
+      this.begun = null;
+    }
+  }
+
+  private makeClient(): pg.Client {
+    const client = new pg.Client({
+      connectionString: this.options.directUrl,
+      application_name: this.use.name,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: QUESTION_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEPALIVE_AFTER_MS,
+    });
+    client.on("error", () => undefined);
+    return client;
+  }
+}
+
+async function isPooled(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>(readBackend.sql);
+  return rows[0]?.pid !== processIdOf(client);
+}

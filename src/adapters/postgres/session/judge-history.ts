@@ -1,0 +1,70 @@
+/**
+ * What a registration makes of the history it finds: the same as before, or another one, with which the feed begins a
+ * new epoch. Registrations take turns, so the first to notice begins it, and the others find it begun.
+ *
+ * That nothing was lost is believed in one case only: a standby was promoted (same system, next timeline), this very
+ * process saw just before that commits were acknowledged by a standby too, and what was last acknowledged to it is there.
+ */
+
+import type { DatabaseHistoryRow } from "../statements/database.ts";
+import { type DatabaseIdentity, type ObservedHistory, sameIdentity } from "./known-history.ts";
+
+export interface Evidence {
+  readonly observed: ObservedHistory;
+  /** What the newest registration saw; null where there never was one. */
+  readonly recorded: DatabaseHistoryRow | null;
+  /** What this process saw before; null where it has just started. */
+  readonly memory: ObservedHistory | null;
+  /** The last commits that were acknowledged to this process are there. */
+  readonly commitsKept: boolean;
+  readonly feed: { readonly epoch: number; readonly lastSeq: number };
+  /** The highest that this process has read of the feed. */
+  readonly seen: { readonly epoch: number; readonly seq: number };
+}
+
+export interface Judgement {
+  readonly ordinal: number;
+  readonly epoch: number;
+  readonly begins: boolean;
+  readonly mayHaveLost: boolean;
+}
+
+export function judgeHistory(evidence: Evidence): Judgement {
+  const { recorded, memory, feed, seen } = evidence;
+  if (recorded === null) return { ordinal: 1, epoch: feed.epoch, begins: false, mayHaveLost: false };
+  const { ordinal, epoch, may_have_lost } = recorded;
+  if (!begins(evidence, recorded)) return { ordinal, epoch, begins: false, mayHaveLost: may_have_lost };
+  const highest = Math.max(epoch, feed.epoch, seen.epoch, memory?.epoch ?? 0);
+  const mayHaveLost = !isPromotionWithoutLoss(evidence, recorded);
+  return { ordinal: ordinal + 1, epoch: highest + 1, begins: true, mayHaveLost };
+}
+
+function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorded: DatabaseHistoryRow): boolean {
+  if (!continues(identityOf(recorded), observed)) return true;
+  if (feed.lastSeq < seen.seq || recorded.epoch < seen.epoch) return true;
+  if (memory === null) return false;
+  // Somebody has begun an epoch since: enough, unless that one knows of no loss and what was acknowledged here is gone.
+  if (recorded.epoch > memory.epoch) return !commitsKept && !recorded.may_have_lost;
+  // Nobody else can have noticed: a restored database remembers itself as it was.
+  return recorded.epoch < memory.epoch || !commitsKept || !continues(memory, observed);
+}
+
+function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow): boolean {
+  const { observed, memory, commitsKept, feed, seen } = evidence;
+  if (memory === null || !memory.synchronous || !commitsKept || feed.lastSeq < seen.seq) return false;
+  const before = identityOf(recorded);
+  return (
+    sameIdentity(memory, before) &&
+    recorded.epoch === memory.epoch &&
+    observed.systemIdentifier === before.systemIdentifier &&
+    Number.parseInt(observed.timeline, 16) > Number.parseInt(before.timeline, 16)
+  );
+}
+
+function continues(before: DatabaseIdentity, now: DatabaseIdentity): boolean {
+  return sameIdentity(before, now) && now.walPosition >= before.walPosition;
+}
+
+function identityOf(row: DatabaseHistoryRow): DatabaseIdentity {
+  return { systemIdentifier: row.system_identifier, timeline: row.timeline, walPosition: row.wal_position };
+}

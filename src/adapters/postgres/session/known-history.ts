@@ -1,0 +1,95 @@
+/**
+ * The database's history as this process knows it. A promotion changes the timeline, a restored dump the system
+ * identifier, a restored snapshot puts the WAL position back; and whoever noticed first has begun a new epoch of the
+ * feed. In each case commits that were acknowledged may be gone, and nothing that was planned before may be written any
+ * more: all is refused until a new instance registers.
+ */
+import { HistoryChanged } from "../../../ports/lane-store.ts";
+
+export interface DatabaseIdentity {
+  readonly systemIdentifier: string;
+  readonly timeline: string;
+  /** What is flushed, as a number of bytes: survives a crash, so it never goes back by itself. */
+  readonly walPosition: bigint;
+}
+
+export interface ObservedHistory extends DatabaseIdentity {
+  readonly epoch: number;
+  /** What is acknowledged is on a standby's disk too. */
+  readonly synchronous: boolean;
+}
+
+/** To be taken before a statement is sent: what it then reads cannot be below, although answers may overtake each other. */
+export interface Floor {
+  readonly position: bigint;
+  readonly generation: number;
+}
+
+export class KnownHistory {
+  private known: DatabaseIdentity | null = null;
+  private registered: { readonly epoch: number; readonly synchronous: boolean } | null = null;
+  private highest = 0n;
+  private generation = 0;
+  private changed: string | null = null;
+
+  get floor(): Floor {
+    return { position: this.highest, generation: this.generation };
+  }
+
+  /** The last that was seen before any change; null where this process has never written. */
+  get memory(): ObservedHistory | null {
+    if (this.known === null || this.registered === null) return null;
+    return { ...this.known, ...this.registered, walPosition: this.highest };
+  }
+
+  /** What the server must find to let a write through; null where nothing may be written. */
+  get standing(): ObservedHistory | null {
+    return this.changed === null ? this.memory : null;
+  }
+
+  /** What is committed is committed, even where somebody has noticed a change meanwhile. */
+  noteCommitted(observed: ObservedHistory, floor: Floor): void {
+    if (this.changed === null && this.continues(observed, floor)) this.verify(observed, floor);
+  }
+
+  /** What the store found when it was opened. */
+  begin(observed: DatabaseIdentity): void {
+    this.known = observed;
+    this.highest = observed.walPosition;
+  }
+
+  /** A new instance begins, in the history it sees. */
+  pin(observed: ObservedHistory): void {
+    const { epoch, synchronous } = observed;
+    const goesOn = this.changed === null && this.registered?.epoch === epoch;
+    const highest = goesOn && this.highest > observed.walPosition ? this.highest : observed.walPosition;
+    if (!goesOn) this.generation++;
+    this.begin({ ...observed, walPosition: highest });
+    this.registered = { epoch, synchronous };
+    this.changed = null;
+  }
+
+  /** Throws where the history is another one than was known. */
+  verify(observed: ObservedHistory, floor: Floor): void {
+    if (this.changed === null && !this.continues(observed, floor)) this.changed = describe(observed);
+    if (this.changed !== null) throw new HistoryChanged(this.changed);
+    const { epoch, synchronous } = observed;
+    if (this.registered?.synchronous !== synchronous) this.registered = { epoch, synchronous };
+    if (observed.walPosition > this.highest) this.highest = observed.walPosition;
+  }
+
+  private continues(observed: ObservedHistory, floor: Floor): boolean {
+    if (this.known === null || !sameIdentity(this.known, observed)) return false;
+    if (this.registered !== null && this.registered.epoch !== observed.epoch) return false;
+    return floor.generation !== this.generation || observed.walPosition >= floor.position;
+  }
+}
+
+export function sameIdentity(a: DatabaseIdentity, b: DatabaseIdentity): boolean {
+  return a.systemIdentifier === b.systemIdentifier && a.timeline === b.timeline;
+}
+
+function describe({ systemIdentifier, timeline, walPosition, epoch }: ObservedHistory): string {
+  const now = `system ${systemIdentifier}, timeline ${timeline}, WAL ${walPosition}, feed epoch ${epoch}`;
+  return `the database now is ${now}: not the history known`;
+}

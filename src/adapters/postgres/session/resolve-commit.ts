@@ -1,0 +1,80 @@
+/**
+ * Finds out what became of a COMMIT that got no answer. The transaction's marker is in a row that it had locked; whoever
+ * gets that row finds the marker, or closes the slot: a transaction whose bytes are still on their way to the server, as
+ * one that left in a single write may be, then ends there. Only an answer counts: without one in time the outcome stays
+ * unknown.
+ */
+import { OutcomeUnknown, StoreUnavailable } from "../../../ports/lane-store.ts";
+import { closeSlot } from "../statements/commit-marker.ts";
+import { type OpenedRow, openTransaction } from "../statements/session.ts";
+import type { Mark } from "./commit-slots.ts";
+import type { DurableRuntime } from "./durably.ts";
+import type { Floor } from "./known-history.ts";
+import { BEGIN } from "./opening.ts";
+import { type CommitUnanswered, type Opened, openedOf, openingValues } from "./write-transaction.ts";
+
+const PAUSE_MS = 50;
+const NOT_COMMITTED = "the connection ended before COMMIT";
+
+/** Returns where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where nobody can say. */
+export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnanswered): Promise<void> {
+  const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
+  runtime.slots.retire(failure.slot);
+  for (;;) {
+    const committed = await lookUp(runtime, failure).catch(passUnknown);
+    if (committed === true) return;
+    // It answers, and nothing was kept: the same again may well succeed.
+    if (committed === false) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
+    if (runtime.connections.closing || runtime.clock.monotonicMs() >= deadlineMs) {
+      runtime.slots.doubts.set(failure.slot, failure.marker);
+      throw new OutcomeUnknown(failure.message, { cause: failure });
+    }
+    await runtime.clock.sleep(PAUSE_MS);
+  }
+}
+
+/** Whatever this process once could say nothing about has happened by now, or never will. */
+export async function settleDoubts(runtime: DurableRuntime): Promise<void> {
+  for (const [slot, marker] of [...runtime.slots.doubts]) {
+    await lookUp(runtime, { slot, marker }).catch((error) => {
+      throw new StoreUnavailable("a commit without an answer cannot be looked up yet", { cause: error });
+    });
+    runtime.slots.doubts.delete(slot);
+  }
+}
+
+/** A look-up that failed has said nothing. */
+function passUnknown(error: unknown): "unanswered" {
+  if (error instanceof OutcomeUnknown) throw error;
+  return "unanswered";
+}
+
+/**
+ * One round trip: a look-up that waited between two would be ended by the very limit that may have ended what it looks
+ * for. Closing a slot in another history harms nobody, so the history is judged afterwards.
+ */
+async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<boolean> {
+  return runtime.connections.use(async (session) => {
+    const { floor } = runtime.history;
+    const [, rows, found, tag] = await session.together(() =>
+      Promise.all([
+        session.control(BEGIN),
+        session.run(openTransaction, openingValues(runtime, { waits: 1 })),
+        session.run(closeSlot, [runtime.slots.storeId, slot, marker]),
+        session.control("COMMIT"),
+      ]),
+    );
+    refuseOtherHistory(runtime, openedOf(rows[0] as OpenedRow), floor);
+    if (tag !== "COMMIT") throw new StoreUnavailable("the server rolled back");
+    return found[0]?.marker === marker;
+  }, runtime.limits.transactionMs);
+}
+
+/** What another history holds says nothing about this one. */
+function refuseOtherHistory({ history }: DurableRuntime, opened: Opened, floor: Floor): void {
+  try {
+    history.verify(opened.history, floor);
+  } catch (error) {
+    throw new OutcomeUnknown("the database changed its history behind a commit", { cause: error });
+  }
+}

@@ -1,0 +1,71 @@
+import type { FencepostClient } from "../../../client/index.ts";
+import type { Transaction } from "../../../contract/transactions.ts";
+import type { DevChain } from "../embedded/start-chain.ts";
+import type { Accepted } from "./callers.ts";
+
+export interface Audit {
+  readonly accepted: number;
+  readonly confirmed: number;
+  /** Answered 202, and not confirmed. */
+  readonly lost: number;
+  /** On the chain more often than they were asked for. */
+  readonly duplicate: number;
+  /** Nonces below the highest one that no transaction of ours has. */
+  readonly gaps: number;
+}
+
+/** Asks the database what was accepted and the chain what was executed, and compares: neither is believed alone. */
+export async function audit(client: FencepostClient, chain: DevChain, accepted: readonly Accepted[]): Promise<Audit> {
+  const stored = await everything(client);
+  const byRequest = new Map(
+    stored.map((transaction) => [`${transaction.signer} ${transaction.requestId}`, transaction]),
+  );
+  const confirmed = accepted.filter(
+    ({ signer, requestId }) => byRequest.get(`${signer} ${requestId}`)?.state === "CONFIRMED",
+  );
+  const counts = await executed(chain);
+  const signers = new Set(accepted.map(({ signer }) => signer));
+  let duplicate = 0;
+  let gaps = 0;
+  for (const signer of signers) {
+    const ours = stored.filter((transaction) => transaction.signer === signer);
+    const nonces = new Set(ours.map(({ nonce }) => nonce));
+    duplicate += Math.max(
+      0,
+      (counts.get(signer.toLowerCase()) ?? 0) - new Set(ours.map(({ requestId }) => requestId)).size,
+    );
+    gaps += Math.max(...ours.map(({ nonce }) => nonce ?? -1)) + 1 - nonces.size;
+  }
+  return {
+    accepted: accepted.length,
+    confirmed: confirmed.length,
+    lost: accepted.length - confirmed.length,
+    duplicate,
+    gaps,
+  };
+}
+
+async function everything(client: FencepostClient): Promise<readonly Transaction[]> {
+  const all: Transaction[] = [];
+  let after: string | undefined;
+  do {
+    const page = await client.list({ limit: 200, order: "oldest", ...(after === undefined ? {} : { after }) });
+    all.push(...page.items);
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  return all;
+}
+
+/** Transactions per sender, counted block by block. */
+async function executed(chain: DevChain): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  const head = Number(await chain.rpc("eth_blockNumber"));
+  for (let number = 1; number <= head; number++) {
+    const block = (await chain.rpc("eth_getBlockByNumber", [`0x${number.toString(16)}`, true])) as {
+      readonly transactions: readonly { readonly from: string }[];
+    };
+    for (const { from } of block.transactions)
+      counts.set(from.toLowerCase(), (counts.get(from.toLowerCase()) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,42 @@
+import { systemClock } from "../../../adapters/system/clock.ts";
+import type { CreatedTransaction } from "../../../contract/create.ts";
+import type { NodeChild } from "./node-child.ts";
+
+export interface LoadPlan {
+  readonly transactions: number;
+  readonly signers: readonly string[];
+  readonly recipient: string;
+  readonly nodes: readonly NodeChild[];
+}
+
+export interface Accepted extends CreatedTransaction {
+  readonly atMs: number;
+}
+
+const CALLERS = 16;
+const PATIENCE_MS = 5_000;
+const AGAIN_MS = 100;
+
+/** Callers that hand in every transfer exactly once, whatever happens: the same request id again, at the next node. */
+export async function sendAll(plan: LoadPlan, onAccepted: (accepted: Accepted) => void): Promise<void> {
+  let next = 0;
+  const caller = async (): Promise<void> => {
+    for (let number = next++; number < plan.transactions; number = next++) {
+      onAccepted({ ...(await sendSurely(plan, number)), atMs: systemClock.monotonicMs() });
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+}
+
+async function sendSurely(plan: LoadPlan, number: number): Promise<CreatedTransaction> {
+  const signer = plan.signers[number % plan.signers.length] as string;
+  const request = { signer, requestId: `demo-${number}`, payload: { to: plan.recipient, value: "1" } };
+  for (let attempt = number; ; attempt++) {
+    const node = plan.nodes[attempt % plan.nodes.length] as NodeChild;
+    try {
+      return await node.client.send(request, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    } catch {
+      await systemClock.sleep(AGAIN_MS);
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { dropSchema } from "../../adapters/postgres/drop-schema.ts";
+import { systemClock } from "../../adapters/system/clock.ts";
+import type { Logger } from "../../adapters/system/logger.ts";
+import type { Config } from "../config/config.ts";
+import { startService } from "../service.ts";
+import { runUntilStopped } from "../start.ts";
+import { listenForStop, type StopSignals } from "../stop-signals.ts";
+import { startDevChain } from "./dev-chain.ts";
+import { startAnvil } from "./embedded/anvil.ts";
+import { EmbeddedError } from "./embedded/embedded-error.ts";
+import { startEmbeddedPostgres } from "./embedded/postgres.ts";
+import type { DevChain } from "./embedded/start-chain.ts";
+
+export interface DevRequest {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly chain: "embedded" | "anvil";
+  readonly directory: string;
+  /** One line at a time, while things come up. */
+  readonly say: (line: string) => void;
+}
+
+export interface DevReady {
+  readonly url: string;
+  readonly nodeId: string;
+  readonly chainId: number;
+  readonly signers: readonly string[];
+}
+
+type Undo = () => Promise<void>;
+
+const BLOCK_TIME_MS = 500;
+
+/** `fencepost dev`: a real PostgreSQL, a real EVM chain and a node on them, all children of this process. */
+export async function dev(request: DevRequest, ready: (node: DevReady) => void): Promise<void> {
+  const stop = listenForStop();
+  const undo: Undo[] = [];
+  try {
+    await run(request, { stop, undo, ready });
+  } catch (error) {
+    // Stopped while coming up: not a failure.
+    if (!stop.signal.aborted) throw error;
+  } finally {
+    for (const step of undo.reverse()) await step();
+    stop.dispose();
+  }
+}
+
+async function run(
+  request: DevRequest,
+  {
+    stop,
+    undo,
+    ready,
+  }: { readonly stop: StopSignals; readonly undo: Undo[]; readonly ready: (node: DevReady) => void },
+): Promise<void> {
+  const { config, logger } = request;
+  const databaseUrl = config.databaseUrl ?? (await embeddedDatabase(request, stop, undo));
+  stop.signal.throwIfAborted();
+  const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
+  stop.signal.throwIfAborted();
+  if (chain !== null && config.databaseUrl === null) {
+    // What an earlier chain confirmed is on no chain any more.
+    await dropSchema(databaseUrl);
+  }
+  const completed = withChain({ ...config, databaseUrl }, chain);
+  const service = await startService({ config: completed, logger, waitUntil: stop.signal });
+  undo.push(() => service.stop());
+  stop.signal.throwIfAborted();
+  const { url, nodeId, signers, chainIds } = service;
+  const node = { url, nodeId, chainId: chainIds[0] as number, signers };
+  const lost = chain?.ended ?? new Promise<never>(() => undefined);
+  await runUntilStopped(service, Promise.race([stop.received, lost.then(() => undefined)]), {
+    logger,
+    ready: () => ready(node),
+  });
+  if (!stop.signal.aborted) throw chainEnded(await lost);
+}
+
+/** Its blocks were in its memory: on a new chain, nothing of what the database says would be true. */
+function chainEnded(how: string): EmbeddedError {
+  return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
+}
+
+async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Undo[]): Promise<string> {
+  const postgres = await startEmbeddedPostgres({
+    directory: request.directory,
+    clock: systemClock,
+    log: request.say,
+    signal: stop.signal,
+    onUnexpectedExit: (line) => request.logger.log("error", {}, line),
+  });
+  undo.push(() => postgres.stop());
+  request.say(`PostgreSQL ${postgres.version} on port ${postgres.port}, data in ${postgres.home}`);
+  return postgres.url;
+}
+
+async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChain> {
+  const startChain = request.chain === "anvil" ? startAnvil : startDevChain;
+  const chain = await startChain({ blockTimeMs: BLOCK_TIME_MS, clock: systemClock });
+  undo.push(() => chain.stop());
+  request.say(
+    `${request.chain === "anvil" ? "anvil" : "EVM"} chain ${chain.chainId} at ${chain.url}, a block every ${BLOCK_TIME_MS} ms`,
+  );
+  return chain;
+}
+
+/** The dev chain and its accounts, where the configuration names none. */
+function withChain(config: Config & { readonly databaseUrl: string }, chain: DevChain | null): typeof config {
+  if (chain === null) return config;
+  const { chainId, url } = chain;
+  const { privateKeys, mnemonic, keystore, nodeSigners } = config.signers;
+  const ownKeys = privateKeys.length > 0 || mnemonic !== null || keystore !== null || nodeSigners.length > 0;
+  const signers = ownKeys
+    ? config.signers
+    : { ...config.signers, privateKeys: chain.accounts.map(({ privateKey }) => privateKey) };
+  return { ...config, signers, chains: [{ chainId, rpcUrls: [url], settings: config.chainDefaults }] };
+}

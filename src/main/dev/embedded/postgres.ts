@@ -1,0 +1,171 @@
+import type { Clock } from "../../../ports/clock.ts";
+import { lockDirectory } from "./directory-lock.ts";
+import { EmbeddedError } from "./embedded-error.ts";
+import { assertPortFree, freePort, LOOPBACK } from "./loopback-port.ts";
+import { type Binaries, locateNative, prepareBinaries } from "./postgres/binaries.ts";
+import { type Cluster, openCluster, SUPERUSER } from "./postgres/cluster.ts";
+import { choosePlace, makeDirectory, type Place } from "./postgres/place.ts";
+import { clearLeftover } from "./postgres/postmaster-file.ts";
+import { PredecessorAlive, type RunningServer, type StopMode, startServer } from "./postgres/server.ts";
+import type { Settings } from "./postgres/settings.ts";
+
+export interface EmbeddedPostgresOptions {
+  /** Everything the server keeps goes in here; it is made where it does not exist. */
+  readonly directory: string;
+  readonly clock: Clock;
+  /** One line at a time, for people. */
+  readonly log: (line: string) => void;
+  /** A free one is chosen where none is given. */
+  readonly port?: number | undefined;
+  /** Server parameters over our defaults, such as `{ fsync: "off" }` for tests. */
+  readonly settings?: Settings | undefined;
+  /** Gives up in the middle of creating or starting; nothing is left running. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with one line when the server ends although nobody here asked it to. */
+  readonly onUnexpectedExit?: ((line: string) => void) | undefined;
+  /** A directory with `bin/postgres` and `bin/initdb`, to run those instead of the npm package's. */
+  readonly native?: string | undefined;
+}
+
+export interface EmbeddedPostgres {
+  /** Superuser on the database `postgres`, password included. */
+  readonly url: string;
+  readonly port: number;
+  /** As the server says it, such as "18.4". */
+  readonly version: string;
+  /** Of the postmaster; another one after a restart. */
+  readonly pid: number;
+  /** Where the data really lies: not always below `directory` when run as root. */
+  readonly home: string;
+  /** Ends the server and frees the directory. Safe to call twice, also after the server died. */
+  stop(): Promise<void>;
+  /** On the same port. "immediate" is a crash: no checkpoint, recovery at start. */
+  restart(mode?: StopMode): Promise<void>;
+}
+
+/** Everything that a (re)start needs and that was made ready before. */
+interface Prepared {
+  readonly place: Place;
+  readonly binaries: Binaries;
+  readonly cluster: Cluster;
+  readonly options: EmbeddedPostgresOptions;
+}
+
+const PORT_TRIES = 5;
+const PREDECESSOR_POLL_MS = 100;
+const PREDECESSOR_TIMEOUT_MS = 15_000;
+
+/** A real PostgreSQL below `directory`, as a child of this process that does not outlive it. */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const directory = await makeDirectory(options.directory);
+  const lock = await lockDirectory(directory);
+  try {
+    const prepared = await prepare(directory, options);
+    const { server, port } = await startSomewhere(prepared);
+    return supervise(prepared, { server, port, unlock: lock.release });
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function prepare(directory: string, options: EmbeddedPostgresOptions): Promise<Prepared> {
+  const place = await choosePlace(directory, options.log);
+  const binaries = await prepareBinaries(options.native ?? locateNative(), place);
+  options.signal?.throwIfAborted();
+  const cluster = await openCluster({ place, binaries, log: options.log, signal: options.signal });
+  await clearLeftover(cluster.data, options.clock, options.log);
+  return { place, binaries, cluster, options };
+}
+
+/** A port that was asked for is the port or an error; one that we chose ourselves may be lost to another process. */
+async function startSomewhere(prepared: Prepared): Promise<{ server: RunningServer; port: number }> {
+  const asked = prepared.options.port;
+  if (asked !== undefined) {
+    await assertPortFree(asked);
+    return { server: await startOn(prepared, asked), port: asked };
+  }
+  for (let tries = 1; ; tries++) {
+    const port = await freePort();
+    try {
+      return { server: await startOn(prepared, port), port };
+    } catch (error) {
+      const lost = error instanceof EmbeddedError && error.code === "PORT_TAKEN";
+      if (!lost || tries === PORT_TRIES) throw error;
+    }
+  }
+}
+
+async function startOn({ place, binaries, cluster, options }: Prepared, port: number): Promise<RunningServer> {
+  const { clock, signal, settings = {} } = options;
+  const deadlineMs = clock.monotonicMs() + PREDECESSOR_TIMEOUT_MS;
+  for (;;) {
+    try {
+      const { account } = place;
+      return await startServer({ postgres: binaries.postgres, cluster, account, port, settings, clock, signal });
+    } catch (error) {
+      if (!(error instanceof PredecessorAlive)) throw error;
+      if (clock.monotonicMs() >= deadlineMs) {
+        throw new EmbeddedError("ALREADY_RUNNING", `a killed PostgreSQL server still has backends in ${cluster.data}`);
+      }
+      await clock.sleep(PREDECESSOR_POLL_MS, signal);
+    }
+  }
+}
+
+interface Started {
+  readonly server: RunningServer;
+  readonly port: number;
+  readonly unlock: () => Promise<void>;
+}
+
+function supervise(prepared: Prepared, { server, port, unlock }: Started): EmbeddedPostgres {
+  const { binaries, cluster, options, place } = prepared;
+  // The start signal has done its duty: aborting it later must not disturb a restart.
+  const again: Prepared = { ...prepared, options: { ...options, signal: undefined } };
+  let current = server;
+  let wanted = true;
+  let stopping: Promise<void> | null = null;
+  let restarting: Promise<void> = Promise.resolve();
+
+  const watch = (watched: RunningServer) =>
+    void watched.exited.then((how) => {
+      if (wanted && watched === current) {
+        options.onUnexpectedExit?.(`PostgreSQL (pid ${watched.pid}) ended: ${how}; its log is ${cluster.logFile}`);
+      }
+    });
+  const restart = async (mode: StopMode) => {
+    if (stopping !== null) throw new EmbeddedError("START_FAILED", "this PostgreSQL has been stopped");
+    wanted = false;
+    await current.stop(mode);
+    await clearLeftover(cluster.data, options.clock, options.log);
+    current = await startOn(again, port);
+    wanted = true;
+    watch(current);
+  };
+  const stop = async () => {
+    await restarting.catch(() => undefined);
+    wanted = false;
+    await current.stop("fast");
+    await unlock();
+  };
+
+  watch(current);
+  return {
+    url: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}/postgres`,
+    port,
+    version: binaries.version,
+    home: place.home,
+    get pid() {
+      return current.pid;
+    },
+    stop: () => {
+      stopping ??= stop();
+      return stopping;
+    },
+    restart: (mode = "fast") => {
+      restarting = restarting.catch(() => undefined).then(() => restart(mode));
+      return restarting;
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../../../../ports/clock.ts";
+import { EmbeddedError } from "../embedded-error.ts";
+import { findProcess, sendSignal, waitForExit } from "../processes.ts";
+
+const FAST_STOP_MS = 15_000;
+const IMMEDIATE_STOP_MS = 5_000;
+
+/** What `postmaster.pid` says; the server writes it, line by line, as it comes up. */
+export interface PostmasterFile {
+  readonly pid: number;
+  readonly ready: boolean;
+}
+
+export async function readPostmasterFile(data: string): Promise<PostmasterFile | null> {
+  const text = await readFile(pathIn(data), "utf8").catch(() => "");
+  const lines = text.split("\n");
+  const pid = Number.parseInt(lines[0] ?? "", 10);
+  // Line 8 is the state that pg_ctl waits for: "starting", "ready", "stopping"; "standby" is ready for those who read.
+  const state = lines[7]?.trim();
+  return Number.isNaN(pid) ? null : { pid, ready: state === "ready" || state === "standby" };
+}
+
+/**
+ * Clears the way for a new server. We hold the directory's lock, so a server that still runs here has lost its
+ * supervisor to kill −9: it is stopped. A file that names a process which is no server of this directory is removed,
+ * because PostgreSQL only asks whether the pid is alive, and would refuse to start for ever after a reused number. That
+ * is safe even if backends of the dead server live on: it also refuses while its shared memory is in use.
+ */
+export async function clearLeftover(data: string, clock: Clock, log: (line: string) => void): Promise<void> {
+  const file = await readPostmasterFile(data);
+  if (file === null) return;
+  if (await serves(file.pid, data)) {
+    log(`stopping the PostgreSQL server (pid ${file.pid}) that an earlier run left behind`);
+    await stopStranger(file.pid, clock);
+  } else {
+    log("the last PostgreSQL server here was killed; it will recover its data");
+    await rm(pathIn(data), { force: true });
+  }
+}
+
+/** A postmaster works in its data directory; where the system hides that, its command line names it. */
+async function serves(pid: number, data: string): Promise<boolean> {
+  const live = await findProcess(pid);
+  if (live === null || pid === process.pid) return false;
+  return live.workingDirectory === data || `${live.command} `.includes(` -D ${data} `);
+}
+
+async function stopStranger(pid: number, clock: Clock): Promise<void> {
+  sendSignal(pid, "SIGINT");
+  if (await waitForExit(clock, pid, FAST_STOP_MS)) return;
+  sendSignal(pid, "SIGQUIT");
+  if (await waitForExit(clock, pid, IMMEDIATE_STOP_MS)) return;
+  throw new EmbeddedError("ALREADY_RUNNING", `a PostgreSQL server (pid ${pid}) holds this directory and does not stop`);
+}
+
+function pathIn(data: string): string {
+  return join(data, "postmaster.pid");
+}

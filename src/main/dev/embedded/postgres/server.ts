@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { open, readFile, stat } from "node:fs/promises";
+import type { Clock } from "../../../../ports/clock.ts";
+import { EmbeddedError } from "../embedded-error.ts";
+import { guardChild } from "../guard.ts";
+import { portTaken } from "../loopback-port.ts";
+import { type Account, CHILD_ENVIRONMENT, settlesWithin } from "../processes.ts";
+import type { Cluster } from "./cluster.ts";
+import { readPostmasterFile } from "./postmaster-file.ts";
+import { commandLine, type Settings } from "./settings.ts";
+
+export type StopMode = "fast" | "immediate";
+
+/** A server that accepts connections. */
+export interface RunningServer {
+  readonly pid: number;
+  /** Resolves with a few words about how it ended, whoever ended it. */
+  readonly exited: Promise<string>;
+  stop(mode: StopMode): Promise<void>;
+}
+
+export interface ServerRequest {
+  readonly postgres: string;
+  readonly cluster: Cluster;
+  readonly account: Account | null;
+  readonly port: number;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The server refused because backends of a killed predecessor still hold its shared memory: they end by themselves. */
+export class PredecessorAlive extends Error {}
+
+interface Launched {
+  readonly child: ChildProcess;
+  readonly exited: Promise<string>;
+}
+
+const READY_POLL_MS = 20;
+const READY_TIMEOUT_MS = 120_000;
+const FAST_STOP_MS = 15_000;
+const IMMEDIATE_STOP_MS = 5_000;
+const LOG_KEPT_BYTES = 10_000_000;
+
+export async function startServer(request: ServerRequest): Promise<RunningServer> {
+  const logFrom = await startOfLog(request.cluster.logFile);
+  const { child, exited } = await launch(request);
+  const server: RunningServer = {
+    pid: child.pid ?? 0,
+    exited,
+    stop: (mode) => stop({ child, exited }, mode, request.clock),
+  };
+  const outcome = await waitUntilReady(server, request);
+  if (outcome === "ready") return server;
+  await server.stop("fast");
+  request.signal?.throwIfAborted();
+  throw explain((await logSince(request.cluster.logFile, logFrom)) || (await exited), request);
+}
+
+/**
+ * The log goes to a file, not through us: a pipe nobody reads would block the server, and after a crash the file is what
+ * one wants to read. Its own process group keeps Ctrl-C away from it: we stop it last, when the node has drained.
+ */
+async function launch({ postgres, cluster, account, port, settings }: ServerRequest): Promise<Launched> {
+  const log = await open(cluster.logFile, "a");
+  try {
+    const child = spawn(postgres, ["-D", cluster.data, ...commandLine(port, settings)], {
+      ...account,
+      detached: true,
+      cwd: "/",
+      env: CHILD_ENVIRONMENT,
+      stdio: ["ignore", log.fd, log.fd],
+    });
+    return { child, exited: watch(child) };
+  } finally {
+    await log.close();
+  }
+}
+
+function watch(child: ChildProcess): Promise<string> {
+  const dismiss = child.pid === undefined ? () => undefined : guardChild(child.pid, "INT");
+  return new Promise((resolve) => {
+    child.on("error", (error) => resolve(error.message));
+    child.on("exit", (code, signal) => {
+      dismiss();
+      resolve(signal === null ? `exit code ${code}` : `signal ${signal}`);
+    });
+  });
+}
+
+async function waitUntilReady(server: RunningServer, request: ServerRequest): Promise<"ready" | "failed"> {
+  const { clock, signal, cluster } = request;
+  const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
+  while (clock.monotonicMs() < deadlineMs && !signal?.aborted) {
+    const file = await readPostmasterFile(cluster.data);
+    if (file?.pid === server.pid && file.ready) return "ready";
+    if (await settlesWithin(clock, server.exited, READY_POLL_MS)) return "failed";
+  }
+  return "failed";
+}
+
+async function stop({ child, exited }: Launched, mode: StopMode, clock: Clock): Promise<void> {
+  if (mode === "fast") {
+    child.kill("SIGINT");
+    if (await settlesWithin(clock, exited, FAST_STOP_MS)) return;
+  }
+  child.kill("SIGQUIT");
+  if (await settlesWithin(clock, exited, IMMEDIATE_STOP_MS)) return;
+  child.kill("SIGKILL");
+  await exited;
+}
+
+function explain(log: string, { port, cluster }: ServerRequest): Error {
+  if (/could not bind .*address already in use/i.test(log)) return portTaken(port);
+  if (/pre-existing shared memory block/.test(log)) return new PredecessorAlive();
+  const line = /^.*?(?:FATAL|PANIC|ERROR): +(.*)$/m.exec(log)?.[1] ?? log.trim().split("\n").at(-1);
+  return new EmbeddedError("START_FAILED", `PostgreSQL did not start: ${line} (${cluster.logFile})`);
+}
+
+/** Logs of earlier runs are kept until they are too many. */
+async function startOfLog(path: string): Promise<number> {
+  const size = (await stat(path).catch(() => null))?.size ?? 0;
+  if (size <= LOG_KEPT_BYTES) return size;
+  await (await open(path, "w")).close();
+  return 0;
+}
+
+async function logSince(path: string, from: number): Promise<string> {
+  return (await readFile(path)).subarray(from).toString("utf8");
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { CLOSED, CommitSlots } from "../../../../src/adapters/postgres/session/commit-slots.ts";
+
+const kept = (slots: CommitSlots, found: Parameters<CommitSlots["areKept"]>[1]) =>
+  slots.areKept(slots.expected(), found);
+
+describe("commit slots", () => {
+  it("are used again when given back; a fresh one never was", () => {
+    const slots = new CommitSlots("store");
+    const [first, second] = [slots.take(), slots.take()];
+    expect(first).not.toBe(second);
+    slots.give(first);
+    expect(slots.takeFresh()).toBe(3);
+    expect(slots.take()).toBe(first);
+  });
+
+  it("are not used again where a transaction may still be on its way to them", () => {
+    const slots = new CommitSlots("store");
+    const slot = slots.take();
+    slots.acknowledged(slot, "a", 0);
+    slots.sent(slot, "b");
+    slots.retire(slot);
+    slots.give(slot);
+    expect(slots.take()).not.toBe(slot);
+    for (const marker of ["a", "b", CLOSED]) expect(kept(slots, [{ slot, marker }]), marker).toBe(true);
+  });
+
+  it("know a database that has what it acknowledged from one that has not", () => {
+    const slots = new CommitSlots("store");
+    expect(kept(slots, []), "nothing was acknowledged").toBe(true);
+    slots.acknowledged(1, "a", 0);
+    expect(kept(slots, [])).toBe(false);
+    expect(kept(slots, [{ slot: 1, marker: "older" }])).toBe(false);
+    expect(kept(slots, [{ slot: 2, marker: "a" }])).toBe(false);
+    expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(true);
+  });
+
+  it("count a commit that nobody heard of as newer than the one before it", () => {
+    const slots = new CommitSlots("store");
+    slots.sent(1, "a");
+    slots.acknowledged(1, "a", 0);
+    slots.sent(1, "b");
+    expect(kept(slots, [{ slot: 1, marker: "b" }])).toBe(true);
+    expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(true);
+    slots.acknowledged(1, "b", 1);
+    expect(kept(slots, [{ slot: 1, marker: "b" }])).toBe(true);
+    expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(false);
+  });
+
+  it("do not mind what is acknowledged while the database is being asked", () => {
+    const slots = new CommitSlots("store");
+    slots.sent(1, "a");
+    slots.acknowledged(1, "a", 0);
+    const expected = slots.expected();
+    slots.sent(1, "b");
+    slots.acknowledged(1, "b", 1);
+    expect(slots.areKept(expected, [{ slot: 1, marker: "a" }]), "read before").toBe(true);
+    expect(slots.areKept(expected, [{ slot: 1, marker: "b" }]), "read after").toBe(true);
+    expect(slots.areKept(expected, [{ slot: 1, marker: "older" }])).toBe(false);
+  });
+
+  it("do not ask for what was acknowledged long before the newest: that stands before it in the log", () => {
+    const slots = new CommitSlots("store");
+    slots.acknowledged(1, "old", 0);
+    slots.acknowledged(2, "new", 60_001);
+    expect(kept(slots, [{ slot: 2, marker: "new" }])).toBe(true);
+    slots.acknowledged(2, "new", 60_000);
+    expect(kept(slots, [{ slot: 2, marker: "new" }])).toBe(false);
+  });
+
+  it("forget what belongs to another history", () => {
+    const slots = new CommitSlots("store");
+    slots.acknowledged(1, "a", 0);
+    slots.acknowledged(2, "b", 0);
+    slots.forgetAllBut(2);
+    expect(kept(slots, [{ slot: 2, marker: "b" }])).toBe(true);
+    expect(kept(slots, [])).toBe(false);
+  });
+});

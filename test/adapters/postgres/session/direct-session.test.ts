@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DirectSession } from "../../../../src/adapters/postgres/session/direct-session.ts";
+import { systemClock } from "../../../../src/adapters/system/clock.ts";
+import { createEntropy } from "../../../../src/adapters/system/entropy.ts";
+import { TcpProxy } from "../../../support/tcp-proxy.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
+import { createPostgresSubject } from "../postgres-subject.ts";
+
+const NAME = "session under test";
+const SESSIONS = `SELECT 1 FROM pg_stat_activity WHERE application_name = '${NAME}' AND datname = current_database()`;
+
+let subject: Awaited<ReturnType<typeof createPostgresSubject>>;
+let wire: TcpProxy;
+let heard: string[];
+beforeEach(async () => {
+  subject = await createPostgresSubject();
+  wire = await TcpProxy.start(Number(new URL(subject.url).port));
+  heard = [];
+});
+afterEach(async () => {
+  await wire.close();
+  await subject.close();
+});
+
+function open(directUrl: string): DirectSession {
+  return new DirectSession(
+    { directUrl, clock: systemClock, entropy: createEntropy(systemClock) },
+    {
+      name: NAME,
+      reconnect: { firstMs: 10, mostMs: 10 },
+      begun: async (client) => {
+        await client.query("SELECT 'the first question'");
+        heard.push("begun");
+      },
+      lost: () => heard.push("lost"),
+      pooled: () => heard.push("pooled"),
+    },
+  );
+}
+
+const sessions = async () => (await subject.client.query(SESSIONS)).rows.length;
+const noneIsLeft = () => waitUntil(async () => (await sessions()) === 0, "the server has no session of it");
+
+describe("a direct session that is closed", () => {
+  it("in the moment it is made ends, and leaves nothing on the server", async () => {
+    await open(subject.url).close();
+    await noneIsLeft();
+    expect(heard).toEqual([]);
+  });
+
+  it("before the server has greeted it ends, and leaves nothing on the server where it is greeted after all", async () => {
+    wire.freeze();
+    const session = open(wire.through(subject.url));
+    await waitUntil(() => wire.connections > 0, "it is connecting");
+    const closing = session.close();
+    wire.thaw();
+    await closing;
+    await noneIsLeft();
+    expect(heard).toEqual([]);
+  });
+
+  it.each(["pg_backend_pid", "the first question"])(
+    "while the server owes it an answer to %s ends, and leaves nothing on the server",
+    async (question) => {
+      const asked = wire.holdAt(question);
+      const session = open(wire.through(subject.url));
+      const release = await asked;
+      expect(await sessions()).toBe(1);
+      const closing = session.close();
+      release();
+      await closing;
+      await noneIsLeft();
+      expect(heard).toEqual([]);
+    },
+  );
+
+  it("after it has begun leaves nothing on the server", async () => {
+    const session = open(subject.url);
+    await waitUntil(() => heard.includes("begun"), "it has begun");
+    await session.close();
+    await noneIsLeft();
+    expect(heard).toEqual(["begun", "lost"]);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { type Evidence, judgeHistory } from "../../../../src/adapters/postgres/session/judge-history.ts";
+import type { ObservedHistory } from "../../../../src/adapters/postgres/session/known-history.ts";
+import type { DatabaseHistoryRow } from "../../../../src/adapters/postgres/statements/database.ts";
+
+const HOME: ObservedHistory = {
+  systemIdentifier: "7001",
+  timeline: "00000009",
+  walPosition: 500n,
+  epoch: 3,
+  synchronous: true,
+};
+const ROW: DatabaseHistoryRow = {
+  ordinal: 2,
+  system_identifier: "7001",
+  timeline: "00000009",
+  wal_position: 400n,
+  epoch: 3,
+  may_have_lost: false,
+  position_now: 500n,
+};
+const PROMOTED: ObservedHistory = { ...HOME, timeline: "0000000A", walPosition: 490n };
+
+const judge = (evidence: Partial<Evidence> = {}) =>
+  judgeHistory({
+    observed: HOME,
+    recorded: ROW,
+    memory: HOME,
+    commitsKept: true,
+    feed: { epoch: 3, lastSeq: 10 },
+    seen: { epoch: 3, seq: 10 },
+    ...evidence,
+  });
+const SAME = { ordinal: 2, epoch: 3, begins: false, mayHaveLost: false };
+const LOST = { ordinal: 3, epoch: 4, begins: true, mayHaveLost: true };
+const KEPT = { ...LOST, mayHaveLost: false };
+
+describe("a registration", () => {
+  it("finds the first history, or the same one", () => {
+    expect(judge({ recorded: null, memory: null, feed: { epoch: 1, lastSeq: 0 }, seen: { epoch: 0, seq: 0 } })).toEqual(
+      {
+        ordinal: 1,
+        epoch: 1,
+        begins: false,
+        mayHaveLost: false,
+      },
+    );
+    expect(judge()).toEqual(SAME);
+    expect(judge({ memory: null })).toEqual(SAME);
+    expect(judge({ recorded: { ...ROW, may_have_lost: true } })).toEqual({ ...SAME, mayHaveLost: true });
+  });
+
+  it.each<[string, Partial<Evidence>]>([
+    ["another system", { observed: { ...HOME, systemIdentifier: "7002" } }],
+    ["a position behind what was recorded", { observed: { ...HOME, walPosition: 399n } }],
+    ["a position behind what this process alone saw", { observed: { ...HOME, walPosition: 499n } }],
+    ["an epoch that was begun and is gone", { memory: { ...HOME, epoch: 4 }, seen: { epoch: 3, seq: 10 } }],
+    ["a feed behind what was told", { feed: { epoch: 3, lastSeq: 9 } }],
+    ["commits of this process missing", { commitsKept: false }],
+    ["commits missing once more", { commitsKept: false, recorded: { ...ROW, may_have_lost: true } }],
+    ["a promotion that nobody here remembers the time before of", { observed: PROMOTED, memory: null }],
+    ["a promotion without a synchronous standby", { observed: PROMOTED, memory: { ...HOME, synchronous: false } }],
+    ["a promotion that lacks our commits", { observed: PROMOTED, commitsKept: false }],
+    ["a promotion that lacks numbers of the feed", { observed: PROMOTED, feed: { epoch: 3, lastSeq: 9 } }],
+    ["a timeline from before a promotion", { observed: { ...HOME, timeline: "00000008" } }],
+    ["a second promotion behind one that was slept through", { observed: PROMOTED, recorded: { ...ROW, epoch: 5 } }],
+  ])("begins an epoch for which an operator is needed: %s", (_, evidence) => {
+    const { begins, mayHaveLost } = judge(evidence);
+    expect({ begins, mayHaveLost }).toEqual({ begins: true, mayHaveLost: true });
+  });
+
+  it("believes a promotion that kept everything, by what it saw itself", () => {
+    expect(judge({ observed: PROMOTED })).toEqual(KEPT);
+    expect(judge({ observed: { ...PROMOTED, walPosition: 410n } }), "unacknowledged log may be gone").toEqual(KEPT);
+  });
+
+  it("does not begin what another node has begun, unless it knows of a loss that that one did not", () => {
+    const begun = { ...ROW, ordinal: 3, epoch: 4, timeline: "0000000A", wal_position: 480n };
+    const late = { observed: { ...PROMOTED, epoch: 4 }, recorded: begun, feed: { epoch: 4, lastSeq: 10 } };
+    expect(judge(late)).toEqual({ ...KEPT, begins: false });
+    expect(judge({ ...late, commitsKept: false })).toEqual({ ordinal: 4, epoch: 5, begins: true, mayHaveLost: true });
+    const known = { ...late, recorded: { ...begun, may_have_lost: true } };
+    expect(judge({ ...known, commitsKept: false })).toEqual({ ...LOST, begins: false });
+  });
+
+  it("gives an epoch no number that anybody was told before", () => {
+    const restored = { recorded: { ...ROW, epoch: 1 }, feed: { epoch: 1, lastSeq: 2 } };
+    expect(judge(restored)).toMatchObject({ begins: true, epoch: 4 });
+    expect(judge({ ...restored, memory: null, seen: { epoch: 7, seq: 10 } })).toMatchObject({ epoch: 8 });
+  });
+});

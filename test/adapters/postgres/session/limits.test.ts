@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { limitsFor } from "../../../../src/adapters/postgres/session/limits.ts";
+
+describe.each([3_000, 10_000, 60_000])("limits for a lease of %i ms", (leaseMs) => {
+  it.each([150_000, 160_000])("sum up to less than a third of it on %i, however many statements", (version) => {
+    const limits = limitsFor(leaseMs, version);
+    for (const [waits, reads, writes] of [
+      [1, 0, 1],
+      [1, 6, 14],
+      [3, 2, 4],
+    ] as const) {
+      const waiting = limits.waiting(waits).statementMs * waits;
+      const reading = (limits.reading(reads)?.statementMs ?? Number.NaN) * reads;
+      const writing = limits.writing(writes).statementMs * writes;
+      expect(waiting + reading + limits.idleMs + writing).toBeLessThan(leaseMs / 3);
+    }
+  });
+
+  it.each([170_000, 180_000])("are the transaction's as a whole on %i", (version) => {
+    const limits = limitsFor(leaseMs, version);
+    expect(limits.transactionMs).toBeLessThan(leaseMs / 3);
+    expect(limits.reading(5)).toBeNull();
+    expect(limits.waiting(3)).toEqual(limits.waiting(1));
+  });
+
+  it.each([150_000, 180_000])("let whoever waits for a stalled node outlast it on %i", (version) => {
+    const limits = limitsFor(leaseMs, version);
+    expect(limits.waiting(2).lockMs).toBeGreaterThan(limits.idleMs);
+    expect(limits.writing(4).lockMs).toBeLessThanOrEqual(250);
+  });
+});

@@ -1,0 +1,14 @@
+import { expect, test, vi } from "vitest";
+import { startEmbeddedChain } from "../../../../src/main/dev/embedded/start-chain.ts";
+
+vi.mock("@nomicfoundation/edr", () => {
+  throw new Error("Cannot find package '@nomicfoundation/edr'");
+});
+
+test("without its optional package the embedded chain says in one line what to install", async () => {
+  await expect(startEmbeddedChain()).rejects.toMatchObject({
+    code: "NOT_INSTALLED",
+    message:
+      'the embedded chain is not installed: run "npm install --save-dev @nomicfoundation/edr", or set FENCEPOST_RPC_URL to a chain of your own',
+  });
+});

@@ -1,0 +1,58 @@
+import { readdir, readlink, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { lockDirectory } from "../../../../src/main/dev/embedded/directory-lock.ts";
+import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
+import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
+
+/** What others do between a claimant's look at the directory and its claim. */
+let meanwhile: (() => Promise<void>) | null = null;
+
+vi.mock("node:fs/promises", async (importOriginal) => {
+  const original = await importOriginal<typeof import("node:fs/promises")>();
+  const lookThenPause = async (path: string) => {
+    const names = await original.readdir(path);
+    const others = meanwhile;
+    meanwhile = null;
+    await others?.();
+    return names;
+  };
+  return { ...original, readdir: lookThenPause };
+});
+
+let temporary: TemporaryDirectory;
+let living: string;
+
+beforeEach(async () => {
+  temporary = await makeTemporaryDirectory();
+  living = `${process.ppid}:${(await findProcess(process.ppid))?.identity}`;
+  await symlink("999999999:long-gone", join(temporary.path, "supervisor.1"));
+});
+
+afterEach(() => temporary.remove());
+
+test("a claimant that is overtaken finds its number taken, and refuses", async () => {
+  meanwhile = () => symlink(living, join(temporary.path, "supervisor.2"));
+  await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${process.ppid})`);
+  expect(await readlink(join(temporary.path, "supervisor.2"))).toBe(living);
+});
+
+test("a claimant that is overtaken twice gets its number, sees the higher one, and gives it back", async () => {
+  meanwhile = async () => {
+    await symlink(living, join(temporary.path, "supervisor.3"));
+    await rm(join(temporary.path, "supervisor.1"));
+  };
+  await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${process.ppid})`);
+  expect(await readdir(temporary.path)).toEqual(["supervisor.3"]);
+});
+
+test("a holder that lets go in that moment leaves the way free", async () => {
+  await rm(join(temporary.path, "supervisor.1"));
+  await symlink(living, join(temporary.path, "supervisor.1"));
+  meanwhile = async () => {
+    await rm(join(temporary.path, "supervisor.1"));
+    await symlink("released", join(temporary.path, "supervisor.1"));
+  };
+  await lockDirectory(temporary.path);
+  expect(await readdir(temporary.path)).toEqual(["supervisor.2"]);
+});

@@ -1,0 +1,66 @@
+import { readdir, readlink, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { lockDirectory } from "../../../../src/main/dev/embedded/directory-lock.ts";
+import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
+import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
+
+let temporary: TemporaryDirectory;
+
+beforeEach(async () => {
+  temporary = await makeTemporaryDirectory();
+});
+
+afterEach(() => temporary.remove());
+
+describe("the lock on a directory", () => {
+  test("is held by one, and free again after release", async () => {
+    const lock = await lockDirectory(temporary.path);
+    await expect(lockDirectory(temporary.path)).rejects.toMatchObject({
+      code: "ALREADY_RUNNING",
+      message: `another Fencepost is already running on this directory (pid ${process.pid})`,
+    });
+    await lock.release();
+    await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
+  });
+
+  test("is taken from the dead by the next number, which never comes back", async () => {
+    await symlink("999999999:long-gone", join(temporary.path, "supervisor.7"));
+    const lock = await lockDirectory(temporary.path);
+    expect(await readdir(temporary.path)).toEqual(["supervisor.8"]);
+    await lock.release();
+    await lockDirectory(temporary.path);
+    expect(await readdir(temporary.path)).toEqual(["supervisor.9"]);
+  });
+
+  test("is not held by whoever has the holder's number now", async () => {
+    await symlink(`${process.pid}:another-life`, join(temporary.path, "supervisor.1"));
+    await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
+  });
+
+  test("is held by a live process of another name", async () => {
+    const parent = process.ppid;
+    await symlink(`${parent}:${(await findProcess(parent))?.identity}`, join(temporary.path, "supervisor.1"));
+    await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${parent})`);
+  });
+
+  test("goes to exactly one of many that want it from the dead at once", async () => {
+    await symlink("999999999:long-gone", join(temporary.path, "supervisor.1"));
+    const outcomes = await Promise.allSettled(Array.from({ length: 25 }, () => lockDirectory(temporary.path)));
+    expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(1);
+    const [name = ""] = await readdir(temporary.path);
+    expect(await readlink(join(temporary.path, name))).toMatch(new RegExp(`^${process.pid}:`));
+  });
+
+  test("ignores files that only look similar", async () => {
+    await symlink("x", join(temporary.path, "supervisor.old"));
+    await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
+  });
+
+  test("can be released although somebody deleted the directory", async () => {
+    const directory = await makeTemporaryDirectory();
+    const lock = await lockDirectory(directory.path);
+    await rm(directory.path, { recursive: true });
+    await expect(lock.release()).resolves.toBeUndefined();
+  });
+});

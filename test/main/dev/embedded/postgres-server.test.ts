@@ -1,0 +1,81 @@
+import { readFile, rm, stat, truncate } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../../../src/adapters/system/clock.ts";
+import { freePort } from "../../../../src/main/dev/embedded/loopback-port.ts";
+import { type Binaries, locateNative, prepareBinaries } from "../../../../src/main/dev/embedded/postgres/binaries.ts";
+import { type Cluster, openCluster } from "../../../../src/main/dev/embedded/postgres/cluster.ts";
+import { choosePlace, type Place } from "../../../../src/main/dev/embedded/postgres/place.ts";
+import { type ServerRequest, startServer } from "../../../../src/main/dev/embedded/postgres/server.ts";
+import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
+
+let temporary: TemporaryDirectory;
+let place: Place;
+let binaries: Binaries;
+let cluster: Cluster;
+
+beforeAll(async () => {
+  temporary = await makeTemporaryDirectory();
+  place = await choosePlace(temporary.path, () => undefined);
+  binaries = await prepareBinaries(locateNative(), place);
+  cluster = await openCluster({ place, binaries, log: () => undefined });
+});
+
+afterAll(() => temporary.remove());
+
+describe("a server that does not come up", () => {
+  test("because it lost the race for its port says so by code", async () => {
+    const squatter = await listen();
+    const { port } = squatter.address() as { port: number };
+    await expect(startServer(await request({ port }))).rejects.toMatchObject({ code: "PORT_TAKEN" });
+    await new Promise((resolve) => squatter.close(resolve));
+  });
+
+  test("because there is no such program says so, instead of ending us", async () => {
+    await expect(startServer(await request({ postgres: join(temporary.path, "none") }))).rejects.toMatchObject({
+      code: "START_FAILED",
+      message: expect.stringMatching(/^PostgreSQL did not start: .*ENOENT/),
+    });
+  });
+
+  test("is explained by this run's log, not by an older one's", async () => {
+    await expect(startServer(await request({ settings: { shared_buffers: "nonsense" } }))).rejects.toThrow(
+      /shared_buffers/,
+    );
+    await expect(startServer(await request({ settings: { wal_level: "nonsense" } }))).rejects.toThrow(/wal_level/);
+  });
+});
+
+test("a log that has grown beyond ten megabytes begins anew", async () => {
+  await (await startServer(await request({}))).stop("fast");
+  await truncate(cluster.logFile, 10_000_001);
+  const server = await startServer(await request({}));
+  await server.stop("fast");
+  expect((await stat(cluster.logFile)).size).toBeLessThan(10_000);
+  expect(await readFile(cluster.logFile, "utf8")).toContain("database system is shut down");
+});
+
+test("a server that ignores polite requests is ended all the same", async () => {
+  const server = await startServer(await request({ clock: impatientClock() }));
+  process.kill(server.pid, "SIGSTOP");
+  await server.stop("fast");
+  expect(await server.exited).toBe("signal SIGKILL");
+  await rm(join(cluster.data, "postmaster.pid"), { force: true });
+});
+
+/** Waits of seconds pass at once: nothing but the escalation is under test. */
+function impatientClock(): ServerRequest["clock"] {
+  return { ...systemClock, after: (ms, callback) => systemClock.after(ms > 1_000 ? 0 : ms, callback) };
+}
+
+async function request(overrides: Partial<ServerRequest>): Promise<ServerRequest> {
+  const { postgres } = binaries;
+  const { account } = place;
+  return { postgres, cluster, account, port: await freePort(), settings: {}, clock: systemClock, ...overrides };
+}
+
+function listen(): Promise<Server> {
+  const server = createServer();
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+}
