@@ -7,10 +7,11 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { HashIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
+import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
 import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
-import { KnownAccounts } from "./known-accounts.ts";
+import { KnownBalances } from "./known-balances.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
@@ -27,7 +28,8 @@ interface Memo<T> {
 /** One chain as this node knows it: the port, its settings, the head, the tracked hashes, and what may be asked once per block. */
 export class ChainContext {
   readonly chain: Chain;
-  readonly accounts = new KnownAccounts();
+  readonly counts: Counts;
+  readonly knownBalances = new KnownBalances();
   readonly settings: ChainSettings;
   /** What is in force here: as configured, else by the chain's id. */
   readonly ceilings: Ceilings;
@@ -59,12 +61,18 @@ export class ChainContext {
   private readonly opinions = new Map<number, Memo<SecondOpinion>>();
 
   constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
-    this.chain = this.accounts.overhear(chain);
+    this.chain = this.knownBalances.overhear(chain);
     this.settings = settings;
     this.ceilings = ceilingsOf(chain.chainId, settings);
     this.clock = ports.clock;
     this.telemetry = ports.telemetry;
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
+    this.counts = new Counts({
+      chain,
+      clock: ports.clock,
+      pollIntervalMs: settings.pollIntervalMs,
+      height: () => this.follower.head?.number ?? 0,
+    });
     this.gasLimits = new GasLimits({
       chainId: chain.chainId,
       configured: settings.maxTransactionGas,

@@ -10,7 +10,6 @@ import type { LaneRecord, QueryStore } from "../../ports/query-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { type KnownAccount, NOTHING_KNOWN } from "../chain/known-accounts.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import { silent } from "./silent.ts";
 
@@ -21,6 +20,14 @@ export interface SignerQueryPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
+/** What the chain says of an account; null: nobody has heard. */
+interface Account {
+  readonly latest: number | null;
+  readonly pending: number | null;
+  readonly balance: bigint | null;
+}
+
+const NOTHING_KNOWN: Account = { latest: null, pending: null, balance: null };
 const DEFAULT_PAGE = 100;
 const MOST_DECISIONS = 20;
 const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
@@ -73,23 +80,25 @@ function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneR
   return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-function viewOf(record: LaneRecord, { latest, pending, balance }: KnownAccount): SignerView {
+function viewOf(record: LaneRecord, { latest, pending, balance }: Account): SignerView {
   const chainCounts = latest === null ? null : { latest, pending };
   return { ...record, address: record.lane.signer, chainCounts, balance };
 }
 
-function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): KnownAccount {
-  return chains.get(chainId)?.accounts.of(address) ?? NOTHING_KNOWN;
+function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Account {
+  const context = chains.get(chainId);
+  if (context === undefined) return NOTHING_KNOWN;
+  return { ...context.counts.lastTold(address), balance: context.knownBalances.of(address) };
 }
 
-async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Promise<KnownAccount> {
-  const chain = chains.get(chainId)?.chain;
+async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Promise<Account> {
+  const context = chains.get(chainId);
   const [latest, pending, balance] = await Promise.all([
-    silent(chain?.transactionCount(address, "latest")),
-    silent(chain?.transactionCount(address, "pending")),
-    silent(chain?.balance(address)),
+    silent(context?.counts.mined(address, { atMostMs: 0 })),
+    silent(context?.counts.pending(address, { atMostMs: 0 })),
+    silent(context?.chain.balance(address)),
   ]);
-  return { latest, pending, balance };
+  return { latest: latest?.count ?? null, pending: pending?.count ?? null, balance };
 }
 
 /** Not the order of locks: a signer's lanes stand together. */
