@@ -1,10 +1,11 @@
 import type { Address } from "../../domain/lane.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
 import { readNumber } from "./rpc/quantities.ts";
-import { resultOf } from "./rpc/rpc-errors.ts";
+import { type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcCall, RpcTransport } from "./rpc/transport.ts";
 
 const COUNT = "eth_getTransactionCount";
+const HEAD = "eth_blockNumber";
 
 export type CountTag = "latest" | "pending";
 
@@ -12,15 +13,10 @@ export async function fetchCount(rpc: RpcTransport, address: Address, tag: Count
   return readNumber(await rpc.request(COUNT, [address, tag]), COUNT);
 }
 
-/** A count, and how far its endpoint had come at the least when it counted. */
-export interface CountAtHead {
-  readonly head: number;
-  readonly count: number;
-}
-
-interface Waiting {
-  readonly call: RpcCall;
-  readonly settle: (answer: Promise<CountAtHead>) => void;
+/** A request that gathers questions until this moment is over. */
+interface Gathering {
+  readonly calls: RpcCall[];
+  readonly replies: Promise<readonly RpcReply[]>;
 }
 
 /**
@@ -29,34 +25,29 @@ interface Waiting {
  * count knows nothing of.
  */
 export class CountsAtHead {
-  readonly #waiting = new Map<Endpoint, Waiting[]>();
+  readonly #gathering = new Map<Endpoint, Gathering>();
 
-  ask(endpoint: Endpoint, address: Address, tag: CountTag): Promise<CountAtHead> {
-    return new Promise((settle) => {
-      const waiting = this.#waiting.get(endpoint) ?? [];
-      waiting.push({ call: { method: COUNT, params: [address, tag] }, settle });
-      if (waiting.length > 1) return;
-      this.#waiting.set(endpoint, waiting);
-      queueMicrotask(() => this.#leave(endpoint));
-    });
+  /** One that is refused concerns nobody else. */
+  async ask(
+    endpoint: Endpoint,
+    address: Address,
+    tag: CountTag,
+  ): Promise<{ readonly head: number; readonly count: number }> {
+    const { calls, replies } = this.#gather(endpoint);
+    const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
+    const answers = await replies;
+    return { head: readNumber(resultOf(answers[0]), HEAD), count: readNumber(resultOf(answers[at]), COUNT) };
   }
 
-  #leave(endpoint: Endpoint): void {
-    const waiting = this.#waiting.get(endpoint) ?? [];
-    this.#waiting.delete(endpoint);
-    const atOnce = Math.max(1, endpoint.rpc.callsAtOnce - 1);
-    for (let from = 0; from < waiting.length; from += atOnce) {
-      const part = waiting.slice(from, from + atOnce);
-      const replies = endpoint.rpc.batch([{ method: "eth_blockNumber", params: [] }, ...part.map(({ call }) => call)]);
-      // One that is refused concerns nobody else.
-      const answerOf = async (index: number): Promise<CountAtHead> => {
-        const [head, ...counts] = await replies;
-        return {
-          head: readNumber(resultOf(head), "eth_blockNumber"),
-          count: readNumber(resultOf(counts[index]), COUNT),
-        };
-      };
-      for (const [index, { settle }] of part.entries()) settle(answerOf(index));
-    }
+  #gather(endpoint: Endpoint): Gathering {
+    const open = this.#gathering.get(endpoint);
+    if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce) return open;
+    const calls: RpcCall[] = [{ method: HEAD, params: [] }];
+    const replies = Promise.resolve().then(() => {
+      if (this.#gathering.get(endpoint)?.calls === calls) this.#gathering.delete(endpoint);
+      return endpoint.rpc.batch(calls);
+    });
+    this.#gathering.set(endpoint, { calls, replies });
+    return { calls, replies };
   }
 }

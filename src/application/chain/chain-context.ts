@@ -11,7 +11,6 @@ import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
 import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
-import { KnownBalances } from "./known-balances.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
@@ -29,7 +28,8 @@ interface Memo<T> {
 export class ChainContext {
   readonly chain: Chain;
   readonly counts: Counts;
-  readonly knownBalances = new KnownBalances();
+  /** As last told to whichever loop asked, for lists of many signers, which ask nothing. Nothing is decided by it. */
+  readonly knownBalances = new Map<Address, bigint>();
   readonly settings: ChainSettings;
   /** What is in force here: as configured, else by the chain's id. */
   readonly ceilings: Ceilings;
@@ -61,18 +61,13 @@ export class ChainContext {
   private readonly opinions = new Map<number, Memo<SecondOpinion>>();
 
   constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
-    this.chain = this.knownBalances.overhear(chain);
+    this.chain = chain;
     this.settings = settings;
     this.ceilings = ceilingsOf(chain.chainId, settings);
     this.clock = ports.clock;
     this.telemetry = ports.telemetry;
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
-    this.counts = new Counts({
-      chain,
-      clock: ports.clock,
-      pollIntervalMs: settings.pollIntervalMs,
-      height: () => this.follower.head?.number ?? 0,
-    });
+    this.counts = new Counts(chain, this.follower, ports.clock, settings.pollIntervalMs);
     this.gasLimits = new GasLimits({
       chainId: chain.chainId,
       configured: settings.maxTransactionGas,
@@ -131,9 +126,15 @@ export class ChainContext {
 
   balance(address: Address): Promise<bigint> {
     const known = this.fresh(this.balances.get(address) ?? null);
-    const memo = known ?? this.remember(this.chain.balance(address), () => this.balances.delete(address));
+    const memo = known ?? this.remember(this.askBalance(address), () => this.balances.delete(address));
     this.balances.set(address, memo);
     return memo.value;
+  }
+
+  async askBalance(address: Address): Promise<bigint> {
+    const balance = await this.chain.balance(address);
+    this.knownBalances.set(address, balance);
+    return balance;
   }
 
   /** What two endpoints show at a height: asked once for all lanes that have something there. */

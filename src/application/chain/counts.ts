@@ -10,6 +10,7 @@ import type { CountAnswer } from "../../domain/counts.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { HeadFollower } from "./head-follower.ts";
 
 type Tag = "latest" | "pending";
 
@@ -60,36 +61,28 @@ export class CountMemory {
   }
 }
 
-export interface CountsOptions {
-  readonly chain: Pick<Chain, "transactionCount" | "transactionCountEverywhere" | "transactionCountAt">;
-  readonly clock: Clock;
-  readonly pollIntervalMs: number;
-  /** How far the chain has been followed. */
-  readonly height: () => number;
-}
-
 interface Question {
   readonly askedAtMs: number;
   readonly answer: Promise<CountFact>;
 }
 
-/** The last word on each count, for people to look at. */
-interface Told {
-  readonly latest: number | null;
-  readonly pending: number | null;
-}
-
-const NOTHING_TOLD: Told = { latest: null, pending: null };
+type CountingChain = Pick<Chain, "transactionCount" | "transactionCountEverywhere" | "transactionCountAt">;
 
 export class Counts {
-  private readonly options: CountsOptions;
-  private readonly asked: Readonly<Record<Tag, Map<Address, Question>>> = { latest: new Map(), pending: new Map() };
-  private readonly told = new Map<Address, Told>();
+  private readonly chain: CountingChain;
+  private readonly follower: Pick<HeadFollower, "head">;
+  private readonly clock: Clock;
+  private readonly pollIntervalMs: number;
+  private readonly asked = { latest: new Map<Address, Question>(), pending: new Map<Address, Question>() };
+  private readonly told = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
   private readonly memories = new Map<Address, CountMemory>();
   private waiting: { readonly dueMs: number; readonly over: Promise<void> } | null = null;
 
-  constructor(options: CountsOptions) {
-    this.options = options;
+  constructor(chain: CountingChain, follower: Pick<HeadFollower, "head">, clock: Clock, pollIntervalMs: number) {
+    this.chain = chain;
+    this.follower = follower;
+    this.clock = clock;
+    this.pollIntervalMs = pollIntervalMs;
   }
 
   /** By the word of one endpoint. Throws `ChainUnavailable`. */
@@ -103,20 +96,20 @@ export class Counts {
 
   /** By the word of every endpoint that is up, asked anew; one that has not come to `atBlock` yet says so. */
   async everywhere(signer: Address, atBlock: number, tag: Tag = "latest"): Promise<readonly CountAnswer[]> {
-    const answers = await this.options.chain.transactionCountEverywhere(signer, atBlock, tag);
+    const answers = await this.chain.transactionCountEverywhere(signer, atBlock, tag);
     const said = answers.find(({ kind }) => kind === "says");
-    if (said?.kind === "says") this.note(signer, { [tag]: said.count });
+    if (said?.kind === "says") this.told[tag].set(signer, said.count);
     return answers;
   }
 
   /** As of a block; null where the endpoint no longer keeps that state. */
   at(signer: Address, blockNumber: number): Promise<number | null> {
-    return this.options.chain.transactionCountAt(signer, blockNumber);
+    return this.chain.transactionCountAt(signer, blockNumber);
   }
 
-  /** What was last said, to whomever; nothing is asked for it. */
-  lastTold(signer: Address): Told {
-    return this.told.get(signer) ?? NOTHING_TOLD;
+  /** The last word, whoever asked, for people to look at; nothing is asked for it, and nothing decided by it. */
+  lastTold(signer: Address): Readonly<Record<Tag, number | null>> {
+    return { latest: this.told.latest.get(signer) ?? null, pending: this.told.pending.get(signer) ?? null };
   }
 
   of(signer: Address): CountMemory {
@@ -134,16 +127,15 @@ export class Counts {
 
   /** A poll interval. Those who begin to wait in the same millisecond go on together, and so ask in one request. */
   nextPoll(): Promise<void> {
-    const { clock, pollIntervalMs } = this.options;
-    const nowMs = clock.monotonicMs();
-    const dueMs = Math.ceil(nowMs) + pollIntervalMs;
-    if (this.waiting?.dueMs !== dueMs) this.waiting = { dueMs, over: clock.sleep(dueMs - nowMs) };
+    const nowMs = this.clock.monotonicMs();
+    const dueMs = Math.ceil(nowMs) + this.pollIntervalMs;
+    if (this.waiting?.dueMs !== dueMs) this.waiting = { dueMs, over: this.clock.sleep(dueMs - nowMs) };
     return this.waiting.over;
   }
 
   private ask(signer: Address, tag: Tag, { atMostMs }: Freshness): Promise<CountFact> {
     const asked = this.asked[tag];
-    const askedAtMs = this.options.clock.monotonicMs();
+    const askedAtMs = this.clock.monotonicMs();
     const known = asked.get(signer);
     if (known !== undefined && askedAtMs - known.askedAtMs < atMostMs) return known.answer;
     const question = { askedAtMs, answer: this.askNow(signer, tag, askedAtMs) };
@@ -156,13 +148,9 @@ export class Counts {
   }
 
   private async askNow(signer: Address, tag: Tag, askedAtMs: number): Promise<CountFact> {
-    const atBlock = this.options.height();
-    const { count, endpoint } = await this.options.chain.transactionCount(signer, tag);
-    this.note(signer, { [tag]: count });
+    const atBlock = this.follower.head?.number ?? 0;
+    const { count, endpoint } = await this.chain.transactionCount(signer, tag);
+    this.told[tag].set(signer, count);
     return { count, endpoint, atBlock, askedAtMs };
-  }
-
-  private note(signer: Address, told: Partial<Told>): void {
-    this.told.set(signer, { ...this.lastTold(signer), ...told });
   }
 }

@@ -27,7 +27,6 @@ interface Account {
   readonly balance: bigint | null;
 }
 
-const NOTHING_KNOWN: Account = { latest: null, pending: null, balance: null };
 const DEFAULT_PAGE = 100;
 const MOST_DECISIONS = 20;
 const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
@@ -87,8 +86,8 @@ function viewOf(record: LaneRecord, { latest, pending, balance }: Account): Sign
 
 function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Account {
   const context = chains.get(chainId);
-  if (context === undefined) return NOTHING_KNOWN;
-  return { ...context.counts.lastTold(address), balance: context.knownBalances.of(address) };
+  const counts = context?.counts.lastTold(address) ?? { latest: null, pending: null };
+  return { ...counts, balance: context?.knownBalances.get(address) ?? null };
 }
 
 async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Promise<Account> {
@@ -96,7 +95,7 @@ async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address 
   const [latest, pending, balance] = await Promise.all([
     silent(context?.counts.mined(address, { atMostMs: 0 })),
     silent(context?.counts.pending(address, { atMostMs: 0 })),
-    silent(context?.chain.balance(address)),
+    silent(context?.askBalance(address)),
   ]);
   return { latest: latest?.count ?? null, pending: pending?.count ?? null, balance };
 }

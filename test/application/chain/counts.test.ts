@@ -6,6 +6,7 @@ import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { createChainBench, createOwnedLane } from "../../support/chain-bench.ts";
 import { deferred } from "../../support/deferred.ts";
+import { block } from "../../support/evm-bench.ts";
 import { POLL_MS, SIGNER, SIGNERS } from "../../support/world.ts";
 
 const [ONE, OTHER] = SIGNERS as [Address, Address];
@@ -28,7 +29,7 @@ beforeEach(() => {
     transactionCountEverywhere: async () => [{ kind: "silent" } as const, { kind: "says", count: 8 } as const],
     transactionCountAt: async () => null,
   };
-  counts = new Counts({ chain, clock, pollIntervalMs: POLL_MS, height: () => 12 });
+  counts = new Counts(chain, { head: block(12) }, clock, POLL_MS);
 });
 
 describe("a count", () => {

@@ -43,8 +43,9 @@ function bench(script: Script = {}) {
     },
   };
   const transactionCountAt = async () => null;
-  const counts = new Counts({ chain: { ...chain, transactionCountAt }, clock, pollIntervalMs: 100, height: () => 0 });
-  const context = { counts, follower: { head: null } } as unknown as ChainContext;
+  const follower = { head: null };
+  const counts = new Counts({ ...chain, transactionCountAt }, follower, clock, 100);
+  const context = { counts, follower } as unknown as ChainContext;
   const write = async (one: LaneWrite): Promise<WriteOutcome> => {
     seen.writes.push(one);
     const cursor = one.kind === "reconcile" ? one.floor : 0;
