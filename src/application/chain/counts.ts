@@ -10,6 +10,7 @@ import type { CountAnswer } from "../../domain/counts.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { Answers } from "./answers.ts";
 import type { HeadFollower } from "./head-follower.ts";
 
 type Tag = "latest" | "pending";
@@ -61,11 +62,6 @@ export class CountMemory {
   }
 }
 
-interface Question {
-  readonly askedAtMs: number;
-  readonly answer: Promise<CountFact>;
-}
-
 type CountingChain = Pick<Chain, "transactionCount" | "transactionCountEverywhere" | "transactionCountAt">;
 
 export class Counts {
@@ -73,7 +69,7 @@ export class Counts {
   private readonly follower: Pick<HeadFollower, "head">;
   private readonly clock: Clock;
   private readonly pollIntervalMs: number;
-  private readonly asked = { latest: new Map<Address, Question>(), pending: new Map<Address, Question>() };
+  private readonly asked: Readonly<Record<Tag, Answers<Address, CountFact>>>;
   private readonly told = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
   private readonly memories = new Map<Address, CountMemory>();
   private waiting: { readonly dueMs: number; readonly over: Promise<void> } | null = null;
@@ -82,16 +78,17 @@ export class Counts {
     this.chain = chain;
     this.follower = follower;
     this.clock = clock;
+    this.asked = { latest: new Answers(clock), pending: new Answers(clock) };
     this.pollIntervalMs = pollIntervalMs;
   }
 
   /** By the word of one endpoint. Throws `ChainUnavailable`. */
-  mined(signer: Address, freshness: Freshness): Promise<CountFact> {
-    return this.ask(signer, "latest", freshness);
+  mined(signer: Address, { atMostMs }: Freshness): Promise<CountFact> {
+    return this.ask(signer, "latest", atMostMs);
   }
 
-  pending(signer: Address, freshness: Freshness): Promise<CountFact> {
-    return this.ask(signer, "pending", freshness);
+  pending(signer: Address, { atMostMs }: Freshness): Promise<CountFact> {
+    return this.ask(signer, "pending", atMostMs);
   }
 
   /** By the word of every endpoint that is up, asked anew; one that has not come to `atBlock` yet says so. */
@@ -133,24 +130,12 @@ export class Counts {
     return this.waiting.over;
   }
 
-  private ask(signer: Address, tag: Tag, { atMostMs }: Freshness): Promise<CountFact> {
-    const asked = this.asked[tag];
-    const askedAtMs = this.clock.monotonicMs();
-    const known = asked.get(signer);
-    if (known !== undefined && askedAtMs - known.askedAtMs < atMostMs) return known.answer;
-    const question = { askedAtMs, answer: this.askNow(signer, tag, askedAtMs) };
-    asked.set(signer, question);
-    // A failure serves only those who already wait for it.
-    question.answer.catch(() => {
-      if (asked.get(signer) === question) asked.delete(signer);
+  private ask(signer: Address, tag: Tag, atMostMs: number): Promise<CountFact> {
+    return this.asked[tag].about(signer, atMostMs, async (askedAtMs) => {
+      const atBlock = this.follower.head?.number ?? 0;
+      const { count, endpoint } = await this.chain.transactionCount(signer, tag);
+      this.told[tag].set(signer, count);
+      return { count, endpoint, atBlock, askedAtMs };
     });
-    return question.answer;
-  }
-
-  private async askNow(signer: Address, tag: Tag, askedAtMs: number): Promise<CountFact> {
-    const atBlock = this.follower.head?.number ?? 0;
-    const { count, endpoint } = await this.chain.transactionCount(signer, tag);
-    this.told[tag].set(signer, count);
-    return { count, endpoint, atBlock, askedAtMs };
   }
 }
