@@ -29,8 +29,8 @@ interface Drift {
   readonly cursor: number;
   readonly chainCount: number;
   readonly proved: boolean;
-  /** Who counted so many first. */
-  readonly endpoint: string;
+  /** Who counted so many first, and where. */
+  readonly by: CountFact;
 }
 
 const PROOF_INTERVALS = 3;
@@ -106,12 +106,12 @@ function askMined({ context: { counts, settings }, lane, memory }: Subject): Pro
 }
 
 async function proveMined(ports: NonceFloorPorts, work: Proof, first: CountFact): Promise<number> {
-  const { count, endpoint } = first;
+  const { count } = first;
   const cursor = work.lane.cursor ?? 0;
   if (count <= cursor) return count;
-  reportDrift(ports.telemetry, work.lane, { cursor, chainCount: count, proved: false, endpoint });
+  reportDrift(ports.telemetry, work.lane, { cursor, chainCount: count, proved: false, by: first });
   const proven = await prove(ports, work, count);
-  if (proven > cursor) reportDrift(ports.telemetry, work.lane, { cursor, chainCount: proven, proved: true, endpoint });
+  if (proven > cursor) reportDrift(ports.telemetry, work.lane, { cursor, chainCount: proven, proved: true, by: first });
   return proven;
 }
 
@@ -187,28 +187,28 @@ function notProved(): Error {
 async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, mined: number): Promise<number> {
   const { chain, counts, hashes } = context;
   const from = Math.max(mined, lane.cursor ?? 0);
-  const { count: first, endpoint } = await counts.pending(lane.lane.signer, { atMostMs: 0 });
-  if (first <= from) return mined;
-  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: first, proved: false, endpoint });
+  const first = await counts.pending(lane.lane.signer, { atMostMs: 0 });
+  if (first.count <= from) return mined;
+  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: first.count, proved: false, by: first });
   await counts.nextPoll();
   const counted = countReached(await counts.everywhere(lane.lane.signer, 0, "pending"));
-  const again = Math.min(first, counted);
+  const again = Math.min(first.count, counted);
   const claimed = Math.min(Math.max(0, again - from), POOLED_AT_ONCE);
   const nonces = Array.from({ length: claimed }, (_, index) => from + index);
   const pooled = await chain.pooled(lane.lane.signer, nonces);
   const foreign = pooled?.findIndex((hash) => hash === null || hashes.has(hash)) ?? 0;
   const proven = from + (foreign === -1 ? nonces.length : foreign);
   if (proven === from) return mined;
-  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: proven, proved: true, endpoint });
+  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: proven, proved: true, by: first });
   return proven;
 }
 
 function reportDrift(telemetry: Telemetry, { lane, cursor: given }: OwnedLane, drift: Drift): void {
-  const { cursor, chainCount, proved, endpoint } = drift;
+  const { cursor, chainCount, proved, by } = drift;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
   // What others have in the pool when a lane begins is told, and wakes nobody.
   if (given === null) return;
-  const outcome = proved ? "aligned" : `by the word of ${endpoint}; waiting for proof`;
+  const outcome = proved ? "aligned" : `${by.endpoint} says so at block ${by.atBlock}; waiting for proof`;
   const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${outcome}`;
   telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane });
 }
