@@ -66,7 +66,7 @@ export class ChainContext {
     this.balances = new Answers(ports.clock);
     this.opinions = new Answers(ports.clock);
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
-    this.counts = new Counts(chain, this.follower, ports.clock, settings.pollIntervalMs);
+    this.counts = new Counts(this, ports.clock);
     this.gasLimits = new GasLimits({
       chainId: chain.chainId,
       configured: settings.maxTransactionGas,

@@ -10,6 +10,7 @@ import type { CountAnswer } from "../../domain/counts.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { ChainSettings } from "../settings.ts";
 import { Answers } from "./answers.ts";
 import type { HeadFollower } from "./head-follower.ts";
 
@@ -62,24 +63,25 @@ export class CountMemory {
   }
 }
 
-type CountingChain = Pick<Chain, "transactionCount" | "transactionCountEverywhere" | "transactionCountAt">;
+/** As far as counting needs it. */
+interface CountedChain {
+  readonly chain: Pick<Chain, "transactionCount" | "transactionCountEverywhere" | "transactionCountAt">;
+  readonly follower: Pick<HeadFollower, "head">;
+  readonly settings: Pick<ChainSettings, "pollIntervalMs">;
+}
 
 export class Counts {
-  private readonly chain: CountingChain;
-  private readonly follower: Pick<HeadFollower, "head">;
+  private readonly context: CountedChain;
   private readonly clock: Clock;
-  private readonly pollIntervalMs: number;
   private readonly asked: Readonly<Record<Tag, Answers<Address, CountFact>>>;
   private readonly told = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
   private readonly memories = new Map<Address, CountMemory>();
   private waiting: { readonly dueMs: number; readonly over: Promise<void> } | null = null;
 
-  constructor(chain: CountingChain, follower: Pick<HeadFollower, "head">, clock: Clock, pollIntervalMs: number) {
-    this.chain = chain;
-    this.follower = follower;
+  constructor(context: CountedChain, clock: Clock) {
+    this.context = context;
     this.clock = clock;
     this.asked = { latest: new Answers(clock), pending: new Answers(clock) };
-    this.pollIntervalMs = pollIntervalMs;
   }
 
   /** By the word of one endpoint. Throws `ChainUnavailable`. */
@@ -93,7 +95,7 @@ export class Counts {
 
   /** By the word of every endpoint that is up, asked anew; one that has not come to `atBlock` yet says so. */
   async everywhere(signer: Address, atBlock: number, tag: Tag = "latest"): Promise<readonly CountAnswer[]> {
-    const answers = await this.chain.transactionCountEverywhere(signer, atBlock, tag);
+    const answers = await this.context.chain.transactionCountEverywhere(signer, atBlock, tag);
     const said = answers.find(({ kind }) => kind === "says");
     if (said?.kind === "says") this.told[tag].set(signer, said.count);
     return answers;
@@ -101,7 +103,7 @@ export class Counts {
 
   /** As of a block; null where the endpoint no longer keeps that state. */
   at(signer: Address, blockNumber: number): Promise<number | null> {
-    return this.chain.transactionCountAt(signer, blockNumber);
+    return this.context.chain.transactionCountAt(signer, blockNumber);
   }
 
   /** The last word, whoever asked, for people to look at; nothing is asked for it, and nothing decided by it. */
@@ -125,15 +127,15 @@ export class Counts {
   /** A poll interval. Those who begin to wait in the same millisecond go on together, and so ask in one request. */
   nextPoll(): Promise<void> {
     const nowMs = this.clock.monotonicMs();
-    const dueMs = Math.ceil(nowMs) + this.pollIntervalMs;
+    const dueMs = Math.ceil(nowMs) + this.context.settings.pollIntervalMs;
     if (this.waiting?.dueMs !== dueMs) this.waiting = { dueMs, over: this.clock.sleep(dueMs - nowMs) };
     return this.waiting.over;
   }
 
   private ask(signer: Address, tag: Tag, atMostMs: number): Promise<CountFact> {
     return this.asked[tag].about(signer, atMostMs, async (askedAtMs) => {
-      const atBlock = this.follower.head?.number ?? 0;
-      const { count, endpoint } = await this.chain.transactionCount(signer, tag);
+      const atBlock = this.context.follower.head?.number ?? 0;
+      const { count, endpoint } = await this.context.chain.transactionCount(signer, tag);
       this.told[tag].set(signer, count);
       return { count, endpoint, atBlock, askedAtMs };
     });

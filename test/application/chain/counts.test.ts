@@ -29,7 +29,7 @@ beforeEach(() => {
     transactionCountEverywhere: async () => [{ kind: "silent" } as const, { kind: "says", count: 8 } as const],
     transactionCountAt: async () => null,
   };
-  counts = new Counts(chain, { head: block(12) }, clock, POLL_MS);
+  counts = new Counts({ chain, follower: { head: block(12) }, settings: { pollIntervalMs: POLL_MS } }, clock);
 });
 
 describe("a count", () => {

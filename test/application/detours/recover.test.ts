@@ -42,10 +42,9 @@ function bench(script: Script = {}) {
       return elsewhere === undefined ? [own] : [own, elsewhere];
     },
   };
-  const transactionCountAt = async () => null;
-  const follower = { head: null };
-  const counts = new Counts({ ...chain, transactionCountAt }, follower, clock, 100);
-  const context = { counts, follower } as unknown as ChainContext;
+  const known = { follower: { head: null }, settings: { pollIntervalMs: 100 } };
+  const counts = new Counts({ chain: { ...chain, transactionCountAt: async () => null }, ...known }, clock);
+  const context = { counts, ...known } as unknown as ChainContext;
   const write = async (one: LaneWrite): Promise<WriteOutcome> => {
     seen.writes.push(one);
     const cursor = one.kind === "reconcile" ? one.floor : 0;
