@@ -110,6 +110,12 @@ export type ReceiptVerdict =
   /** Two endpoints differ, or one contradicts itself. Each answer names who gave it. */
   | { readonly kind: "disagree"; readonly answers: readonly string[] };
 
+/** How many transactions of an address one endpoint counts. */
+export interface Counted {
+  readonly count: number;
+  readonly endpoint: string;
+}
+
 export interface SubmitOptions {
   /** To every endpoint that is up, not only to the first that answers. */
   readonly everywhere?: boolean;
@@ -160,7 +166,7 @@ export interface Chain {
     depth: number,
   ): Promise<readonly ReceiptVerdict[]>;
 
-  transactionCount(address: Address, tag: "latest" | "pending"): Promise<number>;
+  transactionCount(address: Address, tag: "latest" | "pending"): Promise<Counted>;
   /**
    * The mined count, or the pending one, by the word of every endpoint that is up, one answer each; whether its head has
    * come to `atBlock` is part of it. A single answer: there is nobody else to ask. Throws `ChainUnavailable` where nobody

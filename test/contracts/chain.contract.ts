@@ -130,12 +130,12 @@ function accountTests(start: Start): void {
   it("counts mined and pending transactions apart", async () => {
     const h = await start();
     const { address } = account(h.accounts, 0);
-    expect(await h.chain.transactionCount(address, "latest")).toBe(0);
+    expect((await h.chain.transactionCount(address, "latest")).count).toBe(0);
     await h.chain.submit([await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
-    expect(await h.chain.transactionCount(address, "latest")).toBe(0);
-    expect(await h.chain.transactionCount(address, "pending")).toBe(2);
+    expect((await h.chain.transactionCount(address, "latest")).count).toBe(0);
+    expect((await h.chain.transactionCount(address, "pending")).count).toBe(2);
     await h.mine();
-    expect(await h.chain.transactionCount(address, "latest")).toBe(2);
+    expect((await h.chain.transactionCount(address, "latest")).count).toBe(2);
   });
 
   it("shows what waits in the pool by nonce, or says that it cannot tell", async () => {
@@ -169,7 +169,7 @@ function submitTests(start: Start): void {
     await h.mine();
     const head = await latest(h.chain);
     expect(head.transactionHashes).toHaveLength(5);
-    expect(await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).toBe(5);
+    expect((await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).count).toBe(5);
   });
 
   it("answers nothing to nothing", async () => {
@@ -193,7 +193,7 @@ function submitTests(start: Start): void {
     const [answer] = await answers(h.chain, [await transfer(h, { nonce: 3 })]);
     expect(["accepted", "nonceTooHigh"]).toContain(answer);
     await h.mine();
-    expect(await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).toBe(0);
+    expect((await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).count).toBe(0);
   });
 
   it("refuses a replacement that pays no more, and takes one that does", async () => {
@@ -373,7 +373,7 @@ function reorgTests(start: Start): void {
     expect(await h.chain.receipts([hash])).toEqual([null]);
     // A node may keep what an orphaned block held, but must say which block that was.
     for (const kept of await h.chain.receiptsInBlock(old, [hash])) expect(kept.blockHash).toBe(old.hash);
-    expect(await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).toBe(0);
+    expect((await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).count).toBe(0);
   });
 
   it("mines the same bytes again after a reorg dropped them", async () => {

@@ -12,6 +12,7 @@ import {
   type ChainIdentity,
   type ChainTransaction,
   ChainUnavailable,
+  type Counted,
   type IdentityAnswer,
   type NodeSubmission,
   type ReceiptVerdict,
@@ -30,13 +31,14 @@ import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { blockFrom, fetchBlockNumber, fetchBlocks, fetchTagged } from "./read-block.ts";
+import { CountsAtHead, type CountTag, fetchCount } from "./read-counts.ts";
 import { fetchIdentity } from "./read-identity.ts";
 import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
 import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock, fetchTransaction } from "./read-sent.ts";
 import { type Endpoint, Endpoints } from "./rpc/endpoints.ts";
-import { BadAnswer, readBigInt, readNumber } from "./rpc/quantities.ts";
-import { RpcUnreachable, resultOf } from "./rpc/rpc-errors.ts";
+import { BadAnswer, readBigInt } from "./rpc/quantities.ts";
+import { RpcUnreachable } from "./rpc/rpc-errors.ts";
 import type { TransportOptions } from "./rpc/transport.ts";
 import { sendThroughNode } from "./send-unsigned.ts";
 import { simulateCall } from "./simulate-call.ts";
@@ -95,6 +97,7 @@ class EvmChain implements Chain {
   readonly chainId: number;
   readonly #endpoints: Endpoints;
   readonly #prover = new BlockProver();
+  readonly #counts = new CountsAtHead();
   readonly #options: EvmChainOptions;
   #feeMarket: { readonly answer: Promise<FeeMarket>; readonly askedAtMs: number } | null = null;
 
@@ -158,32 +161,24 @@ class EvmChain implements Chain {
     return this.#endpoints.read((rpc) => fetchReceipts(rpc, hashes));
   }
 
-  transactionCount(address: Address, tag: "latest" | "pending"): Promise<number> {
-    return this.#endpoints.read(async (rpc) =>
-      readNumber(await rpc.request("eth_getTransactionCount", [address, tag]), "eth_getTransactionCount"),
-    );
+  transactionCount(address: Address, tag: CountTag): Promise<Counted> {
+    return this.#endpoints.read(async (rpc) => ({
+      count: await fetchCount(rpc, address, tag),
+      endpoint: rpc.label,
+    }));
   }
 
   async transactionCountEverywhere(
     address: Address,
     atBlock: number,
-    tag: "latest" | "pending" = "latest",
+    tag: CountTag = "latest",
   ): Promise<readonly CountAnswer[]> {
-    const said = await this.#endpoints.readEverywhere(async (rpc) => {
-      const [head, count] = await rpc.batch([
-        { method: "eth_blockNumber", params: [] },
-        { method: "eth_getTransactionCount", params: [address, tag] },
-      ]);
-      return {
-        isThere: readNumber(resultOf(head), "eth_blockNumber") >= atBlock,
-        count: readNumber(resultOf(count), "eth_getTransactionCount"),
-      };
-    });
+    const said = await this.#endpoints.readEverywhere((_, endpoint) => this.#counts.ask(endpoint, address, tag));
     if (said.length === 0) throw new ChainUnavailable(`no endpoint serves chain ${this.chainId}`);
     return said.map((each) => {
       if (each.kind === "silent") return each;
-      const { isThere, count } = each.answer;
-      return { kind: isThere ? "says" : "behind", count };
+      const { head, count } = each.answer;
+      return { kind: head >= atBlock ? "says" : "behind", count };
     });
   }
 

@@ -7,10 +7,11 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { HashIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
+import { Answers } from "./answers.ts";
+import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
 import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
-import { KnownAccounts } from "./known-accounts.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
@@ -19,15 +20,12 @@ const TAG_PATIENCE_MS = 60_000;
 /** Transactions whose receipts are looked for by hash in one question, at most. */
 export const LOOKS_AT_ONCE = 100;
 
-interface Memo<T> {
-  readonly atMs: number;
-  readonly value: Promise<T>;
-}
-
 /** One chain as this node knows it: the port, its settings, the head, the tracked hashes, and what may be asked once per block. */
 export class ChainContext {
   readonly chain: Chain;
-  readonly accounts = new KnownAccounts();
+  readonly counts: Counts;
+  /** As last told to whichever loop asked, for lists of many signers, which ask nothing. Nothing is decided by it. */
+  readonly knownBalances = new Map<Address, bigint>();
   readonly settings: ChainSettings;
   /** What is in force here: as configured, else by the chain's id. */
   readonly ceilings: Ceilings;
@@ -53,18 +51,22 @@ export class ChainContext {
   private readonly telemetry: Telemetry;
   /** Monotonic: since when the node has not known the tag that finality goes by; told of: infinity. */
   private tagMissingSinceMs: number | null = null;
-  private market: Memo<FeeMarket> | null = null;
+  private readonly markets: Answers<"market", FeeMarket>;
   private sanity: { readonly of: readonly bigint[]; readonly limit: bigint | null } | null = null;
-  private readonly balances = new Map<Address, Memo<bigint>>();
-  private readonly opinions = new Map<number, Memo<SecondOpinion>>();
+  private readonly balances: Answers<Address, bigint>;
+  private readonly opinions: Answers<number, SecondOpinion>;
 
   constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
-    this.chain = this.accounts.overhear(chain);
+    this.chain = chain;
     this.settings = settings;
     this.ceilings = ceilingsOf(chain.chainId, settings);
     this.clock = ports.clock;
     this.telemetry = ports.telemetry;
+    this.markets = new Answers(ports.clock);
+    this.balances = new Answers(ports.clock);
+    this.opinions = new Answers(ports.clock);
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
+    this.counts = new Counts(this, ports.clock);
     this.gasLimits = new GasLimits({
       chainId: chain.chainId,
       configured: settings.maxTransactionGas,
@@ -76,7 +78,7 @@ export class ChainContext {
 
   /** A new head: what was asked of the one before is out of date. */
   forget(): void {
-    this.market = null;
+    this.markets.clear();
     this.balances.clear();
     this.opinions.clear();
   }
@@ -113,35 +115,21 @@ export class ChainContext {
   }
 
   feeMarket(): Promise<FeeMarket> {
-    this.market =
-      this.fresh(this.market) ??
-      this.remember(this.chain.feeMarket(), () => {
-        this.market = null;
-      });
-    return this.market.value;
+    return this.markets.about("market", this.settings.pollIntervalMs, () => this.chain.feeMarket());
   }
 
   balance(address: Address): Promise<bigint> {
-    const known = this.fresh(this.balances.get(address) ?? null);
-    const memo = known ?? this.remember(this.chain.balance(address), () => this.balances.delete(address));
-    this.balances.set(address, memo);
-    return memo.value;
+    return this.balances.about(address, this.settings.pollIntervalMs, () => this.askBalance(address));
+  }
+
+  async askBalance(address: Address): Promise<bigint> {
+    const balance = await this.chain.balance(address);
+    this.knownBalances.set(address, balance);
+    return balance;
   }
 
   /** What two endpoints show at a height: asked once for all lanes that have something there. */
   secondOpinion(blockNumber: number): Promise<SecondOpinion> {
-    const known = this.fresh(this.opinions.get(blockNumber) ?? null);
-    const memo = known ?? this.remember(this.chain.secondOpinion(blockNumber), () => this.opinions.delete(blockNumber));
-    this.opinions.set(blockNumber, memo);
-    return memo.value;
-  }
-
-  private fresh<T>(memo: Memo<T> | null): Memo<T> | null {
-    return memo !== null && this.clock.monotonicMs() - memo.atMs < this.settings.pollIntervalMs ? memo : null;
-  }
-
-  private remember<T>(value: Promise<T>, forget: () => void): Memo<T> {
-    value.catch(forget);
-    return { atMs: this.clock.monotonicMs(), value };
+    return this.opinions.about(blockNumber, this.settings.pollIntervalMs, () => this.chain.secondOpinion(blockNumber));
   }
 }

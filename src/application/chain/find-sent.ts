@@ -57,8 +57,8 @@ async function lookUp(context: ChainContext, query: SentQuery): Promise<LookUp> 
   return (await readBlock(context, query, place.block)) ?? "unseen";
 }
 
-function countAt({ chain }: ChainContext, { signer }: SentQuery, blockNumber: number): Promise<number | null> {
-  return chain.transactionCountAt(signer, blockNumber);
+function countAt({ counts }: ChainContext, { signer }: SentQuery, blockNumber: number): Promise<number | null> {
+  return counts.at(signer, blockNumber);
 }
 
 /** The first block whose count is above the nonce, or how far down the node could be asked. */

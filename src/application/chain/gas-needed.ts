@@ -18,6 +18,7 @@ const SAME_WITHIN = 2n;
 export async function simulateWithin(context: ChainContext, call: Call): Promise<Simulation> {
   const simulation = await context.chain.simulate(withKnownCost(context, call));
   if (simulation.outcome !== "ok") return simulation;
+  context.knownBalances.set(call.from, simulation.balance);
   const detail = gasOverLimit(simulation.gas, context.gasLimits.most);
   return detail === null ? simulation : { outcome: "gasOverBlock", detail };
 }

@@ -119,15 +119,15 @@ function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentit
 }
 
 /** A lane on which nothing is open has nothing to lose: its identity is enough. */
-async function countEvidence(ports: TrustPorts, { chain }: ChainContext, lane: OwnedLane): Promise<string | null> {
+async function countEvidence(ports: TrustPorts, { counts }: ChainContext, lane: OwnedLane): Promise<string | null> {
   if (lane.idle) return null;
   const { signer } = lane.lane;
-  const count = await chain.transactionCount(signer, "latest");
+  const { count } = await counts.mined(signer, { atMostMs: 0 });
   if (count >= (lane.lowestOpen() ?? lane.cursor ?? 0)) return null;
   const settled = await ports.store.settledBelow(lane.lane);
   if (count >= settled) return null;
   // At any height: what is settled is deeper than an endpoint may lag and still count as up.
-  const most = countNotExceeded(await chain.transactionCountEverywhere(signer, 0));
+  const most = countNotExceeded(await counts.everywhere(signer, 0));
   if (most === null) throw new ChainUnavailable(SILENT);
   if (most >= settled) return null;
   return `the chain counts ${count} transactions of ${signer}, and ${settled} are settled beyond any reorg`;

@@ -29,7 +29,7 @@ export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {
 
 interface Look {
   readonly nonce: number;
-  /** Monotonic: since when it has held the lane up, as far as this term has seen. */
+  /** Monotonic: since when it has held the lane up, by the first count of this term that had not passed it. */
   readonly sinceMs: number;
 }
 
@@ -88,17 +88,16 @@ function tendLowest(ports: HolePorts, context: ChainContext, lane: OwnedLane): W
 }
 
 async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  const hole = await lowestOpen(ports, context, lane);
+  const { hole, askedAtMs } = await lowestOpen(ports, context, lane);
   const holdsUp = hole !== null && isFirst(lane, hole.nonce) && hasAbove(lane, hole.nonce);
   if (!holdsUp) {
     await releaseHead(ports, lane);
     return;
   }
-  const nowMs = ports.clock.monotonicMs();
   const known = blocking.get(lane);
-  const look = known?.nonce === hole.nonce ? known : { nonce: hole.nonce, sinceMs: nowMs };
+  const look = known?.nonce === hole.nonce ? known : { nonce: hole.nonce, sinceMs: askedAtMs };
   blocking.set(lane, look);
-  if (nowMs - look.sinceMs < context.settings.pollIntervalMs) return;
+  if (askedAtMs - look.sinceMs < context.settings.pollIntervalMs) return;
   if (heals(ports, context, lane)) await heal(ports, context, { lane, hole });
   else await stickHead(ports, lane, hole);
 }
@@ -119,15 +118,23 @@ async function heal(
   });
 }
 
+interface Lowest {
+  readonly hole: Hole | null;
+  /** Monotonic: when the count was asked for that has not passed it. */
+  readonly askedAtMs: number;
+}
+
 /** The lowest that the chain has not passed. What it has is no hole; after a reorg it may be one again, so it is kept a while. */
-async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<Hole | null> {
+async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<Lowest> {
   const { holes } = lane.nonces;
-  const count = await context.chain.transactionCount(lane.lane.signer, "latest");
-  if (lane.stopped) return null;
+  // What is about to be paid for is looked at once more.
+  const atMostMs = heals(ports, context, lane) ? 0 : context.settings.pollIntervalMs;
+  const { count, askedAtMs } = await context.counts.mined(lane.lane.signer, { atMostMs });
+  if (lane.stopped) return { hole: null, askedAtMs };
   lane.nonces.usedBelow = Math.max(count, 0);
   lane.nonces.lookOwed = false;
   await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });
-  return holes.find(({ nonce }) => nonce >= count) ?? null;
+  return { hole: holes.find(({ nonce }) => nonce >= count) ?? null, askedAtMs };
 }
 
 /** Something waits above it, or was mined there in the same block as what closed it, or it was passed and may come back. */

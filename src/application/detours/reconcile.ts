@@ -20,7 +20,7 @@ export interface ReconcilePorts extends TrustPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
 }
 
-interface Counts {
+interface MinedAndPending {
   readonly latest: number;
   readonly pending: number;
 }
@@ -75,7 +75,7 @@ async function compare(
   { lane, finalized }: Pick<Turn, "lane" | "finalized">,
 ): Promise<ReconcileResult> {
   const counts = await countAll(context, lane, finalized);
-  lane.consumedBelow = counts.latest;
+  context.counts.of(lane.lane.signer).reported = counts.latest;
   await watchPool(ports, context, lane);
   if (lane.cursor === null) return "agreed";
   if (counts.latest > lane.cursor) return alignTo(ports, context, lane);
@@ -84,20 +84,25 @@ async function compare(
   return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
 }
 
-async function countAll({ chain }: ChainContext, { lane }: OwnedLane, finalized: Turn["finalized"]): Promise<Counts> {
+async function countAll(
+  { counts, settings }: ChainContext,
+  { lane }: OwnedLane,
+  finalized: Turn["finalized"],
+): Promise<MinedAndPending> {
   const [latest, pending, tagged] = await Promise.all([
-    chain.transactionCount(lane.signer, "latest"),
-    chain.transactionCount(lane.signer, "pending"),
+    // Whether the chain can be trusted was decided a moment ago, by a count that serves here too.
+    counts.mined(lane.signer, { atMostMs: settings.pollIntervalMs }),
+    counts.pending(lane.signer, { atMostMs: 0 }),
     finalized,
   ]);
-  const final = tagged === null ? null : await chain.transactionCountAt(lane.signer, tagged.number);
+  const final = tagged === null ? null : await counts.at(lane.signer, tagged.number);
   // Behind one URL may be endpoints of different heights: what is final for one is mined, whatever another has seen.
-  return { latest: Math.max(latest, final ?? 0), pending };
+  return { latest: Math.max(latest.count, final ?? 0), pending: pending.count };
 }
 
 /** Proved as for a create, so that creates find it done. Never down. */
 async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
-  lane.nonceCheckedAtMs = null;
+  context.counts.of(lane.lane.signer).comparedAtMs = null;
   const floor = await nonceFloor(ports, context, lane);
   if (floor === null || lane.stopped) return "drift";
   const outcome = await ports.writer.write({ kind: "align", fence: lane.fence, floor });

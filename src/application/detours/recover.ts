@@ -6,7 +6,6 @@
  * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
  */
 import { judgeCount } from "../../domain/counts.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -15,17 +14,12 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 export interface RecoverPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
-  readonly clock: Clock;
   readonly telemetry: Telemetry;
-}
-
-interface Counts {
-  readonly latest: number;
-  readonly pending: number;
 }
 
 /** After a failover all lanes ask at once; the chain is not to feel it. */
 const AT_ONCE = 32;
+const ANEW = { atMostMs: 0 };
 
 /** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
 export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
@@ -41,7 +35,7 @@ export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLan
 async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
   const context = ports.chains.get(lane.lane.chainId);
   if (context === undefined || lane.stopped) return;
-  const floor = await provenFloor(ports.clock, context, lane);
+  const floor = await provenFloor(context, lane);
   if (floor === null || lane.stopped) return;
   const from = lane.cursor;
   const outcome = await ports.writer.write({ kind: "reconcile", fence: lane.fence, floor });
@@ -57,26 +51,16 @@ async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
 }
 
 /** Null: the endpoints do not agree on a count above the cursor yet, or one that is up has not come so far. */
-async function provenFloor(clock: Clock, context: ChainContext, lane: OwnedLane): Promise<number | null> {
-  const { chain, settings, follower } = context;
+async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane): Promise<number | null> {
   const { signer } = lane.lane;
-  const first = await countsOf(context, lane);
-  if (Math.max(first.latest, first.pending) <= (lane.cursor ?? 0)) return lane.cursor ?? 0;
-  await clock.sleep(settings.pollIntervalMs);
-  const pending = await chain.transactionCount(signer, "pending");
-  const answers = await chain.transactionCountEverywhere(signer, follower.head?.number ?? 0);
-  if (judgeCount(first.latest, answers).kind !== "proved") return null;
+  const [latest, pending] = await Promise.all([counts.mined(signer, ANEW), counts.pending(signer, ANEW)]);
+  if (Math.max(latest.count, pending.count) <= (lane.cursor ?? 0)) return lane.cursor ?? 0;
+  await counts.nextPoll();
+  const again = await counts.pending(signer, ANEW);
+  const answers = await counts.everywhere(signer, follower.head?.number ?? 0);
+  if (judgeCount(latest.count, answers).kind !== "proved") return null;
   // A pending count may fall: what was pending was dropped. What stands in both readings is there.
-  return Math.max(first.latest, Math.min(first.pending, pending));
-}
-
-async function countsOf({ chain }: ChainContext, lane: OwnedLane): Promise<Counts> {
-  const { signer } = lane.lane;
-  const [latest, pending] = await Promise.all([
-    chain.transactionCount(signer, "latest"),
-    chain.transactionCount(signer, "pending"),
-  ]);
-  return { latest, pending };
+  return Math.max(latest.count, Math.min(pending.count, again.count));
 }
 
 function alertWaiting(telemetry: Telemetry, { lane }: OwnedLane): void {

@@ -10,20 +10,10 @@
 import { countNotExceeded } from "../../domain/counts.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { StandingHead } from "../chain/counts.ts";
 import type { Working } from "../lane/activity.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-
-/** The head of a line that does not move, and what the chain counted when it was last looked at. Monotonic. */
-interface Look {
-  readonly head: number;
-  /** Where the chain stood when the head was first seen: who has come so far may say that nonces below it are unused. */
-  readonly atBlock: number;
-  readonly count: number | null;
-  readonly dueMs: number;
-}
-
-const looks = new WeakMap<OwnedLane, Look>();
 
 /** How many nonces one look goes over; the lowest are closed first, and the rest found when those are mined. */
 const AT_ONCE = 64;
@@ -32,11 +22,12 @@ const AT_ONCE = 64;
 export function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane: OwnedLane): Working {
   const head = lane.headOfLine();
   const nowMs = ports.clock.monotonicMs();
-  const last = looks.get(lane);
+  const memory = context.counts.of(lane.lane.signer);
+  const last = memory.standing;
   if (head === null || last?.head !== head) {
     const dueMs = nowMs + context.settings.staleReceiptTimeoutMs;
-    if (head === null) looks.delete(lane);
-    else looks.set(lane, { head, atBlock: context.follower.head?.number ?? 0, count: null, dueMs });
+    const atBlock = context.follower.head?.number ?? 0;
+    memory.standing = head === null ? null : { head, atBlock, count: null, dueMs };
     return null;
   }
   return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, { lane, last });
@@ -45,18 +36,22 @@ export function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane:
 async function lookAgain(
   ports: LaneWriterPorts,
   context: ChainContext,
-  { lane, last }: { readonly lane: OwnedLane; readonly last: Look },
+  { lane, last }: { readonly lane: OwnedLane; readonly last: StandingHead },
 ): Promise<void> {
   const { head } = last;
   const nowMs = ports.clock.monotonicMs();
-  const answers = await context.chain.transactionCountEverywhere(lane.lane.signer, last.atBlock);
-  const count = countNotExceeded(answers);
+  const { counts, settings } = context;
+  const memory = counts.of(lane.lane.signer);
+  const count = countNotExceeded(await counts.everywhere(lane.lane.signer, last.atBlock));
   if (lane.stopped) return;
-  if (count === null) return void looks.set(lane, { ...last, dueMs: nowMs + context.settings.pollIntervalMs });
+  if (count === null) {
+    memory.standing = { ...last, dueMs: nowMs + settings.pollIntervalMs };
+    return;
+  }
   const missing = count < head && !isHeld(lane, count);
   const again = missing && last.count !== count;
-  const paceMs = again ? context.settings.pollIntervalMs : context.settings.staleReceiptTimeoutMs;
-  looks.set(lane, { ...last, count: missing ? count : null, dueMs: nowMs + paceMs });
+  const paceMs = again ? settings.pollIntervalMs : settings.staleReceiptTimeoutMs;
+  memory.standing = { ...last, count: missing ? count : null, dueMs: nowMs + paceMs };
   if (!missing || again) return;
   const below = Math.min(head, count + AT_ONCE);
   const outcome = await ports.writer.write({ kind: "findSkipped", fence: lane.fence, from: count, below });

@@ -20,6 +20,7 @@ import { keepPace, resubmitEveryMs } from "./tracked.ts";
 interface ServedChain {
   readonly hashes: HashIndex;
   readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
+  readonly counts: { forget(signer: Address): void };
 }
 
 export interface LanesPorts {
@@ -314,6 +315,7 @@ export class Lanes {
     }
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
+    context.counts.forget(fence.lane.signer);
     const lane = new OwnedLane(fence, snapshot, context.hashes);
     this.keepPace(lane, context);
     this.held.set(lane.key, lane);

@@ -44,12 +44,6 @@ export class OwnedLane {
   overCeiling: string | null = null;
   /** Creates that were let in and have no fate yet. */
   creating = 0;
-  /** Monotonic time when the chain's count was last compared with the cursor; null: never under this term. */
-  nonceCheckedAtMs: number | null = null;
-  /** What that comparison proved; no nonce below it is given, also while the cursor has not followed yet. */
-  provenCount = 0;
-  /** A mined count above the cursor that is not proved yet, and the block that the follower had come to when it was met. */
-  countClaim: { readonly count: number; readonly atBlock: number } | null = null;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
   readonly epochFloor: number;
   /** The first block of the chain, as the database knows it. */
@@ -63,12 +57,8 @@ export class OwnedLane {
   distrust: { readonly reason: string; readonly since: Date } | null = null;
   /** Monotonic: when the lane is next compared with the chain; null: not decided yet. */
   reconcileAtMs: number | null = null;
-  /** A mined count that somebody has reported: what lies below and is not mined for us may be somebody else's. A hint. */
-  consumedBelow = 0;
   /** Monotonic: what stands at a consumed nonce is not looked for before. */
   externalLookAtMs = 0;
-  /** Which head of line the chain's count is next compared with, and when. Monotonic. */
-  countCheck: { readonly nonce: number; readonly dueMs: number } | null = null;
   /** Broadcast, not mined. At most the in-flight window. */
   readonly unmined = new Map<number, Tracked>();
   /** Mined, not final. */
@@ -241,11 +231,6 @@ export class OwnedLane {
     for (const nonce of this.unmined.keys()) if (nonce < end) room--;
     const fitting = this.backlog.atHand.slice(0, Math.max(0, Math.min(limit, room)));
     return fitting.filter((record) => record.nonce < end);
-  }
-
-  /** Nonces that the next transaction may have: free, and not below what the chain may have passed. */
-  freeNonces(): readonly number[] {
-    return this.nonces.free(Math.max(this.provenCount, this.consumedBelow));
   }
 
   /** What the head of the line waits for, where that is a nonce below it that nothing holds. */

@@ -94,12 +94,13 @@ async function judgeAll(
 const NONE: ReadonlySet<number> = new Set();
 
 /** What the chain could take next: from the mined count on without a gap. Nobody knows: nothing. */
-async function executableOf({ chain }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
+async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
   try {
     const nonces = new Set<number>();
-    for (let next = await chain.transactionCount(lane.lane.signer, "latest"); lane.unmined.has(next); next++) {
-      nonces.add(next);
-    }
+    let { count: next } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
+    // Seen mined since the count was asked for.
+    while (lane.mined.has(next)) next++;
+    for (; lane.unmined.has(next); next++) nonces.add(next);
     return nonces;
   } catch (error) {
     if (error instanceof ChainUnavailable) return NONE;

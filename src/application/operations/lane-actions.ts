@@ -13,6 +13,7 @@ import type { Operation } from "./operation.ts";
 import { type LaneTask, type RealignPorts, realign } from "./realign.ts";
 
 export interface LaneActionPorts extends SignerQueryPorts, RealignPorts {
+  readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 

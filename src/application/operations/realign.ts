@@ -2,7 +2,6 @@ import { countNotExceeded, countUnanimous } from "../../domain/counts.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
 import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { lostLane } from "../lane/between-owners.ts";
@@ -11,7 +10,6 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 export interface RealignPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
-  readonly clock: Clock;
   readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
@@ -49,14 +47,14 @@ export async function realign(ports: RealignPorts, lane: OwnedLane, task: LaneTa
 
 async function chainFloor(ports: RealignPorts, { lane }: OwnedLane): Promise<number> {
   const context = ports.chains.get(lane.chainId) as ChainContext;
-  const { chain, settings, follower } = context;
+  const { counts, follower } = context;
   const atBlock = follower.head?.number ?? 0;
   try {
     for (let looks = 0; looks < LOOKS; looks++) {
-      if (looks > 0) await ports.clock.sleep(settings.pollIntervalMs);
-      const answers = await chain.transactionCountEverywhere(lane.signer, atBlock);
+      if (looks > 0) await counts.nextPoll();
+      const answers = await counts.everywhere(lane.signer, atBlock);
       const mined = countUnanimous(answers) ?? countNotExceeded(answers);
-      if (mined !== null) return Math.max(mined, await chain.transactionCount(lane.signer, "pending"));
+      if (mined !== null) return Math.max(mined, (await counts.pending(lane.signer, { atMostMs: 0 })).count);
     }
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;

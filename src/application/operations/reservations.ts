@@ -100,7 +100,7 @@ async function reserveOn(
   const floor = await nonceFloor(ports, context, lane);
   // Read again meanwhile: what is written here now, the lane as it is held would not know of, and never let expire.
   if (lane.stopped) return null;
-  const fill = lane.freeNonces();
+  const fill = lane.nonces.free(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
   const outcome = await written(ports, lane, { kind: "reserve", fence: lane.fence, floor, ...filling, ...wanted });
   if (outcome.status !== "reserved") return null;
@@ -159,8 +159,13 @@ async function written(ports: ReservationPorts, lane: OwnedLane, write: LaneWrit
 }
 
 /** Nobody knows: memory may differ from the database, and the caller must look or repeat. */
-export function storeFailure(ports: Pick<LaneWriterPorts, "reload">, lane: OwnedLane, error: unknown): FencepostError {
-  lane.nonceCheckedAtMs = null;
+export function storeFailure(
+  ports: Pick<ReservationPorts, "reload" | "chains">,
+  lane: OwnedLane,
+  error: unknown,
+): FencepostError {
+  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  context.counts.of(lane.lane.signer).comparedAtMs = null;
   if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
   ports.reload(lane, "the database did not say whether it settled a nonce");
   const detail =

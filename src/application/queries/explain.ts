@@ -87,11 +87,11 @@ function otherThan(record: TransactionRecord, head: LaneRecord["headOfLine"]): E
 async function chainFacts(context: ChainContext | undefined, record: TransactionRecord): Promise<ExplainedChain> {
   const { chainId, signer } = record.lane;
   if (context === undefined) return unknownChain(chainId);
-  const { settings, chain, follower } = context;
+  const { settings, chain, counts, follower } = context;
   const head = follower.window.tip?.number ?? null;
   const isOpen = !isSettled(record.state) && record.receipt === null;
-  const [minedCount, balance, blocks, pooled, disputed] = await Promise.all([
-    isOpen ? silent(chain.transactionCount(signer, "latest")) : null,
+  const [mined, balance, blocks, pooled, disputed] = await Promise.all([
+    isOpen ? silent(counts.mined(signer, { atMostMs: settings.pollIntervalMs })) : null,
     isOpen ? silent(context.balance(signer)) : null,
     isOpen && head !== null ? silent(chain.blocksByNumber(lastNumbers(head))) : null,
     isOpen ? silent(isPooled(context, record)) : null,
@@ -103,7 +103,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     known: true,
     reachable: context.reachable,
     unreachableSince: context.unreachableSince,
-    minedCount,
+    minedCount: mined?.count ?? null,
     head,
     balance,
     baseFee: blocks?.at(-1)?.baseFeePerGas ?? null,

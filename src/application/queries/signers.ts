@@ -10,7 +10,6 @@ import type { LaneRecord, QueryStore } from "../../ports/query-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { type KnownAccount, NOTHING_KNOWN } from "../chain/known-accounts.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import { silent } from "./silent.ts";
 
@@ -19,6 +18,13 @@ export interface SignerQueryPorts {
   readonly signer: Pick<Signer, "addresses">;
   readonly codec: Codec;
   readonly chains: ReadonlyMap<number, ChainContext>;
+}
+
+/** What the chain says of an account; null: nobody has heard. */
+interface Account {
+  readonly latest: number | null;
+  readonly pending: number | null;
+  readonly balance: bigint | null;
 }
 
 const DEFAULT_PAGE = 100;
@@ -73,23 +79,25 @@ function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneR
   return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-function viewOf(record: LaneRecord, { latest, pending, balance }: KnownAccount): SignerView {
+function viewOf(record: LaneRecord, { latest, pending, balance }: Account): SignerView {
   const chainCounts = latest === null ? null : { latest, pending };
   return { ...record, address: record.lane.signer, chainCounts, balance };
 }
 
-function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): KnownAccount {
-  return chains.get(chainId)?.accounts.of(address) ?? NOTHING_KNOWN;
+function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Account {
+  const context = chains.get(chainId);
+  const counts = context?.counts.lastTold(address) ?? { latest: null, pending: null };
+  return { ...counts, balance: context?.knownBalances.get(address) ?? null };
 }
 
-async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Promise<KnownAccount> {
-  const chain = chains.get(chainId)?.chain;
+async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Promise<Account> {
+  const context = chains.get(chainId);
   const [latest, pending, balance] = await Promise.all([
-    silent(chain?.transactionCount(address, "latest")),
-    silent(chain?.transactionCount(address, "pending")),
-    silent(chain?.balance(address)),
+    silent(context?.counts.mined(address, { atMostMs: 0 })),
+    silent(context?.counts.pending(address, { atMostMs: 0 })),
+    silent(context?.askBalance(address)),
   ]);
-  return { latest, pending, balance };
+  return { latest: latest?.count ?? null, pending: pending?.count ?? null, balance };
 }
 
 /** Not the order of locks: a signer's lanes stand together. */

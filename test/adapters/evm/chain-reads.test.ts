@@ -341,8 +341,8 @@ describe("counts and balances", () => {
   it("are asked with their tag", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionCount", ([, tag]) => (tag === "pending" ? "0x7" : "0x5"));
-    expect(await chain.transactionCount(ADDRESS, "latest")).toBe(5);
-    expect(await chain.transactionCount(ADDRESS, "pending")).toBe(7);
+    expect(await chain.transactionCount(ADDRESS, "latest")).toEqual({ count: 5, endpoint: server.url });
+    expect((await chain.transactionCount(ADDRESS, "pending")).count).toBe(7);
     expect(await chain.balance(ADDRESS)).toBe(10n ** 18n);
   });
 

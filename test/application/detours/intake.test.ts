@@ -25,7 +25,7 @@ function row(intakeId: number, overrides: Parameters<typeof transfer>[0] = {}): 
 
 async function ready(): Promise<StageBench> {
   const bench = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
-  bench.lane.nonceCheckedAtMs = 0;
+  bench.context.counts.of(SIGNER).comparedAtMs = 0;
   bench.simulated.mine(3);
   await bench.context.follower.advance();
   return bench;

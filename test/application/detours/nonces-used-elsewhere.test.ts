@@ -218,7 +218,7 @@ it("an owner is not called silent because the chain took its time to say nothing
   const entry = await open();
   world.holdBlocks();
   const txId = await ops.sent(entry);
-  entry.rpc.transactionCount = () => world.clock.sleep(15_000).then(() => 0);
+  entry.rpc.transactionCount = () => world.clock.sleep(15_000).then(() => ({ count: 0, endpoint: "slow" }));
   expect((await explained(entry, txId)).codes).not.toContain("OWNER_SILENT");
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ChainContext } from "../../../src/application/chain/chain-context.ts";
+import { Counts } from "../../../src/application/chain/counts.ts";
 import { recoverLanes } from "../../../src/application/detours/recover.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import type { CountAnswer } from "../../../src/domain/counts.ts";
@@ -34,20 +35,22 @@ function bench(script: Script = {}) {
       const answers = left[tag];
       const answer = (answers.length > 1 ? answers.shift() : answers[0]) as Answer;
       if (answer instanceof Error) throw answer;
-      return answer;
+      return { count: answer, endpoint: "here" };
     },
     transactionCountEverywhere: async (signer: Address): Promise<readonly CountAnswer[]> => {
-      const own: CountAnswer = { kind: "says", count: await chain.transactionCount(signer, "latest") };
+      const own: CountAnswer = { kind: "says", count: (await chain.transactionCount(signer, "latest")).count };
       return elsewhere === undefined ? [own] : [own, elsewhere];
     },
   };
-  const context = { chain, settings: { pollIntervalMs: 100 }, follower: { head: null } } as unknown as ChainContext;
+  const known = { follower: { head: null }, settings: { pollIntervalMs: 100 } };
+  const counts = new Counts({ chain: { ...chain, transactionCountAt: async () => null }, ...known }, clock);
+  const context = { counts, ...known } as unknown as ChainContext;
   const write = async (one: LaneWrite): Promise<WriteOutcome> => {
     seen.writes.push(one);
     const cursor = one.kind === "reconcile" ? one.floor : 0;
     return { status: "reconciled", cursor, suspendedBy: null };
   };
-  const ports = { chains: new Map([[1, context]]), writer: { write }, clock, telemetry };
+  const ports = { chains: new Map([[1, context]]), writer: { write }, telemetry };
   const run = async (lanes: readonly OwnedLane[]) => {
     const running = recoverLanes(ports, lanes);
     for (let i = 0; i < 10; i++) await clock.advance(100);

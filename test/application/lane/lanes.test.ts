@@ -278,6 +278,15 @@ describe("reloading", () => {
     expect(bench.telemetry.of("lease.acquire").map(({ result }) => result)).toEqual(["acquired", "kept"]);
   });
 
+  it("believes nothing that counts of the chain had told before it was read again", async () => {
+    lanes.reload(await lanes.own(LANE), "an operator lowered the cursor that a lie had raised");
+    const before = bench.context.counts.of(LANE.signer);
+    Object.assign(before, { comparedAtMs: 0, proven: 45, claim: { count: 45, atBlock: 3 }, reported: 45 });
+    await lanes.retryWanted();
+    const { comparedAtMs, claim, usedBelow } = bench.context.counts.of(LANE.signer);
+    expect([comparedAtMs, claim, usedBelow]).toEqual([null, null, 0]);
+  });
+
   it("takes it also where it is for another node by now: in the database it is ours, and nobody else can have it", async () => {
     const owned = await lanes.own(LANE);
     isForAnother = true;

@@ -12,6 +12,7 @@ import {
   type ChainIdentity,
   type ChainTransaction,
   ChainUnavailable,
+  type Counted,
   type IdentityAnswer,
   type NodeSubmission,
   type ReceiptVerdict,
@@ -162,8 +163,11 @@ export class DirectChain implements Chain {
     return this.#answer("eth_getTransactionReceipt", hashes, () => hashes.map((hash) => this.#view.receipt(hash)));
   }
 
-  transactionCount(address: Address, tag: "latest" | "pending"): Promise<number> {
-    return this.#answer("eth_getTransactionCount", [address, tag], () => this.#view.transactionCount(address, tag));
+  transactionCount(address: Address, tag: "latest" | "pending"): Promise<Counted> {
+    return this.#answer("eth_getTransactionCount", [address, tag], () => ({
+      count: this.#view.transactionCount(address, tag),
+      endpoint: "simulated",
+    }));
   }
 
   transactionCountEverywhere(

@@ -11,6 +11,8 @@ import { type BatchRefusal, encodeBatch, encodeCall, parseBody, readBatch, readS
  */
 export interface RpcTransport {
   readonly label: string;
+  /** How many calls it takes in one request, as far as is known now. */
+  readonly callsAtOnce: number;
   /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (nobody knows). */
   request(method: string, params: readonly unknown[]): Promise<unknown>;
   /** Replies in the order of the calls. Never throws. */
@@ -142,7 +144,7 @@ class HttpTransport implements RpcTransport {
     return calls.map((call) => encodeCall(this.#nextId++, call.method, call.params));
   }
 
-  get #callLimit(): number {
+  get callsAtOnce(): number {
     return Math.min(this.#batchLimit, this.#pace);
   }
 
@@ -153,7 +155,7 @@ class HttpTransport implements RpcTransport {
     for (const call of calls) {
       const part = parts.at(-1);
       bytes += call.json.length;
-      if (part === undefined || part.length >= this.#callLimit || bytes > this.#options.maxBatchBytes) {
+      if (part === undefined || part.length >= this.callsAtOnce || bytes > this.#options.maxBatchBytes) {
         parts.push([call]);
         bytes = call.json.length;
       } else {
@@ -208,7 +210,7 @@ class HttpTransport implements RpcTransport {
     for (const group of this.#waiting[kind]) {
       calls += group.calls.length;
       bytes += group.bytes;
-      if (calls >= this.#callLimit || bytes >= this.#options.maxBatchBytes) return true;
+      if (calls >= this.callsAtOnce || bytes >= this.#options.maxBatchBytes) return true;
     }
     return false;
   }
@@ -219,7 +221,7 @@ class HttpTransport implements RpcTransport {
     for (const group of this.#waiting[kind]) {
       calls += group.calls.length;
       bytes += group.bytes;
-      const fits = calls <= this.#callLimit && bytes <= this.#options.maxBatchBytes;
+      const fits = calls <= this.callsAtOnce && bytes <= this.#options.maxBatchBytes;
       if (taken.length > 0 && !fits) break;
       taken.push(group);
     }
@@ -242,7 +244,7 @@ class HttpTransport implements RpcTransport {
   async #exchange(calls: readonly WireCall[], kind: Kind): Promise<readonly RpcReply[]> {
     const [first] = calls;
     if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first)];
-    if (calls.length > this.#callLimit) return this.#exchangeInParts(calls, kind);
+    if (calls.length > this.callsAtOnce) return this.#exchangeInParts(calls, kind);
     const outcome = await this.#exchangeBatch(calls);
     if (outcome === "rateLimited") return this.#afterLimit(calls);
     if (typeof outcome === "string") return this.#afterRefusal(calls, kind, outcome);

@@ -44,9 +44,13 @@ export async function allocate(
     stopLate(ports, lane, "allocate");
     return "fenced";
   }
-  const fill = lane.freeNonces();
+  const fill = lane.nonces.free(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
-  const outcome = await write(ports, lane, { kind: "allocate", fence: lane.fence, floor, ...filling, items });
+  const outcome = await write(
+    ports,
+    { context, lane },
+    { kind: "allocate", fence: lane.fence, floor, ...filling, items },
+  );
   if (outcome.status !== "allocated") return "fenced";
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items);
@@ -63,12 +67,16 @@ export async function allocate(
   return outcome.items;
 }
 
-async function write(ports: AllocatePorts, lane: OwnedLane, write: LaneWrite): Promise<WriteOutcome> {
+async function write(
+  ports: AllocatePorts,
+  { context, lane }: { readonly context: ChainContext; readonly lane: OwnedLane },
+  write: LaneWrite,
+): Promise<WriteOutcome> {
   try {
     return await ports.writer.write(write);
   } catch (error) {
     // Whatever was cached about this lane was true for a batch that did not happen.
-    lane.nonceCheckedAtMs = null;
+    context.counts.of(lane.lane.signer).comparedAtMs = null;
     if (error instanceof OutcomeUnknown) {
       ports.reload(lane, "the database did not say whether it accepted a batch");
       throw error;

@@ -16,6 +16,7 @@ import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { CountFact, CountMemory } from "../../chain/counts.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 
 export interface NonceFloorPorts {
@@ -28,6 +29,8 @@ interface Drift {
   readonly cursor: number;
   readonly chainCount: number;
   readonly proved: boolean;
+  /** Who counted so many first, and where. */
+  readonly by: CountFact;
 }
 
 const PROOF_INTERVALS = 3;
@@ -35,7 +38,6 @@ const PROOF_INTERVALS = 3;
 const ANSWERED_WITHIN_MS = 1_000;
 /** What is looked for in the pool at once: a count is anybody's claim, and no pool keeps so many of one sender. */
 const POOLED_AT_ONCE = 1_000;
-const proving = new WeakMap<OwnedLane, Promise<number | null>>();
 
 /** The proven count while it is above the cursor, else null. Throws UNAVAILABLE where a new lane's count cannot be had. */
 export async function nonceFloor(
@@ -45,57 +47,71 @@ export async function nonceFloor(
 ): Promise<number | null> {
   if (lane.doubt !== NO_DOUBT) throw unavailable(`nothing is accepted for this signer: ${lane.distrust?.reason}`);
   if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
-  if (isFresh(ports.clock, context, lane)) return aboveCursor(lane);
-  const underWay = proving.get(lane);
-  if (underWay !== undefined) return underWay;
-  const proof = askAndProve(ports, context, lane).finally(() => proving.delete(lane));
-  proving.set(lane, proof);
-  return proof;
+  const memory = context.counts.of(lane.lane.signer);
+  if (isFresh(ports.clock, context, lane)) return aboveCursor(lane, memory);
+  memory.proving ??= askAndProve(ports, { context, lane, memory }).finally(() => {
+    memory.proving = null;
+  });
+  return memory.proving;
 }
 
-function isFresh(clock: Clock, context: ChainContext, lane: OwnedLane): boolean {
-  if (lane.cursor === null || lane.nonceCheckedAtMs === null) return false;
-  return clock.monotonicMs() - lane.nonceCheckedAtMs < context.settings.nonceStateTimeoutMs;
+function isFresh(clock: Clock, { counts, settings }: ChainContext, { lane, cursor }: OwnedLane): boolean {
+  const { comparedAtMs } = counts.of(lane.signer);
+  return cursor !== null && comparedAtMs !== null && clock.monotonicMs() - comparedAtMs < settings.nonceStateTimeoutMs;
 }
 
 /** The create that brought the proof may still fail: whoever comes after it must not get a nonce below what was proved. */
-function aboveCursor({ cursor, provenCount }: OwnedLane): number | null {
-  return cursor === null || provenCount > cursor ? provenCount : null;
+function aboveCursor({ cursor }: OwnedLane, { proven }: CountMemory): number | null {
+  return cursor === null || proven > cursor ? proven : null;
 }
 
-async function askAndProve(ports: NonceFloorPorts, context: ChainContext, lane: OwnedLane): Promise<number | null> {
+async function askAndProve(ports: NonceFloorPorts, subject: Subject): Promise<number | null> {
+  const { context, lane, memory } = subject;
   const startedMs = ports.clock.monotonicMs();
-  const work = { context, lane, deadlineMs: startedMs + PROOF_INTERVALS * context.settings.pollIntervalMs };
+  const work = { ...subject, deadlineMs: startedMs + PROOF_INTERVALS * context.settings.pollIntervalMs };
   try {
-    const mined = lane.cursor === null ? await firstCount(ports, work) : await minedCount(ports, work, lane.cursor);
+    const first = lane.cursor === null ? null : await askMined(work);
+    const mined = first === null ? await firstCount(ports, work) : await proveMined(ports, work, first);
     const proven = context.settings.nonceChainQuery === "pending" ? await provePending(ports, work, mined) : mined;
-    lane.nonceCheckedAtMs = startedMs;
-    lane.provenCount = proven;
+    memory.comparedAtMs = first?.askedAtMs ?? startedMs;
+    memory.proven = proven;
     if (lane.cursor === null) {
       ports.telemetry.emit({ type: "nonce.firstCount", lane: lane.lane, chainCount: proven });
     }
-    return aboveCursor(lane);
+    return aboveCursor(lane, memory);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
     // The database has a cursor: the chain being away stops nobody. A new lane has nothing to go by.
-    if (lane.cursor !== null) return aboveCursor(lane);
+    if (lane.cursor !== null) return aboveCursor(lane, memory);
     throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
   }
 }
 
-interface Proof {
+interface Subject {
   readonly context: ChainContext;
   readonly lane: OwnedLane;
+  /** As it was when this began: where the lane is read again meanwhile, the next one begins with a memory of its own. */
+  readonly memory: CountMemory;
+}
+
+interface Proof extends Subject {
   /** Monotonic: creates wait no longer. */
   readonly deadlineMs: number;
 }
 
-async function minedCount(ports: NonceFloorPorts, work: Proof, cursor: number): Promise<number> {
-  const count = await work.context.chain.transactionCount(work.lane.lane.signer, "latest");
+/** What somebody else has asked since serves too, unless the cache was cleared: then nothing that is known counts. */
+function askMined({ context: { counts, settings }, lane, memory }: Subject): Promise<CountFact> {
+  const atMostMs = memory.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
+  return counts.mined(lane.lane.signer, { atMostMs });
+}
+
+async function proveMined(ports: NonceFloorPorts, work: Proof, first: CountFact): Promise<number> {
+  const { count } = first;
+  const cursor = work.lane.cursor ?? 0;
   if (count <= cursor) return count;
-  reportDrift(ports.telemetry, work.lane, { cursor, chainCount: count, proved: false });
+  reportDrift(ports.telemetry, work.lane, { cursor, chainCount: count, proved: false, by: first });
   const proven = await prove(ports, work, count);
-  if (proven > cursor) reportDrift(ports.telemetry, work.lane, { cursor, chainCount: proven, proved: true });
+  if (proven > cursor) reportDrift(ports.telemetry, work.lane, { cursor, chainCount: proven, proved: true, by: first });
   return proven;
 }
 
@@ -114,11 +130,11 @@ async function firstCount(ports: NonceFloorPorts, work: Proof): Promise<number> 
 }
 
 async function prove(ports: NonceFloorPorts, work: Proof, first: number): Promise<number> {
-  const { context, lane } = work;
-  await ports.clock.sleep(context.settings.pollIntervalMs);
+  const { context, lane, memory } = work;
+  await context.counts.nextPoll();
   for (let claim = first; ; ) {
-    const verdict = judgeCount(claim, await everywhere(ports.clock, work, claimedAt(context, lane, claim)));
-    if (verdict.kind !== "open") lane.countClaim = null;
+    const verdict = judgeCount(claim, await everywhere(ports.clock, work, claimedAt(context, memory, claim)));
+    if (verdict.kind !== "open") memory.claim = null;
     if (verdict.kind === "proved") return claim;
     if (verdict.kind === "refuted") claim = verdict.count;
     if (claim <= (lane.cursor ?? 0)) return claim;
@@ -130,9 +146,9 @@ async function prove(ports: NonceFloorPorts, work: Proof, first: number): Promis
  * The block at which the claim was first met. It stays while the same is claimed, over several creates: else an endpoint
  * that is always a block late would be behind for ever, and could never contradict.
  */
-function claimedAt({ follower }: ChainContext, lane: OwnedLane, count: number): number {
-  if (lane.countClaim?.count !== count) lane.countClaim = { count, atBlock: follower.head?.number ?? 0 };
-  return lane.countClaim.atBlock;
+function claimedAt({ follower }: ChainContext, memory: CountMemory, count: number): number {
+  if (memory.claim?.count !== count) memory.claim = { count, atBlock: follower.head?.number ?? 0 };
+  return memory.claim.atBlock;
 }
 
 /** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment a little longer. */
@@ -147,13 +163,13 @@ async function everywhere(clock: Clock, work: Proof, atBlock: number): Promise<r
     },
     () => [],
   );
-  const answers = context.chain.transactionCountEverywhere(lane.lane.signer, atBlock);
+  const answers = context.counts.everywhere(lane.lane.signer, atBlock);
   return Promise.race([answers, late]).finally(() => answered.abort());
 }
 
 async function again(clock: Clock, { context, deadlineMs }: Proof): Promise<void> {
   if (clock.monotonicMs() >= deadlineMs) throw notProved();
-  await clock.sleep(context.settings.pollIntervalMs);
+  await context.counts.nextPoll();
 }
 
 function notProved(): Error {
@@ -168,34 +184,31 @@ function notProved(): Error {
  * and an endpoint that makes transactions up would leave a hole for good: no more are believed than more than half of the
  * endpoints count. What is not believed costs at most a nonce that somebody else is faster to use.
  */
-async function provePending(
-  ports: NonceFloorPorts,
-  { context, lane }: Omit<Proof, "deadlineMs">,
-  mined: number,
-): Promise<number> {
-  const { chain, settings, hashes } = context;
+async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, mined: number): Promise<number> {
+  const { chain, counts, hashes } = context;
   const from = Math.max(mined, lane.cursor ?? 0);
-  const first = await chain.transactionCount(lane.lane.signer, "pending");
-  if (first <= from) return mined;
-  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: first, proved: false });
-  await ports.clock.sleep(settings.pollIntervalMs);
-  const counted = countReached(await chain.transactionCountEverywhere(lane.lane.signer, 0, "pending"));
-  const again = Math.min(first, counted);
+  const first = await counts.pending(lane.lane.signer, { atMostMs: 0 });
+  if (first.count <= from) return mined;
+  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: first.count, proved: false, by: first });
+  await counts.nextPoll();
+  const counted = countReached(await counts.everywhere(lane.lane.signer, 0, "pending"));
+  const again = Math.min(first.count, counted);
   const claimed = Math.min(Math.max(0, again - from), POOLED_AT_ONCE);
   const nonces = Array.from({ length: claimed }, (_, index) => from + index);
   const pooled = await chain.pooled(lane.lane.signer, nonces);
   const foreign = pooled?.findIndex((hash) => hash === null || hashes.has(hash)) ?? 0;
   const proven = from + (foreign === -1 ? nonces.length : foreign);
   if (proven === from) return mined;
-  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: proven, proved: true });
+  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: proven, proved: true, by: first });
   return proven;
 }
 
 function reportDrift(telemetry: Telemetry, { lane, cursor: given }: OwnedLane, drift: Drift): void {
-  const { cursor, chainCount, proved } = drift;
+  const { cursor, chainCount, proved, by } = drift;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
   // What others have in the pool when a lane begins is told, and wakes nobody.
   if (given === null) return;
-  const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${proved ? "aligned" : "waiting for proof"}`;
+  const outcome = proved ? "aligned" : `${by.endpoint} says so at block ${by.atBlock}; waiting for proof`;
+  const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${outcome}`;
   telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane });
 }

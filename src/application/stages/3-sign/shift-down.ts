@@ -8,6 +8,7 @@
  */
 import { type NonceMove, planShiftDown } from "../../../domain/holes.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../../lane/owned-lane.ts";
 
@@ -16,8 +17,8 @@ export interface ShiftDownPorts extends LaneWriterPorts {
 }
 
 /** False: the lane is no longer ours, or is being read again. */
-export async function shiftDown(ports: ShiftDownPorts, lane: OwnedLane): Promise<boolean> {
-  const free = lane.freeNonces();
+export async function shiftDown(ports: ShiftDownPorts, { counts }: ChainContext, lane: OwnedLane): Promise<boolean> {
+  const free = lane.nonces.free(counts.of(lane.lane.signer).usedBelow);
   if (free.length === 0) return true;
   const moves = planShiftDown(free, lane.holders());
   if (moves.length === 0) return true;

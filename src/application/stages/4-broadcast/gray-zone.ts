@@ -78,10 +78,11 @@ async function searchEach(
 ): Promise<void> {
   try {
     const payloads = await ports.store.loadPayloads(due.map(({ txId }) => txId));
+    const { count } = await context.counts.mined(lane.lane.signer, { atMostMs: 0 });
     const seen = new Map<number, ChainTransaction>();
     for (const [index, tx] of due.entries()) {
       if (lane.stopped) return;
-      const found = await look(context, lane, { tx, seen });
+      const found = await look(context, lane, { tx, count, seen });
       await conclude(ports, context, { lane, tx, found, payload: payloads[index] as StoredPayload });
     }
   } catch (error) {
@@ -114,10 +115,8 @@ type Found =
 async function look(
   context: ChainContext,
   { lane }: OwnedLane,
-  { tx, seen }: { readonly tx: Tracked; readonly seen: Map<number, ChainTransaction> },
+  { tx, count, seen }: { readonly tx: Tracked; readonly count: number; readonly seen: Map<number, ChainTransaction> },
 ): Promise<Found> {
-  const { chain } = context;
-  const count = await chain.transactionCount(lane.signer, "latest");
   if (count > tx.nonce) {
     const sent = await findSent(context, { signer: lane.signer, nonce: tx.nonce, seen });
     if (sent.kind === "mined") return { kind: "mined", transaction: sent.transaction, sent };

@@ -30,14 +30,16 @@ const AT_ONCE = 16;
 /** Looks into every nonce of the lane that seems to be used up by somebody else. */
 export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
-  const due = suspectsOf(lane).length > 0 || countIsDue(context, lane, nowMs);
+  const due = suspectsOf(context, lane).length > 0 || countIsDue(context, lane, nowMs);
   return !due || lane.stopped || nowMs < lane.externalLookAtMs ? null : lookInto(ports, context, lane);
 }
 
 async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   try {
-    lane.consumedBelow = await context.chain.transactionCount(lane.lane.signer, "latest");
-    const consumed = suspectsOf(lane).filter(({ nonce }) => nonce < lane.consumedBelow);
+    const { counts, settings } = context;
+    const { count } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
+    counts.of(lane.lane.signer).reported = count;
+    const consumed = suspectsOf(context, lane).filter(({ nonce }) => nonce < count);
     const planned = await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE) });
     if (planned.length > 0) await commitPlanned(ports, lane, planned);
   } catch (error) {
@@ -48,15 +50,16 @@ async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: Ow
 /** A head of line that nobody mines may have been overtaken without a word: the count is asked at the pace of stale receipts. */
 function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): boolean {
   const nonce = lane.headOfLine();
-  if (nonce !== null && lane.countCheck?.nonce === nonce && nowMs < lane.countCheck.dueMs) return false;
-  const due = nonce !== null && lane.countCheck?.nonce === nonce;
-  lane.countCheck = nonce === null ? null : { nonce, dueMs: nowMs + context.settings.staleReceiptTimeoutMs };
+  const memory = context.counts.of(lane.lane.signer);
+  if (nonce !== null && memory.check?.nonce === nonce && nowMs < memory.check.dueMs) return false;
+  const due = nonce !== null && memory.check?.nonce === nonce;
+  memory.check = nonce === null ? null : { nonce, dueMs: nowMs + context.settings.staleReceiptTimeoutMs };
   return due;
 }
 
 /** Passed by the count as far as anybody has heard, and already looked for by its own hashes. */
-function suspectsOf(lane: OwnedLane): readonly Tracked[] {
-  let passed = lane.consumedBelow;
+function suspectsOf({ counts }: ChainContext, lane: OwnedLane): readonly Tracked[] {
+  let passed = counts.of(lane.lane.signer).reported;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
   const suspects: Tracked[] = [];
   for (const tx of lane.unmined.values()) {

@@ -31,7 +31,7 @@ interface Bench extends StageBench {
 
 function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
   const stage = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
-  stage.lane.nonceCheckedAtMs = 0;
+  stage.context.counts.of(SIGNER).comparedAtMs = 0;
   const made: Bench = { ...stage, owned: 0, own: async () => stage.lane, createPorts: {} as CreatePorts };
   const own = (): Promise<OwnedLane> => {
     made.owned++;

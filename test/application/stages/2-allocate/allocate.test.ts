@@ -5,7 +5,7 @@ import { allocate } from "../../../../src/application/stages/2-allocate/allocate
 import { type NewTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
 import { createStageBench, type StageBench } from "../../../support/stage-bench.ts";
-import { CHAIN_ID, transfer } from "../../../support/world.ts";
+import { CHAIN_ID, SIGNER, transfer } from "../../../support/world.ts";
 
 const entropy = createSeededEntropy(8);
 
@@ -121,10 +121,10 @@ describe("a write that fails", () => {
   it("is 503 with nothing accepted, and what was known of the chain's count is asked again", async () => {
     const bench = createStageBench({ cursor: 5 });
     await run(bench);
-    expect(bench.lane.nonceCheckedAtMs).not.toBeNull();
+    expect(bench.context.counts.of(SIGNER).comparedAtMs).not.toBeNull();
     bench.control.answer = () => new StoreUnavailable("away");
     expect(await run(bench)).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
-    expect(bench.lane.nonceCheckedAtMs).toBeNull();
+    expect(bench.context.counts.of(SIGNER).comparedAtMs).toBeNull();
     expect(bench.reloads).toEqual([]);
   });
 

@@ -100,7 +100,7 @@ describe("a count above the cursor", () => {
     const asked = ask(bench, lane);
     await bench.clock.advance(3 * POLL_MS);
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
-    expect([lane.cursor, lane.nonceCheckedAtMs]).toEqual([5, null]);
+    expect([lane.cursor, bench.context.counts.of(SIGNER).comparedAtMs]).toEqual([5, null]);
   });
 
   it("of a new lane is proved the same way, without an alarm", async () => {
@@ -154,7 +154,7 @@ describe("another endpoint", () => {
     expect(asked).toEqual({ floor: undefined, error: null });
     await bench.clock.advance(1);
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
-    expect([lane.cursor, lane.nonceCheckedAtMs]).toEqual([5, null]);
+    expect([lane.cursor, bench.context.counts.of(SIGNER).comparedAtMs]).toEqual([5, null]);
   });
 
   it("that is behind proves it when it gets there", async () => {
@@ -196,7 +196,7 @@ describe("another endpoint", () => {
 
   it("does not confirm itself where the one that is read first fails to answer now and then", async () => {
     const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
-    bench.chain.transactionCount = async () => 45;
+    bench.chain.transactionCount = async () => ({ count: 45, endpoint: "a liar" });
     bench.elsewhere.lieAboutNonce((honest) => honest + 40);
     bench.faults.inject({ kind: "unavailable" });
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -250,7 +250,7 @@ describe("two other endpoints", () => {
     await bench.clock.advance(POLL_MS);
     expect(second).toEqual({ floor: null, error: null });
     expect(new Set(claimedAt)).toEqual(new Set([3]));
-    expect(lane.countClaim).toBeNull();
+    expect(bench.context.counts.of(SIGNER).claim).toBeNull();
   });
 });
 
@@ -262,7 +262,7 @@ describe("a chain that is away", () => {
     const asked = ask(bench, lane);
     await bench.clock.advance(0);
     expect(asked.floor).toBeNull();
-    expect(lane.nonceCheckedAtMs).toBeNull();
+    expect(bench.context.counts.of(SIGNER).comparedAtMs).toBeNull();
   });
 
   it("stops a new lane: 503", async () => {

@@ -1,0 +1,34 @@
+import type { Clock } from "../../ports/clock.ts";
+
+interface Question<T> {
+  readonly askedAtMs: number;
+  readonly answer: Promise<T>;
+}
+
+/** What was asked of the chain, by what it was about: asked once, and read by whoever comes soon enough. */
+export class Answers<K, T> {
+  private readonly clock: Clock;
+  private readonly questions = new Map<K, Question<T>>();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** The answer to a question that is younger than `atMostMs`, else to a new one. */
+  about(key: K, atMostMs: number, ask: (nowMs: number) => Promise<T>): Promise<T> {
+    const nowMs = this.clock.monotonicMs();
+    const known = this.questions.get(key);
+    if (known !== undefined && nowMs - known.askedAtMs < atMostMs) return known.answer;
+    const question = { askedAtMs: nowMs, answer: ask(nowMs) };
+    this.questions.set(key, question);
+    // A failure serves only those who already wait for it.
+    question.answer.catch(() => {
+      if (this.questions.get(key) === question) this.questions.delete(key);
+    });
+    return question.answer;
+  }
+
+  clear(): void {
+    this.questions.clear();
+  }
+}

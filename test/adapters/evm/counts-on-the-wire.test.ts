@@ -1,0 +1,93 @@
+/** What fifty lanes that need their counts in the same poll cost an endpoint, on the wire. */
+import { describe, expect, it } from "vitest";
+import { ChainContext } from "../../../src/application/chain/chain-context.ts";
+import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import { nonceFloor } from "../../../src/application/stages/2-allocate/nonce-floor.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import { type EvmBench, useEvmBench } from "../../support/evm-bench.ts";
+import { type FaultyRpc, Refusal, type RpcRequest } from "../../support/faulty-rpc.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { CHAIN_SETTINGS } from "../../support/world.ts";
+
+const bench = useEvmBench();
+const LANES = 50;
+const USED = 41;
+const POLL_MS = CHAIN_SETTINGS.pollIntervalMs;
+
+function laneOf(index: number): OwnedLane {
+  const signer = `0x${(index + 1).toString(16).padStart(40, "c")}` as Address;
+  const fence = { lane: { chainId: 31_337, signer }, instanceId: "instance", token: 1 };
+  const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
+  const snapshot = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
+  return new OwnedLane(fence, snapshot, new Map());
+}
+
+const LANES_OF_ALL = Array.from({ length: LANES }, (_, index) => laneOf(index));
+
+function callsOf({ calls }: FaultyRpc): number {
+  return calls("eth_getTransactionCount").length + calls("eth_blockNumber").length;
+}
+
+function countingIn({ requests }: FaultyRpc): readonly (readonly RpcRequest[])[] {
+  const counts = (calls: readonly RpcRequest[]) => calls.some(({ method }) => method === "eth_getTransactionCount");
+  return requests.map(({ calls }) => calls).filter(counts);
+}
+
+async function open(): Promise<EvmBench> {
+  const opened = await bench({ endpoints: 2 });
+  for (const server of [opened.server, opened.other]) {
+    server.on("eth_blockNumber", () => "0x7");
+    server.on("eth_getTransactionCount", () => `0x${USED.toString(16)}`);
+  }
+  return opened;
+}
+
+/** Every lane is new, and its key was used before: each count is read twice, a poll interval apart, on both endpoints. */
+async function floorsOf({ chain, clock, telemetry }: EvmBench): Promise<readonly PromiseSettledResult<unknown>[]> {
+  const context = new ChainContext(chain, CHAIN_SETTINGS, { clock, telemetry });
+  const floors = Promise.allSettled(LANES_OF_ALL.map((lane) => nonceFloor({ clock, telemetry }, context, lane)));
+  const answered = () => telemetry.of("rpc.request").filter(({ method }) => method === "eth_getTransactionCount");
+  await waitUntil(() => answered().reduce((sum, { calls }) => sum + calls, 0) >= 2 * LANES, "both have counted once");
+  await clock.advance(POLL_MS);
+  return floors;
+}
+
+const PROVED = LANES_OF_ALL.map(() => ({ status: "fulfilled", value: USED }));
+
+describe("fifty new lanes in one poll", () => {
+  it("are asked for in one request an endpoint, its head once for all of them", async () => {
+    const opened = await open();
+    expect(await floorsOf(opened)).toEqual(PROVED);
+    // Each lane for itself took 51 requests and 200 calls.
+    for (const server of [opened.server, opened.other]) {
+      expect([countingIn(server).length, callsOf(server)]).toEqual([2, 2 * (LANES + 1)]);
+    }
+  });
+
+  it("are asked for in the pieces that an endpoint takes, each behind a head of its own", async () => {
+    const opened = await open();
+    opened.other.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } }, 30);
+    expect(await floorsOf(opened)).toEqual(PROVED);
+    // Half of what it refused the first time, which was all of them and the head.
+    const again = countingIn(opened.other).slice(-3);
+    expect(again.map((calls) => calls.length).toSorted((a, b) => b - a)).toEqual([25, 25, 3]);
+    expect(again.map(([first]) => first?.method)).toEqual(again.map(() => "eth_blockNumber"));
+  });
+
+  it("leave the others alone where one of them is refused", async () => {
+    const opened = await open();
+    const [refused] = LANES_OF_ALL as [OwnedLane];
+    opened.other.on("eth_getTransactionCount", ([address]) => {
+      if (address === refused.lane.signer) throw new Refusal(-32_000, "not today");
+      return `0x${USED.toString(16)}`;
+    });
+    const floors = floorsOf(opened);
+    const advancing = waitUntil(async () => {
+      await opened.clock.advance(POLL_MS);
+      return opened.clock.armedTimers === 0;
+    }, "the refused one has given up");
+    expect((await floors).slice(1)).toEqual(PROVED.slice(1));
+    expect((await floors)[0]).toMatchObject({ status: "rejected", reason: { code: "UNAVAILABLE" } });
+    await advancing;
+  });
+});
