@@ -62,6 +62,14 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
   };
 }
 
+/** No price for what its caller priced: nothing of it is looked at. */
+export const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
+
+/** A legacy envelope has no place for an access list. The one of EIP-2930 has, and pays the same. */
+export function envelopeFor(fees: Fees, accessList: readonly unknown[]): Fees {
+  return fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
+}
+
 /** The most one unit of gas can cost: what a balance must cover. */
 export function feeCap(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice;

@@ -126,7 +126,6 @@ async function openChain(
     urls: rpcUrls,
     clock: systemClock,
     requestEveryMs: REQUEST_EVERY_MS,
-    feeMarketMaxAgeMs: settings.pollIntervalMs,
     ...(chainId === null ? {} : { chainId }),
   };
   return { chain: keep(await createEvmChain(options)), settings };

@@ -2,6 +2,7 @@ import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { LaneKey } from "../../domain/lane.ts";
+import { within } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { AttemptRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
@@ -126,24 +127,18 @@ export class HookRunner {
     const { lane, record } = consultation;
     try {
       const asked = Promise.resolve().then(() => this.ports.stuckHook?.decide(this.describe(consultation)));
-      return this.rulingOf(consultation, await this.bounded(asked));
+      return this.rulingOf(consultation, await this.answered(asked));
     } catch (error) {
       this.report(lane, record.txId, { action: "NOOP", result: "failed" });
       throw nothingDecided(error);
     }
   }
 
-  private async bounded<T>(work: Promise<T>): Promise<T> {
-    const done = new AbortController();
-    const timeout = this.ports.clock.sleep(ANSWER_WITHIN_MS, done.signal).then(() => {
+  private answered<T>(work: Promise<T>): Promise<T> {
+    const late = () => {
       throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
-    });
-    try {
-      return await Promise.race([work, timeout]);
-    } finally {
-      timeout.catch(() => undefined);
-      done.abort();
-    }
+    };
+    return within(this.ports.clock, work, { ms: ANSWER_WITHIN_MS, late });
   }
 
   private rulingOf({ trigger, by }: Consultation, answer: unknown): Ruling {

@@ -10,16 +10,13 @@
  */
 import type { Attempt } from "../../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
-import type { Codec } from "../../../ports/codec.ts";
-import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { rebuildable, type StoredBytes } from "../../lane/stored-bytes.ts";
 
-export interface RequeuePorts extends LaneWriterPorts {
-  readonly store: Pick<LaneStore, "loadRawTransactions">;
-  readonly codec: Pick<Codec, "decodeTransaction">;
+export interface RequeuePorts extends LaneWriterPorts, StoredBytes {
   readonly signer: Pick<Signer, "custody">;
 }
 
@@ -109,7 +106,7 @@ async function differs(
 ): Promise<boolean> {
   const bytes = await store.loadRawTransactions(ours.map(({ ordinal }) => ({ txId: tx.txId, ordinal })));
   const said = await Promise.all(bytes.map((raw) => codec.decodeTransaction(raw)));
-  if (said.some(({ envelope }) => envelope === "eip4844" || envelope === "eip7702")) return false;
+  if (said.some((each) => rebuildable(each) === null)) return false;
   return said.every(
     ({ unsigned: { to, value, data } }) => to !== foreign.to || value !== foreign.value || data !== foreign.data,
   );
