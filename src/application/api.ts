@@ -1,9 +1,10 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
-import type { Address, Hash, Lane } from "../domain/lane.ts";
+import type { Address, Hash } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
+import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
   CompletionRecord,
   HistoryRecord,
@@ -106,15 +107,8 @@ export interface Reserved {
   readonly reservation: Reservation;
 }
 
-export interface Created {
-  /** "existing": the same request id and payload had been accepted before. */
-  readonly outcome: "created" | "existing";
-  readonly txId: string;
-  readonly lane: Lane;
-  readonly requestId: string | null;
-  readonly nonce: number | null;
-  readonly state: State;
-}
+/** The same wherever it was accepted: here, or by the lane's owner. */
+export type Created = ForwardedAnswer;
 
 export type Include = "history" | "confirmations";
 

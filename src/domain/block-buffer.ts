@@ -34,11 +34,6 @@ export class BlockBuffer<T> {
     this.gap = true;
   }
 
-  /** Keeps only what `keep` accepts; how blocks that left the canonical chain are taken back before anyone saw them. */
-  retain(keep: (item: T) => boolean): void {
-    this.items = this.items.filter(keep);
-  }
-
   drain(): Drained<T> {
     const drained = { items: this.items, gapPotential: this.gap };
     this.items = [];

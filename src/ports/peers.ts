@@ -10,6 +10,7 @@ export interface ForwardedCreate {
 }
 
 export interface ForwardedAnswer {
+  /** "existing": the same request id and payload had been accepted before. */
   readonly outcome: "created" | "existing";
   readonly txId: string;
   readonly lane: Lane;

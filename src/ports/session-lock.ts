@@ -32,10 +32,3 @@ export interface SessionLock {
   startOver(): void;
   close(): Promise<void>;
 }
-
-export const noSessionLock: SessionLock = {
-  held: null,
-  hear: () => undefined,
-  startOver: () => undefined,
-  close: () => Promise.resolve(),
-};

@@ -28,19 +28,12 @@ it("passes on a gap that somebody else noticed, with or without items", () => {
   expect(buffer.drain()).toEqual({ items: [1], gapPotential: true });
 });
 
-it("takes back what nobody has seen yet, and that is no gap", () => {
-  const buffer = new BlockBuffer<number>(5);
-  for (const item of [1, 2, 3]) buffer.push(item);
-  buffer.retain((item) => item !== 2);
-  expect(buffer.drain()).toEqual({ items: [1, 3], gapPotential: false });
-});
-
 it("does not change what it has handed out", () => {
   const buffer = new BlockBuffer<number>(5);
   buffer.push(1);
   const { items } = buffer.drain();
   buffer.push(2);
-  buffer.retain(() => false);
+  buffer.drain();
   expect(items).toEqual([1]);
 });
 
