@@ -29,7 +29,7 @@ export class BlockBuffer<T> {
     }
   }
 
-  /** For whoever lost continuity before the buffer: the consumer learns of it as of its own overflow. */
+  /** Blocks were missed before the buffer: the consumer is told as if the buffer had overflowed. */
   markGap(): void {
     this.gap = true;
   }

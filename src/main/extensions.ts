@@ -20,7 +20,7 @@ export interface Extensions {
 export interface ExtensionOptions {
   readonly config: Pick<Config, "nodeId" | "stuckHook" | "alertWebhook">;
   readonly checksum?: (address: Address) => string;
-  /** An alert that nobody took. */
+  /** An alert could not be delivered. */
   readonly onAlertLost?: (reason: string) => void;
 }
 

@@ -49,7 +49,7 @@ const TURNS_PER_LEASE = 120;
 
 /**
  * One node behind HTTP. The port is taken before anything is written to the database: a mistake there should show first.
- * Meanwhile keys and chains are opened, and the session lock is taken, which nobody is told of yet.
+ * Meanwhile keys and chains are opened, and the session lock is taken, which other nodes do not know of yet.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, logger, failpoint, sharesPort = false, waitUntil } = options;

@@ -31,7 +31,7 @@ export interface LaneAnswer {
 
 /** How creates are told to another node. */
 export interface Telling {
-  /** The same creates may have been told before, without an answer: whoever hears them looks for their ids first. */
+  /** The same creates may have been sent before, without an answer: the receiver looks for their ids first. */
   readonly repeat: boolean;
   /** No answer within this time is silence. */
   readonly withinMs: number;

@@ -44,7 +44,7 @@ export interface HistoryRecord {
   readonly nodeId: string | null;
   readonly token: number | null;
   readonly reason: string | null;
-  /** Where somebody decided this step. */
+  /** Where an operator, the hook or a policy decided this step. */
   readonly decision?: Decision;
   readonly count: number;
   readonly firstAt: Date;

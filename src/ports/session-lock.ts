@@ -2,7 +2,7 @@ import type { MissedLock } from "../domain/witness.ts";
 
 /** What others look for, and who on the server holds it. */
 export interface HeldLock {
-  /** Another one for each session: what a lost session still holds on the server is in nobody's way. */
+  /** Another one for each session: what a lost session still holds on the server does not stand in the way of the next. */
   readonly key: number;
   /** The server's own number for the session. */
   readonly session: number;
@@ -11,7 +11,7 @@ export interface HeldLock {
 export interface LockSession extends HeldLock {
   /** How long sessions had been possible on this server, without a restart, when this one began. */
   readonly serverUpMs: number;
-  /** No other came before it in this process, whether or not somebody listened by then. */
+  /** No other came before it in this process, whether or not there was a listener by then. */
   readonly isFirst: boolean;
   /** Who had told of a lock that was missing when this session began: a process that starts has looked once by then. */
   readonly missed: readonly MissedLock[];

@@ -1,6 +1,6 @@
 /**
- * Why a transaction is not final yet, in plain words, and what would help. Pure: whoever collects the facts
- * (application/queries/explain.ts) may be any node.
+ * Why a transaction is not final yet, in plain words, and what would help. Pure: any node can collect the facts
+ * (application/queries/explain.ts).
  */
 import { isHashAlone } from "../attempts.ts";
 import { LANE_RULES, ORDER_RULES, OWN_RULES, PROGRESS_RULES } from "./obstacles.ts";
