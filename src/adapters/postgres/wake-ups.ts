@@ -57,7 +57,7 @@ export class PostgresWakeUps implements WakeUps {
     await this.session.close();
   }
 
-  /** Drop the hint where nobody listens: NOTIFY only makes polling sooner, and everybody looks by then. */
+  /** A hint that cannot be sent is dropped: NOTIFY only makes polling sooner (docs/many-nodes.md). */
   private async flush(): Promise<void> {
     this.cancelTelling?.();
     this.cancelTelling = null;

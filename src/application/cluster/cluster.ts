@@ -95,13 +95,13 @@ export class Cluster {
     this.leftBy.clear();
   }
 
-  /** Placement gives this lane to us, or to nobody that is known. */
+  /** Placement gives this lane to us, or to no known member. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
     return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
   }
 
-  /** Those of the lanes, none of them ours, that are to be claimed all the same: for a lease nobody else has. */
+  /** Those of the lanes, none of them ours, that are to be claimed all the same: no node has taken them for the length of a lease. */
   async leftLying(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     if (!this.standsBack) return [];
     const chains = this.reachableChains();

@@ -24,7 +24,7 @@ import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdic
 import { RateLimit } from "./rate-limit.ts";
 
 export interface HookPorts extends ResolvePorts {
-  /** Null: nobody decides, so nothing is ever signed without an operator. */
+  /** Null: there is no hook, so nothing is signed in another's place without an operator. */
   readonly stuckHook: StuckResolutionHook | null;
   readonly store: ResolvePorts["store"] & Pick<QueryStore, "transaction" | "history">;
   readonly codec: Codec;
@@ -178,7 +178,7 @@ export class HookRunner {
       return fate;
     } catch (error) {
       this.report(lane, record.txId, { action, result: "refused" });
-      // What cannot be carried out as it was said is the hook's mistake, not that of whoever had it asked.
+      // What cannot be carried out as it was said is the hook's mistake, not that of the operator who asked for it.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
   }
@@ -192,7 +192,7 @@ export class HookRunner {
     return false;
   }
 
-  /** `manual` holds until a person has acted, whoever owns the lane by then. */
+  /** `manual` holds until a person has acted, also after the lane changed its owner. */
   private async isLeftToPeople(txId: string): Promise<boolean> {
     const decided = (await this.ports.store.history(txId)).filter(({ decision }) => decision !== undefined);
     const last = decided.at(-1)?.decision;
@@ -242,7 +242,7 @@ function nothingDecided(error: unknown): FencepostError {
   return unavailable(`the hook decided nothing: ${error instanceof Error ? error.message : String(error)}`, error);
 }
 
-/** Asked too often, or mined while it was being decided: nobody needs to be called for that. */
+/** Asked too often, or mined while it was being decided: no alert is raised for that. */
 function isNoFailure(error: unknown): boolean {
   if (!(error instanceof FencepostError)) return false;
   return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);
