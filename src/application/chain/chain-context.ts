@@ -46,7 +46,7 @@ export class ChainContext {
   /** The first block of the chain as the database knows it, and as an endpoint last showed it. */
   genesisHash: Hash | null = null;
   seenGenesis: Hash | null = null;
-  /** What speaks against the chain that answers, by lane; for those who ask why nothing moves. */
+  /** Why the chain that answers is doubted, by lane; shown by explain. */
   readonly doubts = new Map<LaneKey, string>();
   /** Wall-clock time of the first look that failed since the last that did not. */
   unreachableSince: Date | null = null;

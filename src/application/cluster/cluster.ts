@@ -115,8 +115,8 @@ export class Cluster {
 
   /**
    * This node gave the lane away a moment ago, and the taker can still be asked for it; that it lives is looked up before
-   * anybody is sent there. Only for that moment: a taker may be registered and never take anything, because it crashed.
-   * Or this node stands back, and somebody else is to have it.
+   * a request is sent there. Only for that moment: a taker may be registered and never take anything, because it crashed.
+   * Or this node stands back, and another one is to have it.
    */
   async isForAnother(lane: Lane): Promise<boolean> {
     if (!this.isLeftToAnother(lane)) return false;
@@ -154,7 +154,7 @@ export class Cluster {
 
   /** Gives away some of what belongs elsewhere by now. */
   async rebalance(): Promise<void> {
-    // Alone there is nobody to give anything to, and no lane is looked at.
+    // A single node has no one to give lanes to.
     const selfId = this.ports.lease.instanceId();
     if (!this.draining && this.membership.members.every((member) => member.instanceId === selfId)) return;
     const strays = this.ports

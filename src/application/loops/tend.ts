@@ -93,7 +93,7 @@ async function judgeAll(
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** What the chain could take next: from the mined count on without a gap. Nobody knows: nothing. */
+/** The nonces that the chain could take next: from the mined count on without a gap. Empty where the count is unknown. */
 async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
   try {
     const nonces = new Set<number>();
@@ -142,7 +142,7 @@ function judgeHead(
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
   const dueMs = Math.max(head.sinceMs + settings.stuckAfterMs, head.seenMs + lookMs);
   if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return null;
-  // I7: while nobody can say whether it was mined, it is not stuck but unknown. A look that is owed stays owed.
+  // I7: while it is unknown whether it was mined, it is not stuck. A look that is owed stays owed.
   if (tx.receiptCheckedAtMs < dueMs) {
     tx.receiptCheckedAtMs = Math.min(tx.receiptCheckedAtMs, LONG_AGO);
     return null;
