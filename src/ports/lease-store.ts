@@ -13,7 +13,7 @@ export interface InstanceRegistration {
   readonly signers: readonly Address[];
   /** Chains it reaches. */
   readonly chains: readonly number[];
-  /** It lost its lanes by its own silence, and leaves them to others who can serve them. */
+  /** It lost its lanes because it was silent, and leaves them to other nodes that can serve them. */
   readonly standsBack: boolean;
   /**
    * What the same process was before, or may have become without hearing of it: dead with this registration, so that
@@ -52,7 +52,7 @@ export interface InstanceRecord {
   readonly draining: boolean;
   /** As it last announced: lanes that others can serve are left to them. */
   readonly standsBack: boolean;
-  /** "none": it has told of no session lock. "gone": it has, and the server does not hold that lock any more. */
+  /** "none": it has recorded no session lock. "gone": it has, and the server does not hold that lock any more. */
   readonly lock: "none" | "held" | "gone";
 }
 
@@ -65,7 +65,7 @@ export type DeathEvidence = "expired" | "stood-still" | "lock-gone";
 /** What became of telling others about a session lock. "unseen": it is not where they look, and none is told of. */
 export type LockTold = "told" | "unseen" | "over";
 
-/** What an instance says of itself and may change its mind about. */
+/** What an instance says of itself; it may change. */
 export interface Announcement {
   readonly chains: readonly number[];
   readonly draining: boolean;

@@ -29,7 +29,7 @@ export interface LaneAnswer {
   readonly answer: unknown;
 }
 
-/** How creates are told to another node. */
+/** How creates are forwarded to another node. */
 export interface Telling {
   /** The same creates may have been sent before, without an answer: the receiver looks for their ids first. */
   readonly repeat: boolean;

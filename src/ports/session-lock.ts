@@ -13,7 +13,7 @@ export interface LockSession extends HeldLock {
   readonly serverUpMs: number;
   /** No other came before it in this process, whether or not there was a listener by then. */
   readonly isFirst: boolean;
-  /** Who had told of a lock that was missing when this session began: a process that starts has looked once by then. */
+  /** Instances whose recorded lock was missing when this session began: a starting process has looked once by then. */
   readonly missed: readonly MissedLock[];
 }
 
@@ -26,7 +26,7 @@ export interface LockSession extends HeldLock {
 export interface SessionLock {
   /** Null: none, now. */
   readonly held: LockSession | null;
-  /** Told of what is held, and of each change: the next lock, or null at the moment one is lost. One listener. */
+  /** Called with the lock that is held, and at each change: with the next lock, or with null when one is lost. One listener. */
   hear(listener: (held: LockSession | null) => void): void;
   /** The server does not show the lock that we believe to hold: give the session up, and begin another. */
   startOver(): void;

@@ -170,7 +170,7 @@ export type TelemetryEvent =
     };
 
 /**
- * "applied": done. "repeated": had been done before. "movedOn": it was decided about what is no more. "refused": it cannot
+ * "applied": done. "repeated": had been done before. "movedOn": the transaction changed after the decision. "refused": it cannot
  * be done. "failed": nothing was decided. "limited": nothing was asked, it was asked too often.
  */
 export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | "failed" | "limited";

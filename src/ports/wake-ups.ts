@@ -9,9 +9,9 @@ export type WakeUp = (typeof WAKE_UPS)[number];
 export interface WakeUps {
   /** Soon, and together with whatever else there is to tell. Never throws, never waits. */
   tell(wakeUp: WakeUp): void;
-  /** What others told; and everything once, after a time in which nothing could be heard. */
+  /** Called with the hints of other nodes; and once with every hint after the connection was lost, because some may be missed. */
   hear(listener: (wakeUp: WakeUp) => void): void;
-  /** What was told last is still sent, where that takes no time. */
+  /** Sends the last hints first, where the connection is up. */
   close(): Promise<void>;
 }
 

@@ -68,7 +68,7 @@ export class PostgresWakeUps implements WakeUps {
 
   private async listen(client: pg.Client): Promise<void> {
     client.on("notification", ({ processId, payload = "" }) => {
-      // One's own words come back too, and were known before.
+      // The server sends a session its own notifications too.
       if (processId !== processIdOf(client)) this.wake(payload.split(" "));
     });
     // A notification that a crash swallows is a hint that was lost; waiting for the disk would hold the lock for longer.

@@ -1,5 +1,5 @@
 /**
- * Detour: somebody decided that another payload takes a nonce. Before it is signed, the queue gets the other payload; once
+ * Detour: an operator or the hook decided that another payload takes a nonce. Before it is signed, the queue gets the other payload; once
  * it is signed, the other one is signed too, pays enough to replace it, and is tracked beside it.
  *
  * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt. Invariants: I3

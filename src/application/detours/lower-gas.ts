@@ -1,6 +1,6 @@
 /**
- * Detour: a payload was refused because it asks for more gas than the chain takes in one transaction, a limit that nobody
- * knew when it was signed. What it needs may still fit: then the same payload is signed again with less.
+ * Detour: a payload was refused because it asks for more gas than the chain takes in one transaction, a limit that was
+ * not known when it was signed. What it needs may still fit: then the same payload is signed again with less.
  *
  * Reads: the caller's payload, a new estimate, the bytes of its newest attempt. Writes: another attempt (another-attempt.ts).
  * Invariants: I3 (same nonce, same receiver, value, data and fees), I6. Gas that the caller named is the caller's: it is

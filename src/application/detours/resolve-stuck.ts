@@ -1,6 +1,6 @@
 /**
- * Detour: what a hook or an operator decided about a transaction that does not get on is carried out, once. The same
- * decision again finds its own work and signs nothing more, whoever owns the lane by then.
+ * Detour: carries out, once, what a hook or an operator decided about a stuck transaction. The same decision again finds
+ * its own work and signs nothing more, also where the lane has another owner by then.
  *
  * Reads: the bytes that stand. Writes: the decision, with another payload where it asks for one, STUCK or TRACKING where it
  * says so. A crash before the commit leaves the decision untaken: it is asked for again; after it, the work is there.

@@ -5,7 +5,7 @@
  * above the cursor is proved before it moves anything: a poll interval later, more than half of the endpoints that are up
  * must count as many (domain/counts.ts). One that is up but behind is waited for: only where there is no other does one
  * endpoint's word suffice. Creates of the lane wait for that, at most three intervals, and then fail with 503. A new lane
- * has no cursor to go by: every endpoint is asked, and the highest count that anybody gives is the one to be proved.
+ * has no cursor to go by: every endpoint is asked, and the highest count that one gives is the one to be proved.
  *
  * Reads: the chain's count, twice, with no database transaction open. Writes: nothing. A crash here has consumed nothing.
  */

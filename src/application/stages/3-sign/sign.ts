@@ -4,8 +4,8 @@
  * Reads: ALLOCATED rows in nonce order, the fee market. Writes, in one fenced transaction: attempt with raw bytes and
  * hash, state TRACKING/PENDING, claim. Invariant I6: between signing and sending stands that commit; no byte leaves the
  * process before the database knows it and this term has claimed it.
- * A crash after signing leaves nothing (the same bytes are signed again: RFC 6979 is deterministic, and unsent bytes bind
- * nobody); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
+ * A crash after signing leaves nothing (the same bytes are signed again: RFC 6979 is deterministic, and unsent bytes have
+ * no effect); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
 import { envelopeFor, type FeeMarket, type Fees, isFullyPriced } from "../../../domain/fees.ts";

@@ -1,5 +1,5 @@
 /**
- * Beside stage 5: somebody else used the key. A nonce of ours that the chain's count has passed, while none of our
+ * Beside stage 5: another program used the key. A nonce of ours that the chain's count has passed, while none of our
  * payloads is mined there, was taken by a foreign transaction: it is found, and kept as an attempt that is not ours,
  * with its receipt. From there on the ordinary road decides: finality, withdrawal in a reorg, the watch.
  *

@@ -1,5 +1,5 @@
 /**
- * Beside stage 6: a transaction whose nonce somebody else used gets another one, where the settings say so and nothing
+ * Beside stage 6: a transaction whose nonce another program used gets another one, where the settings say so and nothing
  * of it can run twice: the foreign transaction is past `finalized` (2N blocks where no endpoint knows that tag), says
  * something else than every payload of ours, the key is signed here, and the database has not lost commits since the
  * nonce was given.
