@@ -19,7 +19,7 @@ it("loses the oldest when it is full, says so once, and begins anew", () => {
   expect(buffer.drain()).toEqual({ items: [5], gapPotential: false });
 });
 
-it("passes on a gap that somebody else noticed, with or without items", () => {
+it("passes on a gap that was marked, with or without items", () => {
   const buffer = new BlockBuffer<number>(2);
   buffer.markGap();
   expect(buffer.drain()).toEqual({ items: [], gapPotential: true });
