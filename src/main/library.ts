@@ -52,7 +52,7 @@ export interface FencepostOptions
   readonly signers:
     | readonly string[]
     | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners">;
-  /** Decides what becomes of what does not get on: an object with `decide`, a module's path, or an https URL. */
+  /** Decides what becomes of stuck transactions: an object with `decide`, a module's path, or an https URL. */
   readonly stuckHook?: StuckResolutionHook | string;
   /** Every event the node reports, for one's own logs and metrics. */
   readonly onEvent?: TelemetrySink;

@@ -145,7 +145,7 @@ function patienceOf(logger: Logger, signal: AbortSignal): Patience {
 }
 
 function reportLost(logger: Logger, reason: string): void {
-  logger.log("warn", { reason }, "an alert could not be told to the webhook");
+  logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
 }
 
 /** A worker is reached on a port of its own: of what was configured, only the machine's name is true of it. */

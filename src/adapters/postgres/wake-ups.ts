@@ -86,7 +86,7 @@ export class PostgresWakeUps implements WakeUps {
       type: "alert",
       severity: "WARNING",
       code: "NOTIFICATIONS_NEED_DIRECT_URL",
-      message: "the database is behind a pooler, where nobody can listen: nodes look for news instead of being told",
+      message: "the database is behind a pooler, through which LISTEN does not work: nodes poll for news instead",
     });
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The loop that keeps a lane alive. What was answered and is not mined a resubmit interval later gets a verdict: sent
  * again as it is, or signed again for more. The head of the line is judged first, because everything behind waits for
- * it; only what the chain could take next is repriced; and a head that does not get on is reported as STUCK.
+ * it; only what the chain could take next is repriced; and a head that is not mined in time is reported as STUCK.
  *
  * Ages are of the database where an owner took over; a lane that was handed on does not begin to wait anew.
  */

@@ -113,7 +113,7 @@ export interface FencepostConfig extends ChainOptions {
   readonly writerWorkers?: number;
   readonly queueLimit?: number;
   readonly drainTimeout?: Duration;
-  /** Decides what becomes of what does not get on: a module with a default export, or an https URL. */
+  /** Decides what becomes of stuck transactions: a module with a default export, or an https URL. */
   readonly stuckHook?: string;
   /** Signs what is asked of a URL. */
   readonly stuckHookSecret?: string;

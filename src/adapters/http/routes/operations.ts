@@ -44,7 +44,7 @@ async function readinessOf(
 ): Promise<Readiness> {
   const asked = await api.readiness(chainId).catch((error: unknown) => {
     if (error instanceof FencepostError && error.code === "UNKNOWN_CHAIN") throw error;
-    logger?.error({ err: error }, "readiness could not be told");
+    logger?.error({ err: error }, "readiness could not be determined");
     return { ready: false, database: false, chains: [], draining: false };
   });
   const draining = asked.draining || longPolls.draining;

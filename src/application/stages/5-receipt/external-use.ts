@@ -27,7 +27,7 @@ export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
 /** How many nonces of a lane are looked into in one pass; the rest has its turn in the next. */
 const AT_ONCE = 16;
 
-/** Looks into every nonce of the lane that seems to be used up by somebody else. */
+/** Looks into every nonce of the lane that seems to be used up by another program. */
 export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const due = suspectsOf(context, lane).length > 0 || countIsDue(context, lane, nowMs);
@@ -134,7 +134,7 @@ async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked): Promise<
 
 type Mined = Extract<Sent, { kind: "mined" }>;
 
-/** Notes in memory that somebody else's transaction stands at the nonce; returns what the database must be told. */
+/** Notes in memory that a foreign transaction stands at the nonce; returns what is to be written. */
 export function mineForeign(
   ports: LaneWriterPorts & OwnContractPorts,
   lane: OwnedLane,
@@ -168,7 +168,7 @@ function alert(
     type: "alert",
     severity: "ERROR",
     code: "EXTERNAL_KEY_USE",
-    message: `somebody else uses the key of ${lane.lane.signer}: its nonce ${tx.nonce} went to ${txHash}`,
+    message: `another program uses the key of ${lane.lane.signer}: its nonce ${tx.nonce} went to ${txHash}`,
     lane: lane.lane,
     txId: tx.txId,
   });

@@ -126,7 +126,7 @@ async function commitMoves(ports: RequeuePorts, lane: OwnedLane, planned: readon
       type: "alert",
       severity: "WARNING",
       code: "EXTERNAL_USE_REQUEUED",
-      message: `${tx.txId} gets another nonce: somebody else used ${tx.nonce} of ${lane.lane.signer}`,
+      message: `${tx.txId} gets another nonce: another program used ${tx.nonce} of ${lane.lane.signer}`,
       lane: lane.lane,
       txId: tx.txId,
     });
