@@ -8,7 +8,7 @@ import type { Entry } from "./batch.ts";
  */
 const ANSWERS_WAIT_MS = 100;
 
-/** Rows past their watch cost memory to whoever takes the lane over, and nothing else. */
+/** Rows past their watch only cost memory at the lane's next owner. */
 const ENDINGS_WAIT_MS = 5_000;
 
 interface Guests {
@@ -65,7 +65,7 @@ class WaitingRoom {
   }
 }
 
-/** The two kinds of writes that nobody waits for. */
+/** The two kinds of writes that no caller waits for. */
 export class WaitingRooms {
   private readonly answers = new WaitingRoom(ANSWERS_WAIT_MS);
   private readonly endings = new WaitingRoom(ENDINGS_WAIT_MS);
@@ -100,7 +100,7 @@ export class WaitingRooms {
     return [...this.answers.leaveBefore(nowMs), ...this.endings.leaveBefore(nowMs)];
   }
 
-  /** Infinity: nobody is here. */
+  /** Infinity: none waits. */
   get nextLeaveMs(): number {
     return Math.min(this.answers.nextLeaveMs, this.endings.nextLeaveMs);
   }
@@ -112,7 +112,7 @@ export class WaitingRooms {
   }
 }
 
-/** Not where the node that signed says which transaction it made of it: nobody else could tell. */
+/** Not where a node that signed names the hash: that is written at once, because it is known nowhere else. */
 function isPlainAnswer({ event, identified }: TransitionItem): boolean {
   return event === "broadcast" && identified === undefined;
 }
