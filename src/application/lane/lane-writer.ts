@@ -6,7 +6,13 @@ import {
   transition,
 } from "../../domain/transitions.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LaneWrite, NewCompletion, TransitionItem, WriteOutcome } from "../../ports/lane-store.ts";
+import {
+  type LaneWrite,
+  type NewCompletion,
+  OutcomeUnknown,
+  type TransitionItem,
+  type WriteOutcome,
+} from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
 import { stopLate } from "./too-late.ts";
@@ -74,6 +80,7 @@ async function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: read
     const items = planned.map(({ item }) => item);
     outcome = await ports.writer.write({ kind: "transition", fence: lane.fence, items });
   } catch (error) {
+    lane.mayStillCommit ||= error instanceof OutcomeUnknown;
     ports.reload(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
     return false;
   }

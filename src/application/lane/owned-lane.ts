@@ -36,6 +36,8 @@ export class OwnedLane {
   reconciled: boolean;
   /** Set once: fenced, released or about to be read again. Work that finds it set ends without another effect. */
   stopped = false;
+  /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
+  mayStillCommit = false;
   /** The term is over: what is stopped then is not put off, it is too late. */
   lost = false;
   /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
