@@ -154,6 +154,8 @@ export class FencepostNode {
     // What cannot be claimed at this moment is owed, and the beat tries again.
     await this.claiming.now();
     this.ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
+    // Whoever was alone until now learns that there is somebody to share with.
+    this.ports.wakeUps.tell("lanes");
     this.beating = this.beat();
   }
 
@@ -190,8 +192,9 @@ export class FencepostNode {
     await this.stopWork();
   }
 
-  /** A caller's own transaction holds an intent. It will have committed a moment from now, or the next look finds it. */
+  /** A caller's own transaction holds an intent. It will have committed a moment from now, or one of the next looks finds it. */
   intakeWritten(): void {
+    this.intakes.expectRows();
     this.ports.clock.after(INTAKE_HINT_MS, () => {
       this.intake.kick();
       this.ports.wakeUps.tell("intake");
@@ -254,7 +257,7 @@ export class FencepostNode {
       for (const lane of this.lanes.all()) lane.kickDue(nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       void this.lanes.retryWanted();
-      if (this.intakes.isDue(count)) this.intake.kick();
+      if (this.intakes.isDue(count, this.ports.wakeUps.hears)) this.intake.kick();
     }
   }
 
@@ -305,10 +308,15 @@ export class FencepostNode {
   /** Another node says that there is something to see. What it does not say, the next look finds. */
   private wake(wakeUp: WakeUp): void {
     if (wakeUp === "completions") this.feed.grew();
-    if (wakeUp === "intake") this.intake.kick();
+    if (wakeUp === "intake") this.lookForRows();
     if (wakeUp !== "lanes") return;
     this.lease.look();
     this.claiming.kick();
+  }
+
+  private lookForRows(): void {
+    this.intakes.expectRows();
+    this.intake.kick();
   }
 
   private feedGrew(): void {
