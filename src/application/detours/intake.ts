@@ -27,7 +27,7 @@ const QUIET_AFTER_MS = 10_000;
 const QUIET_BEATS = { hearing: 10, deaf: 3 };
 
 export interface IntakeEvents {
-  /** A lane has taken all that a look found, and may have more. */
+  /** There may be rows that no look has found: a lane has taken a full page of them, or somebody says so. */
   readonly onMore: () => void;
   readonly onFailed: (error: unknown) => void;
 }
@@ -53,9 +53,10 @@ export class Intake {
     return !isQuiet || beat % (hears ? QUIET_BEATS.hearing : QUIET_BEATS.deaf) === 0;
   }
 
-  /** Somebody has written a row, and will commit it, or has. */
+  /** Somebody has written a row, and has committed it or will: worth a look now, and on every beat for a while. */
   expectRows(): void {
     this.lastNewsMs = this.ports.clock.monotonicMs();
+    this.events.onMore();
   }
 
   /** Begins with what is there; those that are busy with an earlier look are passed over. */
@@ -67,7 +68,7 @@ export class Intake {
         open.map(({ lane }) => lane),
         AT_ONCE,
       );
-      if (rows.length > 0) this.expectRows();
+      if (rows.length > 0) this.lastNewsMs = this.ports.clock.monotonicMs();
       const byLane = groupByLane(rows);
       const isFull = rows.length === AT_ONCE;
       for (const lane of open) {
