@@ -1,4 +1,7 @@
 import { FencepostError, notLeader } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { OwnedLane } from "./owned-lane.ts";
+import { TermOver } from "./term.ts";
 
 /**
  * Nobody may act for the lane through this node right now, nothing was accepted, and that is a matter of moments: it is
@@ -18,6 +21,26 @@ export class BetweenOwners extends FencepostError {
 /** The lane was ours when the work began, and is no more: nothing was done. */
 export function lostLane(): FencepostError {
   return notLeader("another node took this signer over");
+}
+
+/**
+ * What was refused because the term had ended has consumed nothing: it is done once more, under the next term. Only for work
+ * whose one effect is one write.
+ */
+export async function underNextTerm<T>(
+  lanes: { own(lane: Lane): Promise<OwnedLane> },
+  lane: OwnedLane,
+  work: (lane: OwnedLane) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(lane);
+  } catch (error) {
+    if (!(error instanceof TermOver)) throw error;
+  }
+  const next = await lanes.own(lane.lane);
+  return work(next).catch((error: unknown) => {
+    throw error instanceof TermOver ? lostLane() : error;
+  });
 }
 
 /** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */
