@@ -23,10 +23,16 @@ export function lostLane(): FencepostError {
   return notLeader("another node took this signer over");
 }
 
-/**
- * What was refused because the term had ended has consumed nothing: it is done once more, under the next term. Only for work
- * whose one effect is one write.
- */
+/** Whoever asked for it is told, and asks the next owner. */
+export async function orLostLane<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof TermOver ? lostLane() : error;
+  }
+}
+
+/** Work whose one effect is one write has consumed nothing where the term ended before it: done under the next term. */
 export async function underNextTerm<T>(
   lanes: { own(lane: Lane): Promise<OwnedLane> },
   lane: OwnedLane,
@@ -37,10 +43,7 @@ export async function underNextTerm<T>(
   } catch (error) {
     if (!(error instanceof TermOver)) throw error;
   }
-  const next = await lanes.own(lane.lane);
-  return work(next).catch((error: unknown) => {
-    throw error instanceof TermOver ? lostLane() : error;
-  });
+  return orLostLane(work(await lanes.own(lane.lane)));
 }
 
 /** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */

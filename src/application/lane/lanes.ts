@@ -151,7 +151,7 @@ export class Lanes {
 
   /** Reads the lane again from the database: now, or as soon as that answers. */
   reload(lane: OwnedLane, reason: string): void {
-    if (lane.term.isOver) return;
+    if (lane.term.hasEnded) return;
     this.drop(lane, reason);
     if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
   }
@@ -162,7 +162,7 @@ export class Lanes {
 
   /** Lets a lane go so that another node can have it at once: what is in hand ends, nothing new begins. False: it is ours still. */
   async handOver(lane: OwnedLane, reason: string): Promise<boolean> {
-    if (lane.term.isOver) return false;
+    if (lane.term.hasEnded) return false;
     this.leaving.add(lane.key);
     this.drop(lane, reason);
     try {

@@ -185,7 +185,7 @@ export class OwnedLane {
 
   /** Every attempt is found by its hash from here on, unless a newer reading of the lane is found by it. */
   follow(tx: Tracked): void {
-    if (this.term.isOver) return;
+    if (this.term.hasEnded) return;
     for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.set(hash, { lane: this, tx });
   }
 

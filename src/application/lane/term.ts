@@ -48,7 +48,7 @@ export class Term {
   }
 
   /** Lost, let go, or about to be read again. */
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.ending !== null;
   }
 

@@ -12,6 +12,7 @@ import type { ReserveFate, SettleFate } from "../../ports/nonce-writes.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { underNextTerm } from "../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
@@ -51,7 +52,8 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, Asked, Gi
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
-    return given(await reserveOn(ports, { context, lane, wanted }));
+    // Lost while it waited: nothing was consumed, and the lane may be had again.
+    return given(await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted })));
   },
   answer: async (ports, _, { outcome, reservationId }) => ({
     outcome,

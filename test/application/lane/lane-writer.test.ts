@@ -47,7 +47,7 @@ function bench(answer: (write: LaneWrite, lane: OwnedLane) => WriteOutcome | Err
     clock,
     telemetry,
     nodeId: "node",
-    reload: ({ term }, reason) => void (term.isOver || reloads.push(reason)),
+    reload: ({ term }, reason) => void (term.hasEnded || reloads.push(reason)),
   };
   const write = async (write: LaneWrite): Promise<WriteOutcome> => {
     writes.push(write);

@@ -252,7 +252,7 @@ describe("claiming everything that is free", () => {
     };
     await lanes.claimAll();
     expect(resumed.filter(({ lane }) => lane.signer === LANE.signer).length).toBe(1);
-    expect(resumed.every(({ term }) => !term.isOver)).toBe(true);
+    expect(resumed.every(({ term }) => !term.hasEnded)).toBe(true);
   });
 
   it("a lane that is ours in the database and could not be read is read later: no other node will", async () => {
@@ -270,7 +270,7 @@ describe("reloading", () => {
   it("drops the reading and takes another under the same term", async () => {
     const owned = await lanes.own(LANE);
     lanes.reload(owned, "a write failed");
-    expect(owned.term.isOver).toBe(true);
+    expect(owned.term.hasEnded).toBe(true);
     expect(lanes.size).toBe(0);
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "a write failed" }]);
     await lanes.retryWanted();
@@ -354,7 +354,7 @@ describe("losing", () => {
   it("a fenced lane: it is dropped, and counted", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose(owned.fence, "allocate");
-    expect([owned.term.isOver, lanes.size]).toEqual([true, 0]);
+    expect([owned.term.hasEnded, lanes.size]).toEqual([true, 0]);
     expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ token: 1, write: "allocate", stoppedBy: "database" }]);
     await expect(owned.term.write({ kind: "expire" })).rejects.toThrow(TermOver);
     expect(bench.telemetry.of("lease.fenced"), "what comes later is too late").toHaveLength(2);
@@ -364,7 +364,7 @@ describe("losing", () => {
   it("a late word about an older term does not drop the newer one", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose({ ...owned.fence, token: 0 }, "transition");
-    expect([owned.term.isOver, lanes.size]).toEqual([false, 1]);
+    expect([owned.term.hasEnded, lanes.size]).toEqual([false, 1]);
     expect(bench.telemetry.of("lease.fenced").length).toBe(1);
   });
 
@@ -391,7 +391,7 @@ describe("losing", () => {
     lanes.loseAll("the instance is over");
     await lanes.retryWanted();
     expect(lanes.size).toBe(0);
-    expect(resumed.every(({ term }) => term.isOver)).toBe(true);
+    expect(resumed.every(({ term }) => term.hasEnded)).toBe(true);
     for (const { term } of resumed) await expect(term.write({ kind: "expire" })).rejects.toThrow(TermOver);
     expect(bench.telemetry.of("lease.fenced"), "one was put off before").toHaveLength(LANES.length - 1);
   });

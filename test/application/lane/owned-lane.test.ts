@@ -170,7 +170,7 @@ describe("what is in flight", () => {
     expect([...index.keys()]).toEqual([hashNumber(1)]);
     lane.stop();
     expect(index.size).toBe(0);
-    expect(lane.term.isOver).toBe(true);
+    expect(lane.term.hasEnded).toBe(true);
   });
 
   it("of an older reading does not take the newer one's hashes with it", () => {

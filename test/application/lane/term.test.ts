@@ -100,7 +100,7 @@ describe("a write", () => {
     const { term, committed } = bench();
     committed.resolve({ status: "fenced" });
     await expect(term.write({ kind: "expire" })).rejects.toThrow(TermOver);
-    expect(term.isOver).toBe(true);
+    expect(term.hasEnded).toBe(true);
   });
 
   it.each<[string, (bench: Bench) => void, boolean]>([
