@@ -17,7 +17,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { decodedNewest } from "../lane/stored-bytes.ts";
-import { quietly, TermOver } from "../lane/term.ts";
+import { quietly, unlessOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
 import { decodeGiven } from "../requests/reservation.ts";
@@ -48,14 +48,9 @@ export interface Resolution {
 /** "repeated": what was decided has been done before. "movedOn": look at it anew. */
 export type ResolutionFate = "applied" | "repeated" | "movedOn";
 
-/** Past the end of the term nothing more was done. What was committed as it ended, the next look finds. */
+/** Where the term ended, look at it anew: what was committed as it ended is found then. */
 export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
-  try {
-    return (await work) ?? "movedOn";
-  } catch (error) {
-    if (error instanceof TermOver) return "movedOn";
-    throw error;
-  }
+  return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
 }
 
 export async function resolveStuck(

@@ -1,7 +1,7 @@
 import { FencepostError, notLeader } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { OwnedLane } from "./owned-lane.ts";
-import { TermOver } from "./term.ts";
+import { unlessOver } from "./term.ts";
 
 /**
  * Nobody may act for the lane through this node right now, nothing was accepted, and that is a matter of moments: it is
@@ -24,26 +24,17 @@ export function lostLane(): FencepostError {
 }
 
 /** Whoever asked for it is told, and asks the next owner. */
-export async function orLostLane<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw error instanceof TermOver ? lostLane() : error;
-  }
+export function orLostLane<T>(work: Promise<T>): Promise<T> {
+  return unlessOver(work, () => Promise.reject<T>(lostLane()));
 }
 
 /** Work whose one effect is one write has consumed nothing where the term ended before it: done under the next term. */
-export async function underNextTerm<T>(
+export function underNextTerm<T>(
   lanes: { own(lane: Lane): Promise<OwnedLane> },
   lane: OwnedLane,
   work: (lane: OwnedLane) => Promise<T>,
 ): Promise<T> {
-  try {
-    return await work(lane);
-  } catch (error) {
-    if (!(error instanceof TermOver)) throw error;
-  }
-  return orLostLane(work(await lanes.own(lane.lane)));
+  return unlessOver(work(lane), async () => orLostLane(work(await lanes.own(lane.lane))));
 }
 
 /** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */

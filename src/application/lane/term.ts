@@ -139,13 +139,18 @@ export function noteFenced(
   telemetry.emit({ type: "lease.fenced", lane, token, ...how });
 }
 
+/** What the work comes to, or what is to be said where the term ended it. */
+export function unlessOver<T, E>(work: Promise<T>, otherwise: () => E | Promise<E>): Promise<T | E> {
+  return work.catch((error: unknown) => {
+    if (error instanceof TermOver) return otherwise();
+    throw error;
+  });
+}
+
 /** For work that others do not depend on: the end of its term is no failure of theirs. False: the term ended it. */
 export function quietly(work: Promise<unknown>): Promise<boolean> {
-  return work.then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof TermOver) return false;
-      throw error;
-    },
+  return unlessOver(
+    work.then(() => true),
+    () => false,
   );
 }

@@ -219,8 +219,6 @@ export class FencepostNode {
       entropy,
       telemetry,
       failpoint,
-      writer: this.writer,
-      lease: this.lease,
       nodeId: this.settings.nodeId,
       reload: (lane: OwnedLane, reason: string) => this.lanes.reload(lane, reason),
       feedGrew: () => this.feedGrew(),
