@@ -70,6 +70,11 @@ export class Term {
     return this.ending === null ? work() : null;
   }
 
+  /** Null past our own deadline, too. For work that comes to nothing where it cannot be written. */
+  work<T>(work: () => T): T | null {
+    return this.mayAct ? work() : null;
+  }
+
   /**
    * Waits for a read, and throws where the term has ended by then, also in place of the read's own error. `write` names
    * what the read made ready to be written: it is counted where it came too late.

@@ -231,7 +231,7 @@ export class FencepostNode {
     const context = this.chains.get(lane.lane.chainId) as ChainContext;
     const ports = this.stagePorts();
     const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
-    const working = (work: () => Working): Activity => new Activity(() => lane.term.begin(work), failed);
+    const working = (work: () => Working): Activity => new Activity(() => lane.term.work(work), failed);
     lane.signing = working(() => sign(ports, context, lane));
     lane.broadcasting = working(() => broadcast(ports, context, lane));
     if (!lane.reconciled) this.reconciling.kick();

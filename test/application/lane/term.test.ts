@@ -78,6 +78,7 @@ describe("a write", () => {
 
   it.each(ENDS)("is not made where %s", async (_, end, count) => {
     const made = bench();
+    made.committed.resolve({ status: "expired", holes: [] });
     end(made);
     await expect(made.term.write({ kind: "expire" })).rejects.toThrow(TermOver);
     expect(made.writes).toEqual([]);
@@ -152,11 +153,15 @@ describe("a signature or a send", () => {
 });
 
 describe("the end of a term", () => {
-  it("lets nothing begin", () => {
-    const { term } = bench();
-    expect(term.begin(() => "begun")).toBe("begun");
+  it("lets nothing begin; past our own deadline what has been written is still noted, and no work begins", () => {
+    const { term, control } = bench();
+    const begun = () => [term.begin(() => "noted"), term.work(() => "worked")];
+    expect(begun()).toEqual(["noted", "worked"]);
+    control.mayAct = false;
+    expect(begun()).toEqual(["noted", null]);
+    control.mayAct = true;
     term.end("putOff");
-    expect(term.begin(() => "begun")).toBeNull();
+    expect(begun()).toEqual([null, null]);
   });
 
   it("is the quiet end of an activity, which can be kicked again", async () => {
