@@ -383,7 +383,7 @@ export class Committer {
     const queued = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
     this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
     for (const entry of queued) this.queuedItems -= entry.weight;
-    const doomed = [...queued, ...[...lanes].flatMap((lane) => this.rooms.answersOf(lane))];
+    const doomed = [...queued, ...[...lanes].flatMap((lane) => this.rooms.movesOf(lane))];
     if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
     if (error instanceof StoreUnavailable && !partlyCommitted) {
       for (const { write } of mergeAllocations([...batch, ...doomed])) this.events.onGivenUp(write.fence, write.kind);
