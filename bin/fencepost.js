@@ -1,5 +1,5 @@
 #!/bin/sh
-":" //; case "$NODE_OPTIONS" in *semi?space*) exec node "$0" "$@" ;; *) exec node --max-semi-space-size=64 "$0" "$@" ;; esac
+":" //; case "$NODE_OPTIONS" in *semi?space*) exec node "$0" "$@" ;; *) exec node --max-semi-space-size=64 --no-parallel-scavenge "$0" "$@" ;; esac
 // A shell reads the line above, and becomes Node with a young generation of 64 MiB: no running process can ask for that. To
 // Node the line is a string and a comment. What NODE_OPTIONS says about it wins; `node bin/fencepost.js` has Node's default.
 //

@@ -37,7 +37,7 @@ import {
   WORTH_A_COMMIT,
   weightOf,
 } from "./batch.ts";
-import { isMove, Turns } from "./turn.ts";
+import { isMove, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts {
@@ -76,6 +76,8 @@ const MAX_IN_FLIGHT = 2;
 const COMMIT_EVERY_MS = 16;
 /** What a single transaction needs until it is sent, and one more, leaves without waiting. */
 const COMMITS_IN_RESERVE = 4;
+/** Beside creates of many lanes, which callers wait for, everything else gathers for longer. */
+const MOVES_EVERY_MS = 30;
 /** Moves that were left for the sake of callers who wait: whether they still do is looked at so often. */
 const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
@@ -90,9 +92,12 @@ export class Committer {
   private queuedItems = 0;
   private inFlight = 0;
   private completing = false;
+  /** Creates of many lanes, in a transaction of their own. */
+  private creating = false;
   private readonly busyShards = new Set<number>();
   private readonly turns: Turns;
   private readonly pace = new Pace(COMMIT_EVERY_MS, COMMITS_IN_RESERVE);
+  private readonly movesPace = new Pace(MOVES_EVERY_MS, 1);
   private isFlushedSoon = false;
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
@@ -217,8 +222,9 @@ export class Committer {
 
   /** Now, or when the pace allows it. */
   private flushInTurn(): void {
-    const waitMs = this.pace.waitMs(this.ports.clock.monotonicMs());
-    if (waitMs === 0 || this.isFull) this.flush();
+    const pace = this.creating ? this.movesPace : this.pace;
+    const waitMs = pace.waitMs(this.ports.clock.monotonicMs());
+    if (waitMs === 0 || (this.isFull && !this.creating)) this.flush();
     else this.flushLater(waitMs);
   }
 
@@ -235,7 +241,7 @@ export class Committer {
 
   private flush(): void {
     if (this.inFlight >= MAX_IN_FLIGHT) return;
-    const batch = this.take();
+    const { taken: batch, cargo } = this.take();
     if (batch.length === 0) {
       if (this.queue.length > 0 && this.inFlight === 0) this.flushLater(LOOK_AGAIN_MS);
       return;
@@ -244,14 +250,17 @@ export class Committer {
     const completing = batch.some((entry) => hasCompletion(entry.write));
     for (const shard of shards) this.busyShards.add(shard);
     if (completing) this.completing = true;
+    if (cargo === "creates") this.creating = true;
     this.inFlight++;
-    this.pace.left(this.ports.clock.monotonicMs());
+    (cargo === "moves" ? this.movesPace : this.pace).left(this.ports.clock.monotonicMs());
     void this.commit(batch, () => {
       for (const shard of shards) this.busyShards.delete(shard);
       if (completing) this.completing = false;
+      if (cargo === "creates") this.creating = false;
       this.inFlight--;
       if (this.queue.length > 0) this.goOn();
     });
+    if (cargo === "creates" && this.queue.length > 0) this.flushInTurn();
   }
 
   /** A few creates wait for the end of this turn of the event loop, which is often about to bring others. */
@@ -261,15 +270,15 @@ export class Committer {
     else this.flushInTurn();
   }
 
-  private take(): Entry[] {
-    const { busyShards, completing, ports } = this;
+  private take(): Turn {
+    const { busyShards, completing, creating, ports } = this;
     const callersWait = ports.callersWait?.() ?? false;
     const isHurried = (shard: number) => this.idleWaiters.some((each) => each.shard === null || each.shard === shard);
-    const underWay = { busyShards, completing, callersWait, isHurried, nowMs: ports.clock.monotonicMs() };
-    const { taken, left } = this.turns.next(this.queue, underWay);
-    this.queue = left;
-    for (const { weight } of taken) this.queuedItems -= weight;
-    return taken;
+    const underWay = { busyShards, completing, creating, callersWait, isHurried, nowMs: ports.clock.monotonicMs() };
+    const turn = this.turns.next(this.queue, underWay);
+    this.queue = turn.left;
+    for (const { weight } of turn.taken) this.queuedItems -= weight;
+    return turn;
   }
 
   /** The next transaction is under way (`over`) before anyone hears of this one: what they do then costs it no time. */

@@ -1,3 +1,4 @@
+import type { LaneKey } from "../../domain/lane.ts";
 import type { LaneWrite } from "../../ports/lane-store.ts";
 import { type Entry, hasCompletion } from "./batch.ts";
 
@@ -10,11 +11,22 @@ const CREATES_FOR_A_MOVE = 8;
 /** Where callers wait unread, a move that has waited for so long leaves whatever its share is. */
 const PATIENCE_MS = 1_000;
 
+/**
+ * Creates of so many lanes leave in a transaction of their own, which takes one round trip and a third of the time; what
+ * follows transactions that exist goes beside it. Of few lanes, both would only wait for the same locks.
+ */
+const MANY_LANES = 8;
+
+/** What a transaction is for. */
+export type Cargo = "creates" | "moves" | "all";
+
 /** What is in flight, and what waits outside. */
 export interface UnderWay {
   readonly busyShards: ReadonlySet<number>;
   /** A transaction that ends at the feed's counter row. */
   readonly completing: boolean;
+  /** A transaction of creates alone. */
+  readonly creating: boolean;
   /** More callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
   /** Somebody waits until nothing of these lanes is open. */
@@ -23,6 +35,7 @@ export interface UnderWay {
 }
 
 export interface Turn {
+  readonly cargo: Cargo;
   readonly taken: Entry[];
   readonly left: Entry[];
 }
@@ -49,15 +62,20 @@ export class Turns {
   next(queue: readonly Entry[], underWay: UnderWay): Turn {
     const { busyShards, completing } = underWay;
     this.findPressed(queue, underWay);
-    const turn: Turn = { taken: [], left: [] };
+    const cargo = cargoOf(queue, underWay);
+    const turn: Turn = { cargo, taken: [], left: [] };
     const held = new Set(busyShards);
     const movesHeld = new Set<number>();
+    const createsHeld = new Set<number>();
     let room = this.batchSize;
     for (const entry of queue) {
+      const { write, shard } = entry;
       const fits = turn.taken.length === 0 || costOf(entry) <= room;
-      const queuesUp = completing && hasCompletion(entry.write);
-      if (held.has(entry.shard) || !fits || queuesUp || this.isBehind(entry, movesHeld, underWay)) {
-        (isMove(entry.write) ? movesHeld : held).add(entry.shard);
+      const queuesUp = completing && hasCompletion(write);
+      const isElsewhere = !belongs(cargo, write) || (createsHeld.has(shard) && !isMove(write));
+      if (held.has(shard) || isElsewhere || !fits || queuesUp || this.isBehind(entry, movesHeld, underWay)) {
+        const waiting = isMove(write) ? movesHeld : cargo === "moves" && write.kind === "allocate" ? createsHeld : held;
+        waiting.add(shard);
         turn.left.push(entry);
       } else {
         room -= costOf(entry);
@@ -96,6 +114,23 @@ export class Turns {
     if (share === undefined) return;
     this.shares.set(shard, share + (write.kind === "allocate" ? weight : -weight * CREATES_FOR_A_MOVE));
   }
+}
+
+function cargoOf(queue: readonly Entry[], { busyShards, creating }: UnderWay): Cargo {
+  if (creating) return "moves";
+  const lanes = new Set<LaneKey>();
+  let hasOthers = false;
+  for (const { write, key, shard } of queue) {
+    if (busyShards.has(shard)) continue;
+    if (write.kind === "allocate") lanes.add(key);
+    else hasOthers = true;
+    if (hasOthers && lanes.size >= MANY_LANES) return "creates";
+  }
+  return "all";
+}
+
+function belongs(cargo: Cargo, { kind }: LaneWrite): boolean {
+  return cargo === "all" || (cargo === "creates") === (kind === "allocate");
 }
 
 /** In places of a batch. */

@@ -6,16 +6,16 @@ import type { Entry } from "./batch.ts";
  * What a node said to bytes that it took: no decision reads it from the database, and a next owner who does not find it
  * looks for a receipt and sends again. Often the receipt comes soon, and both cost one change of the row.
  */
-const ANSWERS_WAIT_MS = 100;
+const ANSWERS_WAIT_MS = 200;
 
 /**
  * A receipt that was found: the next owner, who does not find it in the database, finds it on the chain by the hash. Where
  * the block is deep enough soon, receipt and outcome cost one change of the row.
  */
-const RECEIPTS_WAIT_MS = 100;
+const RECEIPTS_WAIT_MS = 200;
 
 /** Rows past their watch cost memory to whoever takes the lane over, and nothing else. */
-const ENDINGS_WAIT_MS = 5_000;
+const ENDINGS_WAIT_MS = 10_000;
 
 interface Guests {
   readonly entries: Entry[];
