@@ -37,7 +37,7 @@ import {
   WORTH_A_COMMIT,
   weightOf,
 } from "./batch.ts";
-import { isMove, type Turn, Turns } from "./turn.ts";
+import { createsOf, isMove, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts {
@@ -78,7 +78,7 @@ const COMMIT_EVERY_MS = 16;
 const COMMITS_IN_RESERVE = 4;
 /** Beside creates of many lanes, which callers wait for, everything else gathers for longer. */
 const MOVES_EVERY_MS = 30;
-/** Moves that were left for the sake of callers who wait: whether they still do is looked at so often. */
+/** What was left, because callers wait or its lanes are in flight, is looked at again so often. */
 const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
@@ -99,6 +99,8 @@ export class Committer {
   private readonly pace = new Pace(COMMIT_EVERY_MS, COMMITS_IN_RESERVE);
   private readonly movesPace = new Pace(MOVES_EVERY_MS, 1);
   private isFlushedSoon = false;
+  /** A full queue of which nothing could be taken: not looked through again for every write that joins it. */
+  private isHeldUp = false;
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
   private leaving: { readonly atMs: number; readonly cancel: () => void } | null = null;
@@ -163,7 +165,7 @@ export class Committer {
   private queueUp(entry: Entry): void {
     this.queue.push(entry);
     this.queuedItems += entry.weight;
-    this.schedule(isWorthACommit(entry.write));
+    this.schedule(entry);
   }
 
   /** Those who have waited for company long enough. */
@@ -193,14 +195,16 @@ export class Committer {
     for (const waiter of ready) waiter.resolve();
   }
 
-  private schedule(urgent: boolean): void {
+  private schedule({ write, shard }: Entry): void {
     if (this.inFlight >= MAX_IN_FLIGHT) return;
-    if (this.queuedItems >= this.settings.batchSize || (urgent && this.inFlight === 0)) {
+    const isHeldUp = this.creating || (this.isHeldUp && this.busyShards.has(shard));
+    const isFull = this.queuedItems >= this.settings.batchSize && !isHeldUp;
+    if (isFull || (isWorthACommit(write) && this.inFlight === 0)) {
       this.flush();
       return;
     }
     if (this.inFlight === 0) this.flushSoon();
-    else this.flushLater(this.settings.batchTimeoutMs);
+    else this.flushLater(isHeldUp ? LOOK_AGAIN_MS : this.settings.batchTimeoutMs);
   }
 
   private flushSoon(): void {
@@ -242,6 +246,7 @@ export class Committer {
   private flush(): void {
     if (this.inFlight >= MAX_IN_FLIGHT) return;
     const { taken: batch, cargo } = this.take();
+    this.isHeldUp = batch.length === 0;
     if (batch.length === 0) {
       if (this.queue.length > 0 && this.inFlight === 0) this.flushLater(LOOK_AGAIN_MS);
       return;
@@ -258,6 +263,7 @@ export class Committer {
       if (completing) this.completing = false;
       if (cargo === "creates") this.creating = false;
       this.inFlight--;
+      this.isHeldUp = false;
       if (this.queue.length > 0) this.goOn();
     });
     if (cargo === "creates" && this.queue.length > 0) this.flushInTurn();
@@ -349,30 +355,13 @@ export class Committer {
     const moves = batch.filter(({ write }) => isMove(write));
     const own = batch.filter(({ write }) => write.kind === "allocate");
     if (moves.length === 0 || moves.length + own.length < batch.length) return;
-    const creates = [...own, ...this.takeCreates(new Set(batch.map(({ shard }) => shard)))];
+    const { taken, left } = createsOf(this.queue, new Set(batch.map(({ shard }) => shard)), this.settings.batchSize);
+    const creates = [...own, ...taken];
     if (creates.length === 0) return;
+    this.queue = left;
+    for (const { weight } of taken) this.queuedItems -= weight;
     batch.splice(0, batch.length, ...moves);
     await this.commit(creates, () => undefined);
-  }
-
-  /** In order, as many as fit; not past what has to keep its place before them. */
-  private takeCreates(shards: ReadonlySet<number>): readonly Entry[] {
-    const taken: Entry[] = [];
-    const held = new Set<number>();
-    let room = this.settings.batchSize;
-    this.queue = this.queue.filter((entry) => {
-      const { write, shard, weight } = entry;
-      if (!shards.has(shard) || isMove(write)) return true;
-      if (write.kind !== "allocate" || held.has(shard) || weight > room) {
-        held.add(shard);
-        return true;
-      }
-      room -= weight;
-      this.queuedItems -= weight;
-      taken.push(entry);
-      return false;
-    });
-    return taken;
   }
 
   private tell(fates: readonly Fate[]): void {

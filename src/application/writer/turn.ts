@@ -182,3 +182,25 @@ function isStrict(write: LaneWrite): boolean {
 export function isMove({ kind }: LaneWrite): boolean {
   return kind === "transition" || kind === "unwatch" || kind === "confirmations";
 }
+
+/** The creates of these shards, in order, as many as fit; not past what has to keep its place before them. */
+export function createsOf(
+  queue: readonly Entry[],
+  shards: ReadonlySet<number>,
+  most: number,
+): { readonly taken: Entry[]; readonly left: Entry[] } {
+  const taken: Entry[] = [];
+  const held = new Set<number>();
+  let room = most;
+  const left = queue.filter(({ write, shard, weight }, at) => {
+    if (!shards.has(shard) || isMove(write)) return true;
+    if (write.kind !== "allocate" || held.has(shard) || weight > room) {
+      held.add(shard);
+      return true;
+    }
+    room -= weight;
+    taken.push(queue[at] as Entry);
+    return false;
+  });
+  return { taken, left };
+}
