@@ -1,9 +1,10 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
-import type { Address, Hash, Lane } from "../domain/lane.ts";
+import type { Address, Hash } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
+import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
   CompletionRecord,
   HistoryRecord,
@@ -13,7 +14,7 @@ import type {
 } from "../ports/query-store.ts";
 
 /**
- * What Fencepost offers, whoever asks: the HTTP adapter, the library face and tests all speak to this one interface.
+ * What Fencepost offers: the HTTP adapter, the library and the tests all use this one interface.
  * Every method that fails for a reason a caller can act on throws a FencepostError.
  */
 export interface FencepostApi {
@@ -29,7 +30,7 @@ export interface FencepostApi {
   completions(query: CompletionsQuery): Promise<CompletionsPage>;
   /** One page, by signer and chain. Of the chain it shows what this node's loops were last told. */
   signers(query?: SignersQuery): Promise<SignersPage>;
-  /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER where nobody holds it. */
+  /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER where no node holds its key. */
   signer(signer: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]>;
   /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
   reserveNonce(request: ReserveRequest): Promise<Reserved>;
@@ -106,15 +107,8 @@ export interface Reserved {
   readonly reservation: Reservation;
 }
 
-export interface Created {
-  /** "existing": the same request id and payload had been accepted before. */
-  readonly outcome: "created" | "existing";
-  readonly txId: string;
-  readonly lane: Lane;
-  readonly requestId: string | null;
-  readonly nonce: number | null;
-  readonly state: State;
-}
+/** The same wherever it was accepted: here, or by the lane's owner. */
+export type Created = ForwardedAnswer;
 
 export type Include = "history" | "confirmations";
 

@@ -115,7 +115,7 @@ async function everySigner(
   for (let after: string | null | undefined; after !== null; ) {
     const page = await readPage({ limit: LARGEST_PAGE, ...(after === undefined ? {} : { after }) }, call);
     lanes.push(...page.items);
-    // Whoever answers without it has no more.
+    // A server without pages sends no `next`: there is no more.
     after = page.next ?? null;
   }
   return lanes;

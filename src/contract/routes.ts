@@ -91,7 +91,8 @@ const transactionRoutes: readonly Route[] = [
     path: "/api/v1/tx/batch",
     tag: "Transactions",
     summary: "Send up to 1,000 transactions",
-    description: "Every item learns its own fate; one bad item fails nobody else. Up to 256 KiB an item, 8 MiB in all.",
+    description:
+      "Every item has an answer of its own; a bad one does not fail the others. Up to 256 KiB an item, 8 MiB in all.",
     body: { schema: CreateBatch, examples: { two: examples.batch } },
     responses: {
       200: { description: "One result per item, in order.", schema: BatchResults, example: examples.batchResults },

@@ -76,7 +76,7 @@ const HistoryEntry = Type.Object(
     reason: nullable(Type.String()),
     actor: nullable(
       Type.String({
-        description: "Where somebody decided this step: `operator:<name of the API key>`, `hook` or `policy`.",
+        description: "Where this step was decided: `operator:<name of the API key>`, `hook` or `policy`.",
       }),
     ),
     audit: nullable(

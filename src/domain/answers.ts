@@ -15,7 +15,7 @@ export interface SubmitResult {
   readonly answer: SubmitAnswer;
   /** The node's own words, shortened; shown to people, never parsed again. */
   readonly detail: string | null;
-  /** With `rejected`: it asks for more gas than this, which everybody who refused it named as the most they take. */
+  /** With `rejected`: it asks for more gas than this limit, which every endpoint that refused it named. */
   readonly gasCap?: bigint;
 }
 

@@ -20,7 +20,7 @@ export function isSendable({ kind, foreign }: Attempt): boolean {
   return kind !== "external" && foreign !== true;
 }
 
-/** Somebody sent something, and only its hash is known: there is nothing to send, and no price to raise. */
+/** Only hashes are known, of foreign transactions or ones that a caller named: there is nothing to send or to reprice. */
 export function isHashAlone(attempts: readonly Attempt[]): boolean {
   return attempts.length > 0 && !attempts.some(isSendable);
 }

@@ -29,14 +29,9 @@ export class BlockBuffer<T> {
     }
   }
 
-  /** For whoever lost continuity before the buffer: the consumer learns of it as of its own overflow. */
+  /** Blocks were missed before the buffer: the consumer is told as if the buffer had overflowed. */
   markGap(): void {
     this.gap = true;
-  }
-
-  /** Keeps only what `keep` accepts; how blocks that left the canonical chain are taken back before anyone saw them. */
-  retain(keep: (item: T) => boolean): void {
-    this.items = this.items.filter(keep);
   }
 
   drain(): Drained<T> {

@@ -15,7 +15,7 @@ export interface WindowChange<B extends BlockRef> {
 }
 
 /**
- * The most recent canonical blocks, contiguous and hash-linked. Immutable: whoever holds a window looks at one frozen
+ * The most recent canonical blocks, contiguous and hash-linked. Immutable: the holder of a window has one frozen
  * view in which one height has one hash, however long the work on it takes.
  */
 export class BlockWindow {
@@ -57,7 +57,7 @@ export class BlockWindow {
 
   /**
    * Whether it may be on the chain that is followed, and is not above it: a height says nothing about another branch.
-   * Below the window, nobody here knows better.
+   * Below the window this cannot be checked: true.
    */
   mayStandOn(block: Pick<BlockRef, "number" | "hash">): boolean {
     return this.oldest !== null && (block.number < this.oldest.number || this.contains(block));

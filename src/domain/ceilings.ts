@@ -1,6 +1,6 @@
 /**
- * The most that is offered for a transaction, whoever names the price: market, caller, operator, hook, or bytes signed
- * elsewhere. An endpoint that lies about prices, or a caller's slip of three digits, must not empty an account, and base
+ * The most that is offered for a transaction, by whichever way its price comes: market, caller, operator, hook, or bytes
+ * signed elsewhere. An endpoint that lies about prices, or a caller's slip of three digits, must not empty an account, and base
  * fees bound nothing where a chain has none, or where they are part of the lie.
  */
 import { listedCeilings, UNKNOWN_CHAIN } from "./default-ceilings.ts";
@@ -8,10 +8,10 @@ import { FencepostError } from "./errors.ts";
 import { type Fees, type FeeWishes, feeCap, under } from "./fees.ts";
 import type { UnsignedTransaction } from "./transaction.ts";
 
-/** As a message names it, so that whoever reads it knows what to raise. */
+/** A message names the variable, so that its reader knows what to raise. */
 export type CeilingVariable = "FENCEPOST_MAX_FEE_GWEI" | "FENCEPOST_MAX_GAS_COST_WEI" | "FENCEPOST_MAX_COST_WEI";
 
-/** What was configured; null: nobody said. */
+/** Null: not configured. */
 export interface CeilingSettings {
   readonly maxFeeWei: bigint | null;
   readonly maxGasCostWei: bigint | null;
@@ -22,7 +22,7 @@ export interface CeilingSettings {
 export interface Ceilings {
   /** Of the fee cap of one unit of gas. */
   readonly feePerGas: bigint;
-  /** Somebody named `feePerGas`: then it alone bounds repricing, which else ends at a multiple of the first price. */
+  /** `feePerGas` was configured: then it alone bounds repricing, which else ends at a multiple of the first price. */
   readonly isFeeSet: boolean;
   /** Of gas × fee cap, blobs included. */
   readonly gasCost: bigint;
@@ -42,7 +42,7 @@ export interface Content {
 export interface FeeLimit {
   readonly most: bigint;
   readonly variable: CeilingVariable;
-  /** Nobody named a ceiling, and repricing has reached this multiple of the first price. */
+  /** No ceiling is configured, and repricing has reached this multiple of the first price. */
   readonly timesFirst?: bigint;
 }
 
@@ -70,7 +70,7 @@ export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Conten
   return limit;
 }
 
-/** For a payload in the place of another: where nobody named a ceiling, five times the first price ends it sooner. */
+/** For a payload in the place of another: where no ceiling is configured, five times the first price ends it sooner. */
 export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
   const limit = feeLimit(ceilings, content);
   const grown = feeCap(first) * REPRICING_FACTOR;
@@ -91,7 +91,7 @@ export function priceUnder(ceilings: Ceilings, content: Content, wanted: Fees): 
   return { fees: under(wanted, limit.most < 0n ? 0n : limit.most), reached: limit };
 }
 
-/** Fees that somebody named are refused where a ceiling is below them: to send less than was asked for would be a guess. */
+/** Fees that a caller or operator named are refused above a ceiling. Sending less than was asked for would be a guess. */
 export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: FeeWishes): void {
   const { gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = wishes;
   const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce((a, b) => (a > b ? a : b));

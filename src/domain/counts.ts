@@ -1,8 +1,8 @@
 /**
  * How many transactions of an address are mined, by the word of several endpoints. One of them may lie, and one may not
  * have come to the block in question yet: more than half of those that are up decide, so that of two both must agree, and
- * of three one is outvoted. A mined count only grows from block to block. So whoever is behind may vouch that a count is
- * reached, but not that it is not.
+ * of three one is outvoted. A mined count only grows from block to block. So an endpoint that is behind can prove that a
+ * count is reached, but not that it is not.
  */
 export type CountAnswer =
   /** Its head is at or above the block that was asked about. */
@@ -17,7 +17,7 @@ export type CountVerdict =
   | { readonly kind: "proved" }
   /** It is not: so many are certain. */
   | { readonly kind: "refuted"; readonly count: number }
-  /** Somebody is still to come to that block, or to answer, or they contradict each other. */
+  /** An endpoint has not reached that block or not answered yet, or two contradict each other. */
   | { readonly kind: "open" };
 
 /** Whether the claim that `claim` transactions are mined holds, by what each endpoint that is up says. */
@@ -40,14 +40,14 @@ export function countNotExceeded(answers: readonly CountAnswer[]): number | null
   return counts[moreThanHalf(answers) - 1] ?? null;
 }
 
-/** The count that everybody gives, wherever each has come to; null where they differ or one is silent. */
+/** The count that every endpoint gives, at whatever block each stands; null where they differ or one is silent. */
 export function countUnanimous(answers: readonly CountAnswer[]): number | null {
   const counts = new Set(answers.map((answer) => (answer.kind === "silent" ? null : answer.count)));
   const [count = null] = counts;
   return counts.size === 1 ? count : null;
 }
 
-/** The highest count that anybody gives. */
+/** The highest count that an endpoint gives. */
 export function highestCount(answers: readonly CountAnswer[]): number {
   return Math.max(0, ...answers.map((answer) => (answer.kind === "silent" ? 0 : answer.count)));
 }

@@ -1,5 +1,5 @@
 /**
- * How much a transaction may cost where nobody has said, by chain. docs/configuration.md shows this table, and a test
+ * How much a transaction may cost where nothing is configured, by chain. docs/configuration.md shows this table, and a test
  * compares the two.
  *
  * A default has to be above what the chain has asked for in its busiest hours, and a loss that its owner can bear: so the

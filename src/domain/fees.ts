@@ -62,6 +62,14 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
   };
 }
 
+/** Stands for the market where the caller named every fee: none of its figures is read. */
+export const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
+
+/** A legacy envelope has no place for an access list. The one of EIP-2930 has, and pays the same. */
+export function envelopeFor(fees: Fees, accessList: readonly unknown[]): Fees {
+  return fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
+}
+
 /** The most one unit of gas can cost: what a balance must cover. */
 export function feeCap(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice;
@@ -102,7 +110,7 @@ function digest(market: FeeMarket): Digest {
   const known = digests.get(market);
   if (known !== undefined) return known;
   const fresh = {
-    // Below nothing is what no chain can have meant, and what no signer could encode.
+    // A negative tip is a malformed answer, and cannot be encoded.
     tip: market.priorityFees.length === 0 ? FALLBACK_TIP : larger(median(market.priorityFees), 0n),
     sanityLimit: sanityLimit(market.baseFees),
   };

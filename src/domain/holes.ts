@@ -1,7 +1,7 @@
 /**
  * A hole is a nonce below the lane's cursor that nothing holds: no transaction that may be mined, no open reservation.
- * Everything above it waits. This file knows why there are holes, and how transactions that nobody can know of yet move
- * down into them.
+ * Everything above it waits. This file knows why there are holes, and how transactions that were never
+ * signed move down into them.
  */
 
 export const HOLE_CAUSES = ["released", "givenUp", "shiftedDown", "expired"] as const;
@@ -18,8 +18,8 @@ export interface Hole {
 }
 
 /**
- * The lane gave it up to somebody who was said to have used it, and has not: a lie, or a foreign transaction that a reorg
- * took away. Nothing of ours was ever signed for it.
+ * An endpoint said that another program had used this nonce, and the lane skipped it; but it is unused. The endpoint lied,
+ * or a reorg removed the foreign transaction. Nothing of ours was ever signed for it.
  */
 export function skippedHole(nonce: number, since: Date): Hole {
   const detail = "the chain was said to have passed it, and has not";
@@ -27,8 +27,8 @@ export function skippedHole(nonce: number, since: Date): Hole {
 }
 
 /**
- * Free for the next transaction. Not so an expired reservation's nonce: nobody said that nothing was signed for it, so it
- * is closed by policy, and whichever transaction wins is reported.
+ * Free for the next transaction. An expired reservation's nonce is not: its caller may have signed something for it. The
+ * hole policy closes it, and whichever transaction is mined is reported.
  */
 export function isFree({ why }: Pick<Hole, "why">): boolean {
   return why !== "expired";
@@ -50,7 +50,7 @@ export interface NonceMove {
 
 /**
  * Shift-down: whatever is movable takes the lowest free nonce below it, all together and in order, and leaves its own
- * behind. A holder that cannot move ends what was free below it: nobody overtakes a claimed transaction.
+ * behind. A holder that cannot move uses up what was free below it: no transaction overtakes a claimed one.
  */
 export function planShiftDown(free: readonly number[], holders: readonly Holder[]): readonly NonceMove[] {
   const steps = [...free.map((nonce) => ({ nonce, holder: null })), ...holders.map(stepOf)];

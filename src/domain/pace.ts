@@ -1,7 +1,7 @@
 /**
  * How often something leaves that costs the same however much it carries: a database transaction, a request to a node.
  * After a rest it leaves at once, `reserve` times in a row; where work keeps coming, once every `everyMs`, with all that has
- * gathered meanwhile. So what comes rarely never waits, and what comes all the time shares.
+ * gathered meanwhile. So rare work never waits, and steady work shares a transaction or a request.
  */
 export class Pace {
   private readonly everyMs: number;
@@ -19,7 +19,7 @@ export class Pace {
     return Math.max(0, this.earnedMs - this.aheadMs - nowMs);
   }
 
-  /** What left out of turn, because it was full, is not paid for later: the next one waits `everyMs` at most. */
+  /** One that left early because it was full does not make the next one wait longer than `everyMs`. */
   left(nowMs: number): void {
     this.earnedMs = Math.min(Math.max(this.earnedMs, nowMs), nowMs + this.aheadMs) + this.everyMs;
   }

@@ -4,7 +4,7 @@ import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "./
 export interface Member {
   readonly instanceId: string;
   readonly nodeId: string;
-  /** Empty: it is embedded in another process, and nobody can ask anything of it. */
+  /** Empty: it is embedded in another process, and no request can reach it. */
   readonly url: string;
   readonly mode: "basic" | "worker-queue";
   /** Chains it reaches right now. */
@@ -12,7 +12,7 @@ export interface Member {
   readonly signers: ReadonlySet<Address>;
   /** It is shutting down: it takes no lane any more. */
   readonly draining: boolean;
-  /** It lost its lanes by its own silence: it takes only what nobody else can serve. */
+  /** It lost its lanes because it was silent: it takes only lanes that no other member serves. */
   readonly standsBack: boolean;
 }
 
@@ -29,13 +29,13 @@ export function isReachable(member: Member): boolean {
   return member.url !== "";
 }
 
-/** Any request may reach any node, so a lane belongs where any node can take it on: those nobody reaches come last. */
+/** A request may arrive at any node and is forwarded to the owner, so members without a URL come last. */
 function reachableFirst(members: readonly Member[]): readonly Member[] {
   const reachable = members.filter(isReachable);
   return reachable.length > 0 ? reachable : members;
 }
 
-/** Those who lost their lanes by their own silence are left out, where there are others. */
+/** Members that lost their lanes because they were silent are left out where there are others. */
 function steadyFirst(members: readonly Member[]): readonly Member[] {
   const steady = members.filter(({ standsBack }) => !standsBack);
   return steady.length > 0 ? steady : members;
@@ -43,7 +43,7 @@ function steadyFirst(members: readonly Member[]): readonly Member[] {
 
 /**
  * Which member should own which lane: each lane's favourite by rendezvous hashing, passed over where it has its fair
- * share already. Every node that sees the same members computes the same answer, so nobody has to be asked, and a member
+ * share already. Every node that sees the same members computes the same answer, so they need not ask each other, and a member
  * that joins or leaves moves few lanes beside its own. It is advice: the fence, not the placement, decides who writes.
  */
 export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
@@ -52,7 +52,7 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   const load = new Map<string, number>();
   const placement = new Map<LaneKey, Member>();
   const choices = [...lanes].sort(compareLanes).map((lane) => ({ lane, ranked: steadyFirst(rank(lane, takers)) }));
-  // Lanes with the least choice first: whoever alone holds a key is not filled up before with what others could have.
+  // Lanes with the least choice first: else the only holder of a key could be full of lanes that others can serve, too.
   for (const { lane, ranked } of choices.sort((a, b) => a.ranked.length - b.ranked.length)) {
     const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
     if (chosen === undefined) continue;
@@ -76,7 +76,7 @@ export function rank(lane: Lane, members: readonly Member[]): readonly Member[] 
     .map(({ member }) => member);
 }
 
-/** Every lane that somebody who is live can serve. */
+/** Every lane that some live member can serve. */
 export function servedLanes(members: readonly Member[]): readonly Lane[] {
   const lanes = new Map<LaneKey, Lane>();
   for (const member of members) {

@@ -1,11 +1,11 @@
-/** What a payload pays that somebody decided to put in the place of another: the market's price, and always enough. */
+/** The price of a payload by which an operator or the hook replaces another: the market's, and enough for a pool to take it. */
 import { type FeeMarket, type Fees, priceFirstAttempt } from "./fees.ts";
 import { covers, type RepricingStrategy, type RepricingView, reprice } from "./repricing.ts";
 
 const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 const NO_CEILING = 1n << 256n;
 
-/** Whoever decided it wants it mined now: what a first payload would offer, whether or not the standing one is below. */
+/** A decided replacement is wanted now: it offers what a first payload would, even if the standing offer is not below. */
 const decided: RepricingStrategy = {
   name: "decided",
   propose: ({ standing, market }) => priceFirstAttempt(market, { type: standing.type }, null),

@@ -1,5 +1,5 @@
 /**
- * How long a node that lost its lanes by its own silence leaves them to others: a lease duration, twice as long with each
+ * How long a node that lost its lanes because it was silent leaves them to others: a lease duration, twice as long with each
  * repeat, so that one that stalls again and again does not make its lanes wander. Forgotten once it has kept its lease for
  * as long as the longest of these.
  */

@@ -58,7 +58,7 @@ export interface Attempt {
   readonly txHash: Hash | null;
   readonly gas: bigint;
   readonly fees: Fees;
-  /** Not the caller's payload: somebody else used the key at this nonce. Never sent by us. */
+  /** Not the caller's payload: another program used the key at this nonce. Never sent by us. */
   readonly foreign?: true;
   /** Signed by the chain node itself: there are no bytes of it here. */
   readonly nodeSigned?: true;

@@ -81,7 +81,7 @@ export const TRANSITIONS = {
   placeholder: signedAgain,
   /** Not signed yet: the queue holds another payload for this nonce from here on. */
   amend: { from: ["ALLOCATED"], to: "same" },
-  /** A decision that changes nothing by itself; kept because somebody will ask who took it. */
+  /** A decision that changes nothing by itself; kept so that the history says who took it. */
   decide: { from: ["ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   stick: {
     from: ["TRACKING"],
@@ -140,7 +140,7 @@ export const TRANSITIONS = {
     to: { state: "FAILED_FINAL", subState: "CANCELLED" },
     completion: { state: "FAILED_FINAL", settled: true },
   },
-  /** Somebody else's transaction stands at the nonce, deep enough. */
+  /** A foreign transaction stands at the nonce, deep enough. */
   loseNonce: {
     from: ["TRACKING"],
     fromSubStates: ["MINED"],

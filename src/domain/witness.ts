@@ -1,7 +1,7 @@
 /**
- * When the end of another's session lock may be taken for its death. A lock also ends where its process lives: the server
- * was restarted, it failed over, one process of it crashed, or somebody ended sessions. Then all locks end together, our
- * own among them; so whoever has just begun a session of its own has seen nothing yet.
+ * When the end of another node's session lock may be taken for that node's death. A lock also ends while its process
+ * lives: the server was restarted or failed over, one of its processes crashed, or an operator ended sessions. Then all
+ * locks end together, ours among them. So a node that has just begun its own session may not judge the others yet.
  */
 
 /** Two looks that both miss a lock are at least so far apart. */
@@ -55,7 +55,7 @@ export function sight(before: Sighting, { lock, counter, heardMs }: LockLook): S
   return before.gone?.counter === counter ? before : { ...before, gone: { counter, sinceMs: heardMs } };
 }
 
-/** Whether what we see may be judged at all. A process that has just started has seen nobody, and goes by the server. */
+/** Whether a missing lock may be judged at all. A process that has just started goes by how long the server has been up. */
 export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: number): boolean {
   if (own === null) return false;
   const ageMs = nowMs - own.sinceMs;

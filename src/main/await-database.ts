@@ -14,7 +14,7 @@ const TRY_AGAIN = { firstMs: 250, mostMs: 5_000 };
 
 /**
  * Does what needs the database as soon as it is there. Nodes and their database are often started together, and after an
- * outage of the machine in any order: who ends at the first connection that fails depends on somebody who starts it again.
+ * outage of the machine in any order. A node that ended at the first failed connection would need a supervisor.
  * What no waiting repairs (a password, a missing database) is thrown at once.
  */
 export async function awaitDatabase<T>(work: () => Promise<T>, { clock, signal, say }: Patience): Promise<T> {

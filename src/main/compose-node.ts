@@ -27,7 +27,7 @@ export interface NodeParts {
   readonly preparedStatements: PreparedStatements;
   /** The database past any pooler: for what belongs to a session. */
   readonly directUrl: string;
-  /** Listens for hints of other nodes; else everybody looks. */
+  /** Listens for hints of other nodes; else each node only polls. */
   readonly notifications: boolean;
   readonly chains: readonly ChainConfig[];
   readonly signers: KeySources;
@@ -36,9 +36,9 @@ export interface NodeParts {
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
-  /** Null: a database that does not answer is an error of whoever asked for the node. */
+  /** Null: a database that does not answer is an error at once. */
   readonly patience: Patience | null;
-  /** The node exists, but has told nobody yet: what others may ask of it must work from here on. */
+  /** Called before other nodes can know of this one: what they may ask of it must work from here on. */
   readonly onBuilt?: (node: FencepostNode, store: PostgresStore) => void;
 }
 
@@ -51,7 +51,7 @@ export interface ComposedNode {
   close(): Promise<void>;
 }
 
-/** A node has given everything back by then; what is left are connections to those who may not answer. */
+/** The node has given its leases back by then; what is left are connections to servers that may not answer. */
 const CLOSE_AT_MOST_MS = 1_000;
 
 /** Of reads, and of sends: a thousand lanes with a transaction a second each need less than a request for ten of them. */
@@ -72,8 +72,8 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const entropy = createEntropy(systemClock);
     const { databaseUrl, preparedStatements, directUrl, patience } = parts;
     const direct = { directUrl, clock: systemClock, entropy, telemetry };
-    // Begun first: whoever was here before is judged by locks only while we hold one ourselves, and by the second look that
-    // misses theirs. The first is made now, and all that follows is done while the time between the two passes.
+    // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
+    // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const [signer, chains, settings] = await Promise.all([
       createLocalSigner({ keys: parts.signers }).then(keep),
@@ -126,7 +126,6 @@ async function openChain(
     urls: rpcUrls,
     clock: systemClock,
     requestEveryMs: REQUEST_EVERY_MS,
-    feeMarketMaxAgeMs: settings.pollIntervalMs,
     ...(chainId === null ? {} : { chainId }),
   };
   return { chain: keep(await createEvmChain(options)), settings };

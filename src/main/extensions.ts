@@ -10,7 +10,7 @@ import { type Config, ConfigurationError } from "./config/config.ts";
 import { importModule } from "./config/file.ts";
 import { SETTINGS } from "./config/schema.ts";
 
-/** What an installation plugs in: who decides about what does not get on, and who is told. */
+/** What an installation plugs in: the hook that decides about stuck transactions, and where alerts go. */
 export interface Extensions {
   readonly sinks: readonly TelemetrySink[];
   readonly stuckHook?: StuckResolutionHook;
@@ -20,7 +20,7 @@ export interface Extensions {
 export interface ExtensionOptions {
   readonly config: Pick<Config, "nodeId" | "stuckHook" | "alertWebhook">;
   readonly checksum?: (address: Address) => string;
-  /** An alert that nobody took. */
+  /** An alert could not be delivered. */
   readonly onAlertLost?: (reason: string) => void;
 }
 

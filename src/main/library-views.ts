@@ -1,4 +1,4 @@
-/** What the library answers with. Inside, addresses are lower-case; whoever embeds a node sees EIP-55, as over HTTP. */
+/** What the library answers with. Inside, addresses are lower-case; the embedding program gets EIP-55 checksums, as over HTTP. */
 import { createCodec } from "../adapters/evm/codec.ts";
 import { createdView as httpView } from "../adapters/http/views.ts";
 import type { Created, SignerView, TransactionView } from "../application/api.ts";

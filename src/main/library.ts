@@ -52,7 +52,7 @@ export interface FencepostOptions
   readonly signers:
     | readonly string[]
     | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners">;
-  /** Decides what becomes of what does not get on: an object with `decide`, a module's path, or an https URL. */
+  /** Decides what becomes of stuck transactions: an object with `decide`, a module's path, or an https URL. */
   readonly stuckHook?: StuckResolutionHook | string;
   /** Every event the node reports, for one's own logs and metrics. */
   readonly onEvent?: TelemetrySink;
@@ -96,7 +96,7 @@ export interface BlocksOptions {
 export interface Fencepost {
   /**
    * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Without it,
-   * NOT_LEADER says that another embedded node acts for the signer: nobody can ask that one, but it reads what `client` left.
+   * NOT_LEADER says that another embedded node acts for the signer: it cannot be asked, but it reads what `client` left.
    */
   send(intent: CreateRequest, options?: SendOptions): Promise<Created>;
   get(txId: string, include?: readonly Include[]): Promise<TransactionView>;
@@ -138,7 +138,7 @@ const DEFAULT_DEPTH = 20;
 
 /**
  * The same node that `fencepost start` runs, inside this process and without HTTP. It takes its creates to nodes that can
- * be reached, but nobody can reach it: it advertises no URL, and owns a lane only where no node with a URL serves it.
+ * be reached, but cannot be reached itself: it advertises no URL, and owns a lane only where no node with a URL serves it.
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
   const { signers, onEvent, repricing, stuckHook, ...rest } = options;
@@ -158,7 +158,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     chains: parts.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } })),
     extensions: await extensionsOf(config, stuckHook),
     sinks: onEvent === undefined ? [] : [onEvent],
-    // Whoever embeds a node knows whether its database is to be waited for.
+    // The embedding program decides whether to wait for its database.
     patience: null,
   });
   await composed.node.settlingIn.whenOver();
@@ -179,7 +179,7 @@ class EmbeddedFencepost implements Fencepost {
 
   constructor(composed: ComposedNode) {
     this.composed = composed;
-    // Everybody who waits listens to this one signal, and any number may: Node's warning of a leak would be wrong.
+    // Every waiting call listens to this signal, and any number may wait: Node's warning of a leak would be wrong.
     setMaxListeners(0, this.closing.signal);
   }
 

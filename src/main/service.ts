@@ -49,7 +49,7 @@ const TURNS_PER_LEASE = 120;
 
 /**
  * One node behind HTTP. The port is taken before anything is written to the database: a mistake there should show first.
- * Meanwhile keys and chains are opened, and the session lock is taken, which nobody is told of yet.
+ * Meanwhile keys and chains are opened, and the session lock is taken, which other nodes do not know of yet.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, logger, failpoint, sharesPort = false, waitUntil } = options;
@@ -145,7 +145,7 @@ function patienceOf(logger: Logger, signal: AbortSignal): Patience {
 }
 
 function reportLost(logger: Logger, reason: string): void {
-  logger.log("warn", { reason }, "an alert could not be told to the webhook");
+  logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
 }
 
 /** A worker is reached on a port of its own: of what was configured, only the machine's name is true of it. */

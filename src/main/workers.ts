@@ -10,6 +10,7 @@ import cluster, { type Worker } from "node:cluster";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { backoffMs } from "../domain/backoff.ts";
+import { bounded } from "../ports/clock.ts";
 import { listenForStop } from "./stop-signals.ts";
 
 export interface WorkersRequest {
@@ -101,14 +102,9 @@ class Crew {
   }
 
   private async end(worker: Worker): Promise<void> {
-    const done = new AbortController();
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     worker.process.kill("SIGTERM");
-    await Promise.race([
-      ended,
-      systemClock.sleep(this.request.drainTimeoutMs + 4_000, done.signal).catch(() => undefined),
-    ]);
-    done.abort();
+    await bounded(systemClock, ended, systemClock.monotonicMs() + this.request.drainTimeoutMs + 4_000);
     worker.process.kill("SIGKILL");
   }
 }

@@ -80,7 +80,7 @@ export type SimulationAnswer = { readonly kind: "says"; readonly simulation: Sim
 
 /** What the endpoints that are up show at a height. */
 export type SecondOpinion =
-  /** Fewer than two are up: nobody else can be asked. */
+  /** Fewer than two are up: there is no second endpoint to ask. */
   | { readonly kind: "none" }
   /** Two show this block. */
   | { readonly kind: "agreed"; readonly hash: Hash }
@@ -91,7 +91,7 @@ export type SecondOpinion =
 /** A transaction whose receipt is about to decide something. */
 export interface Settling {
   readonly txHash: Hash;
-  /** Whose transaction it has to be, where its hash is somebody's word and not the hash of what was signed here. */
+  /** Whose transaction it has to be, where an endpoint or a caller named the hash and nothing was signed here. */
   readonly sentBy?: { readonly signer: Address; readonly nonce: number };
 }
 
@@ -139,7 +139,7 @@ export interface Chain {
   head(tag: BlockTag): Promise<Block | null>;
   /**
    * As `head` of a tag, for what must not hang on one endpoint of several: throws `ChainUnavailable` where one alone shows
-   * it, or where it was shown before and is no more. Null: everybody who is up answers, and nobody ever knew the tag.
+   * it, or where it was shown before and is no more. Null: every endpoint that is up answers, and none ever knew the tag.
    */
   headForAll(tag: Exclude<BlockTag, "latest">): Promise<Block | null>;
   /** The highest block, up to this one, that two endpoints have come to; by the word of one where no other is up. */
@@ -157,7 +157,7 @@ export interface Chain {
 
   /**
    * Asked before a receipt decides, in the order asked; of each endpoint one question for all transactions of the block.
-   * Every endpoint that is up may have lied before, and no one endpoint's word is enough while two are up. Whoever has
+   * Every endpoint that is up may have lied before, and no one endpoint's word is enough while two are up. An endpoint with
    * fewer blocks than `depth` on top of this one is behind.
    */
   settleReceipts(
@@ -169,7 +169,7 @@ export interface Chain {
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<Counted>;
   /**
    * The mined count, or the pending one, by the word of every endpoint that is up, one answer each; whether its head has
-   * come to `atBlock` is part of it. A single answer: there is nobody else to ask. Throws `ChainUnavailable` where nobody
+   * come to `atBlock` is part of it. A single answer: only one endpoint is up. Throws `ChainUnavailable` where none
    * answers.
    */
   transactionCountEverywhere(
@@ -191,7 +191,7 @@ export interface Chain {
 
   /**
    * Asked anew each time, also of an endpoint that turned out to serve another chain and is not used for anything else.
-   * `genesisHash` is how the chain is known to begin: whoever comes back after a loss of contact must begin like that.
+   * `genesisHash` is how the chain is known to begin: an endpoint that comes back after a loss of contact must begin like that.
    */
   identity(genesisHash: Hash | null): Promise<ChainIdentity>;
   /** The same by the word of every endpoint that is up, one answer each; none where no endpoint serves this chain. */
@@ -221,7 +221,7 @@ export interface ChainUnavailableOptions extends ErrorOptions {
 }
 
 export class ChainUnavailable extends Error {
-  /** Whoever was asked is there and answers again soon: we ask for more than it gives. Nobody was lost sight of. */
+  /** The endpoint is up but limits our rate (429): it answers again soon, and does not count as down. */
   readonly limited: boolean;
 
   constructor(message: string, { limited = false, ...options }: ChainUnavailableOptions = {}) {

@@ -12,11 +12,24 @@ export interface Clock {
   soon(callback: () => void): void;
 }
 
+/** The work's answer, or what `late` returns or throws where there is none after `ms`. */
+export async function within<T>(
+  clock: Clock,
+  work: Promise<T>,
+  { ms, late }: { readonly ms: number; readonly late: () => T },
+): Promise<T> {
+  const done = new AbortController();
+  const timeout = clock.sleep(ms, done.signal).then(late);
+  timeout.catch(() => undefined);
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    done.abort();
+  }
+}
+
 /** Waits for the work, but not beyond the deadline; what it fails with is its own affair. */
 export async function bounded(clock: Clock, work: Promise<unknown>, deadlineMs: number): Promise<void> {
-  const done = new AbortController();
-  const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
-  const timeout = clock.sleep(leftMs, done.signal).catch(() => undefined);
-  await Promise.race([work.catch(() => undefined), timeout]);
-  done.abort();
+  const ms = Math.max(0, deadlineMs - clock.monotonicMs());
+  await within<unknown>(clock, work, { ms, late: () => undefined }).catch(() => undefined);
 }

@@ -19,7 +19,7 @@ export type * from "../domain/ledger/writes.ts";
  */
 export type LaneWrite = LedgerWrite | IdentifyWrite | ConfirmationsWrite;
 
-/** Notes the first block of a chain, once; whoever comes later compares. */
+/** Notes the first block of a chain, once; every later look is compared with it. */
 export interface IdentifyWrite {
   readonly kind: "identify";
   readonly fence: Fence;
@@ -32,7 +32,7 @@ export interface ConfirmationsWrite {
   readonly fence: Fence;
   /** Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: replaced from there up. */
   readonly blocks: readonly { readonly number: number; readonly hash: Hash }[];
-  /** Blocks below are no longer needed by anyone and may be removed. */
+  /** Blocks below are no longer needed and may be removed. */
   readonly pruneBelow: number;
 }
 
@@ -58,7 +58,7 @@ export interface LaneSnapshot {
   readonly reconciled: boolean;
   /** Where the lane stood when the feed's current epoch began: lower nonces were given out before that. 0: never changed. */
   readonly epochFloor: number;
-  /** The first block of the chain as this database knows it; null: nobody has noted it yet. */
+  /** The first block of the chain as this database knows it; null: not noted yet. */
   readonly genesisHash: Hash | null;
   /** TRACKING and STUCK, ascending by nonce, with every attempt's hash. */
   readonly tracking: readonly TrackedRecord[];

@@ -13,11 +13,11 @@ export interface InstanceRegistration {
   readonly signers: readonly Address[];
   /** Chains it reaches. */
   readonly chains: readonly number[];
-  /** It lost its lanes by its own silence, and leaves them to others who can serve them. */
+  /** It lost its lanes because it was silent, and leaves them to other nodes that can serve them. */
   readonly standsBack: boolean;
   /**
    * What the same process was before, or may have become without hearing of it: dead with this registration, so that
-   * nobody waits for lanes of the one, or places lanes on the other.
+   * no node waits for the lanes of the one, or places lanes on the other.
    */
   readonly replaces?: readonly string[];
 }
@@ -52,7 +52,7 @@ export interface InstanceRecord {
   readonly draining: boolean;
   /** As it last announced: lanes that others can serve are left to them. */
   readonly standsBack: boolean;
-  /** "none": it has told of no session lock. "gone": it has, and the server does not hold that lock any more. */
+  /** "none": it has recorded no session lock. "gone": it has, and the server does not hold that lock any more. */
   readonly lock: "none" | "held" | "gone";
 }
 
@@ -65,7 +65,7 @@ export type DeathEvidence = "expired" | "stood-still" | "lock-gone";
 /** What became of telling others about a session lock. "unseen": it is not where they look, and none is told of. */
 export type LockTold = "told" | "unseen" | "over";
 
-/** What an instance says of itself and may change its mind about. */
+/** What an instance says of itself; it may change. */
 export interface Announcement {
   readonly chains: readonly number[];
   readonly draining: boolean;
@@ -96,7 +96,7 @@ export interface LeaseRecord {
  */
 export interface LeaseStore {
   /**
-   * Begins an instance in the history of the database that it finds. Where nobody has noticed yet that this is another
+   * Begins an instance in the history of the database that it finds. Where no node has noticed yet that this is another
    * one than before, the feed begins a new epoch in the same transaction, and every term of every lane ends with the old
    * one. Throws SchemaTooNew where the store has moved on by more than one release.
    */
@@ -107,14 +107,14 @@ export interface LeaseStore {
   announce(instanceId: string, announcement: Announcement): Promise<void>;
   /**
    * From here on others may take the end of this lock for the instance's end; null: of no lock any more. It is a sign of
-   * life and moves the counter, so that nobody who looked before can declare the instance dead. Only a lock that shows
+   * life and moves the counter, so that no node that looked before can declare the instance dead. Only a lock that shows
    * where the others look is told of: a direct address may lead to another server.
    */
   tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold>;
   instances(): Promise<readonly InstanceRecord[]>;
   /** The signers an instance registered with; none where it is gone. */
   signersOf(instanceId: string): Promise<readonly Address[]>;
-  /** What the nodes of this database know and nobody else: how they recognise each other. */
+  /** A secret that only the nodes of this database know: how they recognise each other. */
   clusterSecret(): Promise<string>;
   /**
    * Dead once and for all, by compare-and-set on the counter, in a transaction of its own. With `evidence: "expired"` the

@@ -10,6 +10,7 @@ export interface ForwardedCreate {
 }
 
 export interface ForwardedAnswer {
+  /** "existing": the same request id and payload had been accepted before. */
   readonly outcome: "created" | "existing";
   readonly txId: string;
   readonly lane: Lane;
@@ -28,9 +29,9 @@ export interface LaneAnswer {
   readonly answer: unknown;
 }
 
-/** How creates are told to another node. */
+/** How creates are forwarded to another node. */
 export interface Telling {
-  /** The same creates may have been told before, without an answer: whoever hears them looks for their ids first. */
+  /** The same creates may have been sent before, without an answer: the receiver looks for their ids first. */
   readonly repeat: boolean;
   /** No answer within this time is silence. */
   readonly withinMs: number;

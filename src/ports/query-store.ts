@@ -1,8 +1,7 @@
-import type { Fees } from "../domain/fees.ts";
 import type { Hole } from "../domain/holes.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
-import type { AttemptKind, Payload, Receipt } from "../domain/transaction.ts";
+import type { Attempt, Payload, Receipt } from "../domain/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
 import type { Decision, LaneDecision, SuspendedBy } from "./lane-store.ts";
 import type { LaneOwner } from "./lease-store.ts";
@@ -29,17 +28,7 @@ export interface TransactionRecord {
   readonly confirmedAt: Date | null;
 }
 
-export interface AttemptRecord {
-  readonly ordinal: number;
-  readonly kind: AttemptKind;
-  /** Null: a node signs it, and has not said which transaction that made. */
-  readonly txHash: Hash | null;
-  readonly gas: bigint;
-  readonly fees: Fees;
-  /** Somebody else's transaction at this nonce. */
-  readonly foreign?: true;
-  /** Signed by the chain node itself. */
-  readonly nodeSigned?: true;
+export interface AttemptRecord extends Attempt {
   readonly createdAt: Date;
   /** When sending was first claimed: from here on the network may know it. */
   readonly firstSentAt: Date | null;
@@ -55,7 +44,7 @@ export interface HistoryRecord {
   readonly nodeId: string | null;
   readonly token: number | null;
   readonly reason: string | null;
-  /** Where somebody decided this step. */
+  /** Where an operator, the hook or a policy decided this step. */
   readonly decision?: Decision;
   readonly count: number;
   readonly firstAt: Date;

@@ -2,7 +2,7 @@ import type { MissedLock } from "../domain/witness.ts";
 
 /** What others look for, and who on the server holds it. */
 export interface HeldLock {
-  /** Another one for each session: what a lost session still holds on the server is in nobody's way. */
+  /** Another one for each session: what a lost session still holds on the server does not stand in the way of the next. */
   readonly key: number;
   /** The server's own number for the session. */
   readonly session: number;
@@ -11,9 +11,9 @@ export interface HeldLock {
 export interface LockSession extends HeldLock {
   /** How long sessions had been possible on this server, without a restart, when this one began. */
   readonly serverUpMs: number;
-  /** No other came before it in this process, whether or not somebody listened by then. */
+  /** No other came before it in this process, whether or not there was a listener by then. */
   readonly isFirst: boolean;
-  /** Who had told of a lock that was missing when this session began: a process that starts has looked once by then. */
+  /** Instances whose recorded lock was missing when this session began: a starting process has looked once by then. */
   readonly missed: readonly MissedLock[];
 }
 
@@ -26,16 +26,9 @@ export interface LockSession extends HeldLock {
 export interface SessionLock {
   /** Null: none, now. */
   readonly held: LockSession | null;
-  /** Told of what is held, and of each change: the next lock, or null at the moment one is lost. One listener. */
+  /** Called with the lock that is held, and at each change: with the next lock, or with null when one is lost. One listener. */
   hear(listener: (held: LockSession | null) => void): void;
   /** The server does not show the lock that we believe to hold: give the session up, and begin another. */
   startOver(): void;
   close(): Promise<void>;
 }
-
-export const noSessionLock: SessionLock = {
-  held: null,
-  hear: () => undefined,
-  startOver: () => undefined,
-  close: () => Promise.resolve(),
-};

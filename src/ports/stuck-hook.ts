@@ -60,7 +60,7 @@ export interface StuckDecision {
   readonly audit?: Readonly<Record<string, unknown>>;
 }
 
-/** Decides what becomes of a transaction that does not get on. It only decides: every effect is Fencepost's, under its fence. */
+/** Decides what becomes of a transaction that is stuck. It only decides: every effect is Fencepost's, under its fence. */
 export interface StuckResolutionHook {
   decide(context: StuckContext): StuckDecision | Promise<StuckDecision>;
 }

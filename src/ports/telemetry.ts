@@ -25,7 +25,7 @@ export type TelemetryEvent =
       readonly result: "acquired" | "kept" | "takenOver" | "notLeader";
       readonly token: number | null;
     }
-  /** Some of those at once: new ones, and ones that somebody had before. */
+  /** Several lanes at once: new ones, and ones that another instance had before. */
   | { readonly type: "lanes.taken"; readonly acquired: number; readonly takenOver: number }
   | { readonly type: "lease.released"; readonly lane: Lane; readonly token: number }
   /** A write that came too late: refused by the database, or stopped here by what this node knew before it could ask. */
@@ -60,7 +60,7 @@ export type TelemetryEvent =
   | {
       readonly type: "forward";
       readonly lane: Lane;
-      /** "hit": the first guess named the owner. "miss": it took another stop. "failed": nobody could be found in time. */
+      /** "hit": the first guess named the owner. "miss": it took another stop. "failed": no owner was found in time. */
       readonly result: "hit" | "miss" | "failed";
       readonly stops: number;
     }
@@ -170,7 +170,7 @@ export type TelemetryEvent =
     };
 
 /**
- * "applied": done. "repeated": had been done before. "movedOn": it was decided about what is no more. "refused": it cannot
+ * "applied": done. "repeated": had been done before. "movedOn": the transaction changed after the decision. "refused": it cannot
  * be done. "failed": nothing was decided. "limited": nothing was asked, it was asked too often.
  */
 export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | "failed" | "limited";
@@ -181,7 +181,7 @@ export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | 
  */
 export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "unavailable";
 
-/** What became of a payload that a node signed and whose hash nobody knew. */
+/** What became of a payload that a node signed and whose hash was unknown. */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
 
 /** "failing": it does not answer. "behind": it does not keep up with another one. "foreign": it serves another chain. */

@@ -3,15 +3,15 @@ export const WAKE_UPS = ["lanes", "intake", "completions"] as const;
 export type WakeUp = (typeof WAKE_UPS)[number];
 
 /**
- * Hints between the nodes of one database, so that nobody waits for its next look. Never more than that: one may be lost,
- * late, told twice, or about nothing. Whoever hears one looks; whoever hears none looks all the same, a little later.
+ * Hints between the nodes of one database, so that a node need not wait for its next poll. A hint may be lost, late,
+ * repeated or about nothing. A node that gets one polls now; one that gets none polls a little later.
  */
 export interface WakeUps {
   /** Soon, and together with whatever else there is to tell. Never throws, never waits. */
   tell(wakeUp: WakeUp): void;
-  /** What others told; and everything once, after a time in which nothing could be heard. */
+  /** Called with the hints of other nodes; and once with every hint after the connection was lost, because some may be missed. */
   hear(listener: (wakeUp: WakeUp) => void): void;
-  /** What was told last is still sent, where that takes no time. */
+  /** Sends the last hints first, where the connection is up. */
   close(): Promise<void>;
 }
 

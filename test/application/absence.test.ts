@@ -26,7 +26,7 @@ function words(): readonly string[] {
 const belowWindow = (params: readonly unknown[]): boolean =>
   params.some((height) => typeof height === "number" && height < world.chain.head.number - LONG + 20);
 
-describe("blocks that came while nobody looked", () => {
+describe("blocks that came while no node looked", () => {
   it("hold receipts below the window: they are found by hash, and judged by the chain's own word", async () => {
     world = new World();
     const first = await world.startNode();

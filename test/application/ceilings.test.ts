@@ -222,7 +222,7 @@ describe("fees that a caller names above the ceiling", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("do not bound a value that nobody has bounded: a large honest transfer goes through", async () => {
+  it("do not bound a value without a ceiling: a large honest transfer goes through", async () => {
     const node = await start();
     const txId = await ops.create(node, { payload: { ...BARE, value: String(9_000n * 10n ** 18n) } });
     await ops.settled(txId);

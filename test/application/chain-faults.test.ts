@@ -339,7 +339,7 @@ describe("the pending count, where it is asked for", () => {
     await world.allSettled(2);
   });
 
-  it("is not believed where nobody can show the transactions", async () => {
+  it("is not believed where no endpoint can show the transactions", async () => {
     world = new World({ settings });
     const entry = await world.startNode();
     entry.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 9 : honest));

@@ -108,7 +108,7 @@ describe("creates sent to any node", () => {
     checkInvariants(world);
   });
 
-  it("for a signer nobody holds are refused; for one that only another node holds, forwarded", async () => {
+  it("for a signer whose key no node holds are refused; for one that only another node holds, forwarded", async () => {
     world = new World();
     const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     await world.startNode({ signers: SIGNERS.slice(1, 2) });
@@ -134,7 +134,7 @@ describe("creates sent to any node", () => {
     },
   );
 
-  it("for a signer that may be somebody's, while nobody can say, are not called unknown", async () => {
+  it("for a signer that another node may hold, while that cannot be asked, are not called unknown", async () => {
     world = new World();
     const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     first.store.cut();
@@ -144,7 +144,7 @@ describe("creates sent to any node", () => {
 });
 
 describe("hand-over", () => {
-  it("that the database does not answer leaves no lane to nobody: it is had again, and handed over later", async () => {
+  it("that the database does not answer leaves no lane without an owner: it is had again, and handed over later", async () => {
     world = new World({ signers: TWENTY });
     const first = await world.startNode();
     await world.settle(Promise.all(TWENTY.map((signer) => first.node.api.create(transfer({ signer })))));
@@ -195,7 +195,7 @@ describe("hand-over", () => {
     checkInvariants(world);
   });
 
-  it("to a node that is slow to take its share moves no lane twice: whoever gave one away sends creates after it", async () => {
+  it("to a node that is slow to take its share moves no lane twice: the node that gave one away sends creates after it", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(2);
     const before = tokens();

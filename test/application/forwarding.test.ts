@@ -230,7 +230,7 @@ describe("silence", () => {
     ]);
   });
 
-  it("of a node that is dead by now is not waited for twice: whoever took over is told, once", async () => {
+  it("of a node that is dead by now is not waited for twice: the next owner is asked, once", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const dying = ownerOf(nodes, SIGNER);

@@ -53,7 +53,7 @@ describe("a pass in which one thing fails", () => {
   });
 });
 
-describe("receipts that come while nobody knows whether the chain is ours", () => {
+describe("receipts that come while it is unknown whether the chain is ours", () => {
   it("are looked for again as soon as that is known, and not only when they are stale", async () => {
     world = new World({ settings: { confirmations: 0 } });
     const entry = await world.startNode();

@@ -70,7 +70,7 @@ describe("a standby that was promoted with everything on it", () => {
     expect(page.items.map(({ seq }) => seq)).toEqual([next + 1]);
   });
 
-  it("is one new epoch for three nodes that notice in their own time; every lane is somebody's again", async () => {
+  it("is one new epoch for three nodes that notice in their own time; every lane has an owner again", async () => {
     world = new World();
     const nodes = [await world.startNode(), await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);

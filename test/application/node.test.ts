@@ -16,7 +16,7 @@ function owners(): readonly (string | null)[] {
 }
 
 describe("draining", () => {
-  it("lets nobody in, says so, and goes on with what is under way", async () => {
+  it("lets no create in, says so, and goes on with what is under way", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 3);
@@ -110,7 +110,7 @@ describe("closing", () => {
 });
 
 describe("abandoning", () => {
-  it("releases nothing: to everybody else the node has crashed", async () => {
+  it("releases nothing: to the other nodes it has crashed", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 3);
@@ -258,7 +258,7 @@ function refusalOf(admittance: Admittance): string {
 }
 
 describe("a database whose history changed", () => {
-  it("is noticed also where nobody writes: the next renewal tells, once, and the node goes on", async () => {
+  it("is noticed also where nothing is written: the next renewal tells, once, and the node goes on", async () => {
     world = new World();
     const entry = await world.startNode();
     world.database.changeHistory();

@@ -75,7 +75,7 @@ describe("a reserved nonce", () => {
     expect(row(txId)?.nonce).toBe(1);
   });
 
-  it("is found again where nobody heard whether it was reserved", async () => {
+  it("is found again where the answer to its reservation was lost", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -198,7 +198,7 @@ describe("a reserved nonce", () => {
 });
 
 describe("a released nonce", () => {
-  it("goes to the next transaction, and to nobody else", async () => {
+  it("goes to the next transaction, and to no other", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -253,7 +253,7 @@ describe("a released nonce", () => {
     checkInvariants(world);
   });
 
-  it("that somebody else's transaction took goes to nobody: the next one goes on above", async () => {
+  it("that a foreign transaction took is not given out: the next one goes on above", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -380,7 +380,7 @@ describe("a reservation that expires", () => {
     checkInvariants(world);
   });
 
-  it("is free for nobody: the next transaction goes on above", async () => {
+  it("is not given out: the next transaction goes on above", async () => {
     world = new World();
     const entry = await world.startNode();
     const { nonce } = await reserve(entry, { ttl: 1 });
@@ -390,7 +390,7 @@ describe("a reservation that expires", () => {
     expect(await reserve(entry)).toMatchObject({ nonce: nonce + 2 });
   });
 
-  it("expires under whoever owns the lane then", async () => {
+  it("expires under the lane's next owner, too", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const first = await world.startNode();
     const { reservationId } = await reserve(first, { ttl: "20s" });
@@ -402,7 +402,7 @@ describe("a reservation that expires", () => {
     checkInvariants(world);
   });
 
-  it("is no hole where its caller had sent after all: nobody is stuck, and it is said", async () => {
+  it("is no hole where its caller had sent after all: nothing is stuck, and an alert says so", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: 1 });

@@ -61,7 +61,7 @@ describe("a lane that is read again", () => {
     await world.allSettled(3);
   });
 
-  it("is written to by nobody who began before: a look for foreign use ends there", async () => {
+  it("is not written to by work that began before: a look for foreign use ends there", async () => {
     const entry = await startKnown();
     world.holdBlocks();
     await world.settle(entry.node.api.create(transfer()));
@@ -93,7 +93,7 @@ describe("a lane that is read again", () => {
     expect(entry.events.slice(resumed).filter(({ type }) => type === "lane.stopped")).toEqual([]);
   });
 
-  it("lowers its cursor for nobody who began before: the operator is told to repeat it", async () => {
+  it("does not lower its cursor for work that began before: the operator is told to repeat it", async () => {
     const entry = await startKnown({ node: { mode: "basic" } });
     const count = holdNext(entry, "transactionCount");
     const realigning = entry.node.api.actOnLane(order("realign"));

@@ -183,7 +183,7 @@ describe("an answer `underpriced`", () => {
     expect(refused.length).toBeLessThan(6);
   });
 
-  it("because somebody else's transaction waits at the nonce: outbid, step by step, under the ceiling", async () => {
+  it("because a foreign transaction waits at the nonce: outbid, step by step, under the ceiling", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -274,7 +274,7 @@ describe("a takeover", () => {
     expect(caps).toEqual([...caps].sort((a, b) => (a < b ? -1 : 1)));
   });
 
-  it("finds whichever of the attempts was mined while nobody looked", async () => {
+  it("finds whichever of the attempts was mined while no node looked", async () => {
     world = busyWorld({ settings: { confirmations: 0 } });
     const first = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);

@@ -38,7 +38,7 @@ async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[nu
 }
 
 describe("a node that wakes from a pause", () => {
-  it("leaves its lane for a lease to whoever took it, and then has its share again", async () => {
+  it("leaves its lane for a lease to the node that took it, and then has its share again", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     const wokeMs = world.clock.monotonicMs();
@@ -60,7 +60,7 @@ describe("a node that wakes from a pause", () => {
     await world.until(() => world.ownerOf(signer) === "node-1", 10_000);
   });
 
-  it("takes creates all the while, and takes them to whoever acts", async () => {
+  it("takes creates all the while, and forwards them to the owner", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.clock.advance(1_000);
@@ -88,7 +88,7 @@ describe("a node that wakes from a pause", () => {
     second.store.claimLanes = claim;
   });
 
-  it("claims what is still free after a lease: an older release takes it for ours, and nobody else would", async () => {
+  it("claims what is still free after a lease: an older release leaves it to us, and no other node would take it", async () => {
     const { first, second, signer } = await pair();
     for (const _ of [1, 2]) {
       await pause(first, "node-2", signer);
@@ -133,7 +133,7 @@ describe("a node that wakes from a pause", () => {
     expect(SIGNERS.map((each) => world.ownerOf(each))).toEqual(SIGNERS.map(() => "node-3"));
   });
 
-  it("gives what it took as the last one there to whoever comes, however long ago its own silence was", async () => {
+  it("gives what it took as the last one there to the next node that comes, however long ago its own silence was", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
     await world.settle(second.node.close());
@@ -161,7 +161,7 @@ describe("a node that wakes from a pause", () => {
     expect(looks).toBe(0);
   });
 
-  it("claims at once what nobody else can serve", async () => {
+  it("claims at once what no other node can serve", async () => {
     world = new World();
     const [mine, ...others] = SIGNERS as [Address, ...Address[]];
     const first = await world.startNode();

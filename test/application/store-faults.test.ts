@@ -42,7 +42,7 @@ describe("a commit that fails", () => {
     checkInvariants(world);
   });
 
-  it("(unknown, yet committed) as a lane is suspended: nothing is sent any more, as everybody sees it to be", async () => {
+  it("(unknown, yet committed) as a lane is suspended: nothing is sent any more, as the database says", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -61,7 +61,7 @@ describe("a commit that fails", () => {
     expect(world.chain.witness).toHaveLength(sent);
   });
 
-  it("(busy) is tried again and nobody notices", async () => {
+  it("(busy) is tried again and no caller notices", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -131,7 +131,7 @@ describe("a database that is slow when a node starts", () => {
 });
 
 describe("lanes that were locked when they were to be claimed", () => {
-  it("are claimed later, though nobody says that they are free", async () => {
+  it("are claimed later, though no hint says that they are free", async () => {
     world = new World();
     const entry = world.addNode();
     const claim = entry.store.claimLanes.bind(entry.store);

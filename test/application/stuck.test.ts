@@ -162,7 +162,7 @@ describe("a head that does not get on", () => {
   it.each([
     ["and what is sent again is called consumed", INTERVAL_MS],
     ["and nothing is sent again", null],
-  ])("is not STUCK but unknown while nobody can say whether it was mined, %s", async (_, resubmitIntervalMs) => {
+  ])("is not STUCK but unknown while it is not known whether it was mined, %s", async (_, resubmitIntervalMs) => {
     world = patientWorld({ settings: { resubmitIntervalMs } });
     const entry = await world.startNode();
     await create(entry, 1);

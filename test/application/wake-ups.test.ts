@@ -56,7 +56,7 @@ describe.each([
     await world.settle(closing);
   });
 
-  it("lanes of a node that died are taken up by whoever should have them, whoever noticed", async () => {
+  it("lanes of a node that died are taken up by their next owner, whichever node noticed", async () => {
     world = new World({ hints });
     const nodes = [await world.startNode(), await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);

@@ -31,7 +31,7 @@ describe("a process", () => {
     expect(wakefulness.pausedMs()).toBe(0);
   });
 
-  it("whose beat is overdue was paused, also where nobody has noticed yet", async () => {
+  it("whose beat is overdue was paused, also before the beat itself notices", async () => {
     wakefulness.beat();
     await clock.advance(EVERY_MS + 3_500);
     expect(wakefulness.pausedMs()).toBe(3_500);

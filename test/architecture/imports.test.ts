@@ -35,7 +35,7 @@ describe("the source tree", () => {
   it.each([
     ["src/main/cli.ts", ["commander"]],
     ["src/adapters/evm/signers/worker/sign-worker.js", ["@bitauth/libauth", "hash-wasm"]],
-  ])("%s starts with few packages, because whoever waits for it waits for them", (entry, packages) => {
+  ])("%s starts with few packages, because its start waits for them", (entry, packages) => {
     const loaded = loadedBy(entry, source).filter((path) => !path.startsWith("src/"));
     expect(loaded.map(packageOf)).toEqual(packages);
   });
@@ -55,7 +55,7 @@ describe("the source tree", () => {
     expect(source.flatMap(importsOf).filter(({ target }) => target === "viem")).toEqual([]);
   });
 
-  it("exports nothing that nobody uses", () => {
+  it("exports nothing that is unused", () => {
     const files = [...source, ...readCode("test"), ...readCode("bench"), ...readCode("scripts")];
     expect(deadExports(source, { files, entries: entryFiles() })).toEqual([]);
   });
@@ -154,7 +154,7 @@ describe("the rules about imports", () => {
     expect(loadedBy("src/main/c.ts", files)).toEqual(["src/main/c.ts", "viem/utils"]);
   });
 
-  it("sees an export that nobody uses", () => {
+  it("sees an unused export", () => {
     const files = [
       parseSource("src/domain/a.ts", "export const used = 1; export function dead() {} export const own = used;"),
       parseSource("src/domain/b.ts", `import { own } from "./a.ts"; export class Dead {} export interface Shape {}`),

@@ -77,7 +77,7 @@ describe("the OpenAPI document", () => {
       expect(resolve(reference), `${at} → ${reference}`).toBeDefined();
   });
 
-  it("has no component that nobody refers to", () => {
+  it("has no component without a reference", () => {
     const used = new Set(references(document).map(([, reference]) => reference));
     const schemas = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
     expect(schemas.filter((pointer) => !used.has(pointer))).toEqual([]);

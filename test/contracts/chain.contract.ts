@@ -107,7 +107,7 @@ function blockTests(start: Start): void {
     expect(await chain.blocksByNumber([])).toEqual([]);
   });
 
-  it("finds a block by hash, and null for a hash nobody has", async () => {
+  it("finds a block by hash, and null for an unknown hash", async () => {
     const { chain, mine } = await start();
     await mine();
     const head = await latest(chain);
@@ -329,7 +329,7 @@ function simulateTests(start: Start): void {
     expect((await h.chain.simulate({ ...call, to: h.reverting.silently, value: 0n })).outcome).toBe("revert");
   });
 
-  it("has nobody else to ask with a single endpoint", async () => {
+  it("has no second endpoint to ask with a single one", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     expect(await h.chain.simulateEverywhere({ from, to, data: "0x", value: 1n })).toMatchObject([{ kind: "says" }]);

@@ -45,7 +45,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
     const suspend = (fence: Fence, suspended: boolean): Promise<unknown> =>
       commitOne(store, { kind: "suspend", fence, suspended });
 
-    it("are one for each change, whoever registers first; the others find it begun", async () => {
+    it("are one for each change: the first to register begins it, the others find it begun", async () => {
       await holdLane(store);
       await holdLane(other);
       const { epoch } = await store.feed(0, 1);
@@ -82,7 +82,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       ]);
     });
 
-    it("end every term and every instance of before: nobody who has not noticed writes", async () => {
+    it("end every earlier term and instance: no node that has not noticed writes", async () => {
       const fence = await holdLane(other);
       await subject.changeHistory();
       const heir = anInstance();

@@ -140,7 +140,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
       });
 
-      it("names the owner to everybody else, also while it is merely expired", async () => {
+      it("names the owner to every other node, also while it is merely expired", async () => {
         const fence = await holdLane(store);
         const other = await register();
         const owner = await find(fence.instanceId);
@@ -259,7 +259,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.claimLanes(lanes, id, 5)).toHaveLength(5);
       });
 
-      it("takes over from the dead and from nobody else", async () => {
+      it("takes over from dead instances only", async () => {
         const [dying, living, heir] = [await register(), await register(), await register()];
         const lanes = lanesOf(6);
         await store.claimLanes(lanes.slice(0, 3), dying, 10);
@@ -308,7 +308,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("the fence", () => {
-      it("refuses a term whose heartbeat is past, though nobody has taken over", async () => {
+      it("refuses a term whose heartbeat is past, though no node has taken over", async () => {
         const fence = await holdLane(store);
         await subject.expire(fence.instanceId);
         const intent = anIntent(fence.lane);

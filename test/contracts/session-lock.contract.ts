@@ -39,7 +39,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       return { lock, heard };
     }
 
-    it("is held by each, under a key of its own, and whoever listens is told at once", async () => {
+    it("is held by each, under a key of its own, and a listener is called at once", async () => {
       const all = [await process(), await process(), await process()];
       const keys = all.map(({ lock }) => lock.held?.key);
       expect(new Set(keys).size).toBe(3);
@@ -75,7 +75,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       expect(await subject.keys()).toEqual([lock.held?.key]);
     });
 
-    it("says whether another came before in its process, also where nobody listened then", async () => {
+    it("says whether another came before in its process, also where there was no listener then", async () => {
       const lock = await subject.connect();
       open.push(lock);
       const first = lock.held as LockSession;
@@ -100,7 +100,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       expect(await subject.keys()).toEqual([lock.held?.key]);
     });
 
-    it("ends with whoever held it, and nobody is told of that", async () => {
+    it("ends with its holder, and no listener is called", async () => {
       const { lock, heard } = await process();
       await lock.close();
       await subject.until(async () => (await subject.keys()).length === 0);

@@ -50,7 +50,7 @@ describe("a window", () => {
     expect(Object.keys(BlockWindow.of([heavy]).tip ?? {})).toEqual(["number", "hash", "parentHash"]);
   });
 
-  it("is frozen: whoever holds it sees the same, whatever comes after", () => {
+  it("is frozen: its holder sees the same, whatever comes after", () => {
     const window = BlockWindow.of(THREE);
     const change = window.extend([block(11, 7, 1), block(12, 8, 7)], 10);
     expect(change?.window.hashAt(12)).toBe(hashNumber(8));

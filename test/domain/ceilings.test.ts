@@ -117,7 +117,7 @@ describe("the most for a unit of gas", () => {
     expect(feeLimit(given, content)).toEqual(expected);
   });
 
-  it("of another payload is five times the first price, under the chain's default, unless somebody named a ceiling", () => {
+  it("of another payload is five times the first price, under the chain's default, unless a ceiling is configured", () => {
     const transfer = { gas: 21_000n, value: 0n };
     expect(repricingLimit(ceilings(), transfer, dynamic(7n * GWEI))).toEqual({
       ...{ most: 35n * GWEI, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: 5n },
@@ -140,7 +140,7 @@ describe("the most for a unit of gas", () => {
   });
 });
 
-describe("fees that somebody named", () => {
+describe("fees that a caller named", () => {
   const own = ceilings({ maxFeeWei: 100n, maxGasCostWei: 10_000n, maxCostWei: 15_000n });
   it.each<[string, FeeWishes, Content, RegExp | null]>([
     ["at the ceiling", { maxFeePerGas: 100n, maxPriorityFeePerGas: 100n }, { gas: 100n, value: 5_000n }, null],

@@ -61,7 +61,7 @@ describe("without a claim", () => {
     expect(countUnanimous([says(5), silent])).toBeNull();
   });
 
-  it("the highest is anybody's", () => {
+  it("the highest may be any endpoint's", () => {
     expect(highestCount([says(5), behind(9), silent])).toBe(9);
     expect(highestCount([silent])).toBe(0);
   });

@@ -41,7 +41,7 @@ describe("the catalogue", () => {
     expect(new FencepostError(code, "why").status).toBe(status);
   });
 
-  it("lets nobody retry what is the caller's own mistake", () => {
+  it("lets no caller retry its own mistake", () => {
     const retriable = CODES.filter((code) => ERROR_CATALOGUE[code].retry !== "never");
     expect(retriable.sort()).toEqual(["INTERNAL", "NOT_LEADER", "QUEUE_FULL", "UNAVAILABLE"]);
   });

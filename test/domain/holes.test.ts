@@ -33,7 +33,7 @@ describe("shift-down", () => {
     expect(moves([5, 9], [at(6, false), at(8), at(10)])).toEqual([[10, 9]]);
   });
 
-  it("steps over a nonce that is reserved: it is nobody's to take", () => {
+  it("steps over a nonce that is reserved: no transaction may take it", () => {
     expect(moves([5], [at(7), at(8)])).toEqual([
       [7, 5],
       [8, 7],
@@ -81,7 +81,7 @@ describe("shift-down", () => {
 });
 
 describe("who may have a hole", () => {
-  it("is anybody, but where a caller may have signed", () => {
+  it("is any transaction, but where a caller may have signed", () => {
     expect(["released", "givenUp", "shiftedDown", "expired"].map((why) => isFree({ why: why as "expired" }))).toEqual([
       true,
       true,

@@ -23,7 +23,7 @@ describe("the order of lanes", () => {
     expect([...sorted].reverse().sort(compareLanes)).toEqual(sorted);
   });
 
-  it("is total: whoever locks in it cannot deadlock", () => {
+  it("is total: transactions that lock in it cannot deadlock", () => {
     fc.assert(
       fc.property(lanes, lanes, lanes, (a, b, c) => {
         expect(Math.sign(compareLanes(a, b)) + Math.sign(compareLanes(b, a))).toBe(0);

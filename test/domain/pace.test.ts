@@ -15,7 +15,7 @@ it("lets a few leave at once after a rest, then one at a time", () => {
   expect(departures(new Pace(10, 4), 7)).toEqual([0, 0, 0, 0, 10, 20, 30]);
 });
 
-it("keeps nobody waiting who comes no more often than that", () => {
+it("keeps no work waiting that comes no more often than that", () => {
   const pace = new Pace(10, 1);
   for (let nowMs = 0; nowMs < 200; nowMs += 10) {
     expect(pace.waitMs(nowMs)).toBe(0);
@@ -30,7 +30,7 @@ it("earns its reserve back with time, and no more than that", () => {
   expect(departures(pace, 4, 1_000)).toEqual([1_000, 1_000, 1_000, 1_010]);
 });
 
-it("without an interval nobody ever waits", () => {
+it("without an interval nothing ever waits", () => {
   expect(departures(new Pace(0, 1), 3)).toEqual([0, 0, 0]);
 });
 

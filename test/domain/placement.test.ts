@@ -50,7 +50,7 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
 }
 
 describe("placement", () => {
-  it("gives every lane to somebody who serves it, and none where nobody does", () => {
+  it("gives every lane to a member that serves it, and none where there is no such member", () => {
     fc.assert(
       fc.property(members, (list) => {
         const lanes = servedLanes(list);
@@ -65,7 +65,7 @@ describe("placement", () => {
     );
   });
 
-  it("gives a lane to one that nobody reaches only where nobody else serves it", () => {
+  it("gives a lane to a member without a URL only where no other serves it", () => {
     fc.assert(
       fc.property(members, (list) => {
         const lanes = servedLanes(list);
@@ -82,7 +82,7 @@ describe("placement", () => {
     );
   });
 
-  it("gives a lane to one that stands back only where nobody else serves it", () => {
+  it("gives a lane to one that stands back only where no other serves it", () => {
     fc.assert(
       fc.property(members, (list) => {
         for (const lane of servedLanes(list)) {
@@ -102,7 +102,7 @@ describe("placement", () => {
     expect(loads(lanes, allBack), "where all of them do, none does").toEqual([50, 50]);
   });
 
-  it("is the same whoever computes it, in whatever order the rows came", () => {
+  it("is the same on every node, in whatever order the rows came", () => {
     fc.assert(
       fc.property(members, fc.integer(), (list, seed) => {
         const shuffled = [...list].sort((a, b) => hash(a.nodeId, seed) - hash(b.nodeId, seed));

@@ -60,7 +60,7 @@ describe("what a decided payload pays", () => {
   });
 });
 
-describe("what somebody else signed in the place of a payload", () => {
+describe("a payload signed elsewhere in the place of another", () => {
   const blob = (cap: bigint, tip: bigint, blobFeeCap: bigint) => ({ fees: dynamic(cap, tip), blobFeeCap });
   const standing = blob(100n, 10n, 7n);
 

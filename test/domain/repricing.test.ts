@@ -67,7 +67,7 @@ describe("the market strategy", () => {
     expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
   });
 
-  it("raises a tip that nobody asked for as well: a node wants a tenth more on both fields", () => {
+  it("raises a tip above the market's as well: a node wants a tenth more on both fields", () => {
     const verdict = reprice(marketRepricing, view(dynamic(20n, 8n), { market: market(40n, [1n]) }), PLENTY);
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 8_800_000_000n } });
   });

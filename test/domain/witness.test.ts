@@ -52,7 +52,7 @@ describe("a lock", () => {
 describe("whoever looks", () => {
   const seen = sighted(look("held", 0));
 
-  it("has no session of its own: judges nobody", () => {
+  it("has no session of its own: judges no other node", () => {
     expect(mayJudge(null, seen, 1_000_000)).toBe(false);
   });
 

@@ -158,7 +158,7 @@ describe("fencepost start", () => {
     expect(linesOf(start.stderr())).toHaveLength(4);
   });
 
-  it("wants a key of everybody, except where there is nothing to protect", async ({
+  it("wants a key of every caller, except where there is nothing to protect", async ({
     fencepost,
     simulated,
     database,

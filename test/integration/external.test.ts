@@ -34,7 +34,7 @@ function usurp({ chain }: SimulatedServer): string | undefined {
   return chain.mineForeign(LANE).transactions[0]?.transaction.hash;
 }
 
-describe.concurrent("somebody else uses the key", () => {
+describe.concurrent("another program uses the key", () => {
   it("and the transaction whose nonce is gone fails with the foreign hash; the others go on", async ({
     simulated,
     nodes,

@@ -129,7 +129,9 @@ describe("fees above the ceiling", () => {
     return privateKeyToAccount(KEYS[0]).signTransaction({ ...content, ...fees });
   }
 
-  it("are refused whoever names them, and what was signed before is all that is ever sent", async ({ stage }) => {
+  it("are refused by whichever way they come, and what was signed before is all that is ever sent", async ({
+    stage,
+  }) => {
     const chain = await startEmbeddedChain();
     try {
       const decide = async (): Promise<StuckDecision> => ({ action: "REPLACE", reason: "dearer", fees: OVER });

@@ -51,7 +51,7 @@ describe("two nodes in processes of their own", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("know each other: the same nodes and leases whoever is asked", async ({ edr, nodes }) => {
+  it("know each other: every node names the same nodes and leases", async ({ edr, nodes }) => {
     const pair = [await nodes.start(edr.url), await nodes.start(edr.url)] as const;
     await spread(pair);
     const [seen, alsoSeen] = await Promise.all(pair.map(({ client }) => client.nodes()));

@@ -62,7 +62,7 @@ describe("a call that needs nearly all the gas that the chain takes in one trans
     expect(receipt?.gasUsed).toBeGreaterThan(14_000_000n);
   });
 
-  it("is signed again with less where nobody knew the cap, and the next one knows it", async ({ stage }) => {
+  it("is signed again with less where the cap was not known, and the next one knows it", async ({ stage }) => {
     const scene = await stage({}, "move");
     await placeFurnace(scene, NEARLY_ALL);
     const txId = await sent(scene, { to: FURNACE });
@@ -117,7 +117,7 @@ describe("a transfer to a contract", () => {
 });
 
 describe("a lie about the gas of a call", () => {
-  it("is believed by nobody where a second endpoint contradicts it", async ({ stage }) => {
+  it("is not believed where a second endpoint contradicts it", async ({ stage }) => {
     const scene = await stage({ spare: true, chain: { maxGasCostWei: "1000000000000000" } }, "move");
     await placeFurnace(scene, 10);
     const lie = overstate(scene.proxy);

@@ -156,7 +156,7 @@ describe("createFencepost", () => {
     expect(heights).toEqual(range(24).map((index) => index + 2));
   });
 
-  it("closes: whoever waits is told, its lanes are free, and no connection is left", async ({
+  it("closes: waiting calls are answered, its lanes are free, and no connection is left", async ({
     embed,
     simulated,
     database,

@@ -28,7 +28,7 @@ const it = base.extend<Fixtures>({
 });
 
 describe("behind PgBouncer", () => {
-  it("a node lives as it does anywhere, and says that nobody can listen there", async ({
+  it("a node lives as it does anywhere, and says that it cannot listen there", async ({
     database,
     simulated,
     nodes,

@@ -15,7 +15,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const signer = SIGNER.toLowerCase() as Address;
 
-describe.concurrent("nonces that were used by somebody else", () => {
+describe.concurrent("nonces that were used by another program", () => {
   it("are proved and passed over: cursor 5, mined count 10, the next create gets 10", async ({
     simulated,
     nodes,

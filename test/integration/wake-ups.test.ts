@@ -55,7 +55,7 @@ describe("nodes tell each other", () => {
     await waitUntil(() => told.words.has("lanes"), "lanes are told of");
   });
 
-  it("and live without it: switched off, nobody listens and nobody is told", async ({
+  it("and live without it: switched off, no node listens and no hint is sent", async ({
     database,
     simulated,
     nodes,

@@ -135,7 +135,7 @@ describe.concurrent("an endpoint that", () => {
     await auditOf(database, simulated);
   });
 
-  it("hangs keeps nobody waiting for ever, and what was accepted goes out once it wakes", async ({
+  it("hangs keeps no caller waiting for ever, and what was accepted goes out once it wakes", async ({
     simulated,
     nodes,
     database,
@@ -155,7 +155,7 @@ describe.concurrent("an endpoint that", () => {
 });
 
 describe.concurrent("two endpoints", () => {
-  it("are one chain: the second serves while the first is down, whoever is first", async ({
+  it("are one chain: the second serves while the first is down, in either order", async ({
     simulated,
     nodes,
     database,

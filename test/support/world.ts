@@ -5,7 +5,6 @@ import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
-import { noSessionLock } from "../../src/ports/session-lock.ts";
 import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { noWakeUps } from "../../src/ports/wake-ups.ts";
@@ -25,6 +24,7 @@ import { ROOMY_POOL } from "../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../doubles/simulated-chain/sender.ts";
 import { delayed } from "./delayed.ts";
 import { createFakeCodec } from "./fake-codec.ts";
+import { noSessionLock } from "./no-session-lock.ts";
 import { WireWitness } from "./wire-witness.ts";
 
 export const CHAIN_ID = 31_337;

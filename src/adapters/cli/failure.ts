@@ -14,7 +14,7 @@ export class CommandFailed extends Error {
   }
 }
 
-/** What to do about the errors that everybody meets once; by Node's or PostgreSQL's own code. */
+/** What to do about the common errors, by Node's or PostgreSQL's own code. */
 const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there: is it running, and is the URL right?",
   ECONNRESET: "the other side hung up: is it running, and does it speak this protocol?",

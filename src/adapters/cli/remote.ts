@@ -24,7 +24,7 @@ export function addRemoteOptions(command: Command): Command {
     .addOption(new Option("--api-key <secret>", "instead of the first key of the configuration"));
 }
 
-/** One line that says what to do; the stack of a refusal helps nobody. */
+/** One line that says what to do; the stack of a refusal does not help. */
 export function explainRefusal(error: unknown): never {
   if (!(error instanceof FencepostApiError)) throw error;
   throw new CommandFailed([lineOf(error)], undefined, { cause: error });

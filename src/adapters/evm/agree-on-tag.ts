@@ -1,7 +1,7 @@
 /**
  * How far `safe` and `finalized` have come, by the word of several endpoints. Not every node knows these tags: one that has
  * never shown a tag has no vote on it, or nothing would ever be final beside it. One that has, and does not now, is waited
- * for: a denial must not leave the word to somebody who lies.
+ * for: else its denial would leave the decision to another endpoint, which may lie.
  */
 import { type Block, type BlockTag, ChainUnavailable } from "../../ports/chain.ts";
 import { fetchTagged } from "./read-block.ts";
@@ -26,7 +26,7 @@ export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block 
   return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(shownIn(voters));
 }
 
-/** As far as two say, or the only one that is up. Null only where everybody says that there is no such tag, and always did. */
+/** The block that two endpoints confirm, or the only one that is up. Null only where all say, and always said, that there is none. */
 export async function agreeOnTagForAll(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
   const words = await hear(endpoints, tag);
   const shown = shownIn(words);

@@ -63,11 +63,7 @@ export interface EvmChainOptions {
   readonly timeoutMs?: number;
   /** Where calls keep coming, a request leaves this often (TransportOptions); 0 where absent. */
   readonly requestEveryMs?: number;
-  /** How long one look at the fee market serves everybody: about a poll interval. */
-  readonly feeMarketMaxAgeMs?: number;
 }
-
-const DEFAULT_FEE_MARKET_MAX_AGE_MS = 1_000;
 
 /** Throws `WrongChain` where an endpoint that is up serves another chain than the rest, or than `chainId`. */
 export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
@@ -98,13 +94,10 @@ class EvmChain implements Chain {
   readonly #endpoints: Endpoints;
   readonly #prover = new BlockProver();
   readonly #counts = new CountsAtHead();
-  readonly #options: EvmChainOptions;
-  #feeMarket: { readonly answer: Promise<FeeMarket>; readonly askedAtMs: number } | null = null;
 
   constructor(chainId: number, options: EvmChainOptions) {
     const { urls, telemetry, clock, entropy } = options;
     this.chainId = chainId;
-    this.#options = options;
     this.#endpoints = new Endpoints({ urls, chainId, telemetry, clock, entropy, transport: transportOptions(options) });
   }
 
@@ -225,18 +218,7 @@ class EvmChain implements Chain {
   }
 
   feeMarket(): Promise<FeeMarket> {
-    const { clock, feeMarketMaxAgeMs = DEFAULT_FEE_MARKET_MAX_AGE_MS } = this.#options;
-    const nowMs = clock.monotonicMs();
-    const known = this.#feeMarket;
-    if (known !== null && nowMs - known.askedAtMs < feeMarketMaxAgeMs) return known.answer;
-    const answer = this.#endpoints.read(fetchFeeMarket);
-    const entry = { answer, askedAtMs: nowMs };
-    this.#feeMarket = entry;
-    // A failure serves only those who already wait for it.
-    answer.catch(() => {
-      if (this.#feeMarket === entry) this.#feeMarket = null;
-    });
-    return answer;
+    return this.#endpoints.read(fetchFeeMarket);
   }
 
   simulate(call: Call): Promise<Simulation> {

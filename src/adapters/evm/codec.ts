@@ -61,7 +61,7 @@ function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknow
   return concatHex([selector, encodeArguments(inputs, args)]);
 }
 
-/** Other entries of the ABI are not looked at: a library's may hold what nobody can call from outside. */
+/** Other entries of the ABI are not looked at: a library's ABI may hold functions that cannot be called from outside. */
 function candidates(
   callee: Exclude<Callee, string>,
   bySignature: (text: string) => AbiFunction,

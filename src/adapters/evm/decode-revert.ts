@@ -20,7 +20,7 @@ const PANICS: Readonly<Record<string, string>> = {
   "81": "call of an uninitialised internal function",
 };
 
-/** `Error(string)` and `Panic(uint256)` in words; a custom error keeps its data, for whoever has the ABI. */
+/** `Error(string)` and `Panic(uint256)` in words; a custom error keeps its data, to be decoded with the contract's ABI. */
 export function decodeRevert(data: Hex): Revert {
   const body = data.slice(10);
   if (data.startsWith(ERROR_SELECTOR)) {

@@ -8,7 +8,7 @@ type Parsed = ReturnType<typeof parseTransaction>;
 type Signature = Exclude<Parameters<typeof recoverAddress>[0]["signature"], string | Uint8Array>;
 type Serialised = Parameters<typeof parseTransaction>[0];
 
-/** Reads a signed payload back. What the library refuses is whoever signed it to blame for. */
+/** Reads a signed payload back. What the library refuses was signed wrongly: `BadEncoding`. */
 export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction> {
   try {
     const parsed = parseTransaction(rawTransaction as Serialised);

@@ -62,7 +62,7 @@ const WEIGHT: Readonly<Record<SubmitAnswer, number>> = {
   unknown: 7,
 };
 
-/** Whether another endpoint should be asked: nobody has answered yet, or somebody alone has refused it for good. */
+/** Whether another endpoint should be asked: none has answered yet, or one alone has refused it for good. */
 export function isOpen(said: readonly Submission[]): boolean {
   const words = said.filter(({ lost }) => lost === null);
   return words.length === 0 || (words.length === 1 && words[0]?.result.answer === "rejected");
@@ -70,7 +70,7 @@ export function isOpen(said: readonly Submission[]): boolean {
 
 /**
  * What several endpoints said to one item, in the order asked. A refusal for good that an endpoint which should be up has
- * not confirmed is nobody's last word: it is asked again until that one answers, or is known to be down.
+ * not confirmed does not count: it is asked again until that one answers, or is known to be down.
  */
 export function concluded(said: readonly Submission[]): SubmitResult {
   const refusal = said.find(({ result }) => result.answer === "rejected")?.result;
@@ -84,7 +84,7 @@ export function concluded(said: readonly Submission[]): SubmitResult {
   return { answer: "unknown", detail };
 }
 
-/** A cap is what everybody who was asked named, and then the highest of these: one endpoint alone lowers nothing. */
+/** A gas cap counts where every endpoint that was asked named one, and then the highest: one alone lowers nothing. */
 function withAgreedCap({ answer, detail }: SubmitResult, said: readonly Submission[]): SubmitResult {
   const caps = said.map(({ result }) => result.gasCap ?? null);
   const highest = caps.reduce((most, cap) => (most === null || cap === null ? null : cap > most ? cap : most));

@@ -6,7 +6,7 @@ import type { ApiKey } from "./options.ts";
 /** The name of the key whose secret the header carries; throws UNAUTHENTICATED where there is none. */
 export type Authenticate = (authorization: string | undefined) => string;
 
-/** Where no keys are asked for, nobody says who they are. */
+/** The name of every caller where no API keys are configured. */
 export const ANONYMOUS = "anonymous";
 
 const BEARER = /^bearer +([\x21-\x7e]+) *$/i;

@@ -1,9 +1,9 @@
 /**
  * Where requests are let in, before their bodies are read. Callers who repeat what was refused can ask more often than a
  * node can refuse, and what it does for them it does not do for its lease and its transactions: those wait for the same
- * event loop. So a turn of the loop lets requests in for a bounded time only; whoever comes later waits here, in order and
+ * event loop. So a turn of the loop lets requests in for a bounded time only; later requests wait here, in order and
  * unread, which costs nothing, and while they wait they do not repeat. A bounded number waits, for a bounded time. While
- * connections keep coming in, those who have come wait for the others, so that they are served together.
+ * connections keep coming in, the requests already here wait for more, so that they are served together.
  */
 import type { Admittance } from "../../application/admittance.ts";
 import { FencepostError } from "../../domain/errors.ts";
@@ -46,7 +46,7 @@ const LOOK_AGAIN_MS = 20;
 const WAIT_FOR_OTHERS_MS = 500;
 const REPORT_EVERY_MS = 1_000;
 /**
- * How many of those who wait are let in at once: as many as a turn has time for, found by trying. Not fewer than make a
+ * How many waiting requests are let in at once: as many as a turn has time for, found by trying. Not fewer than make a
  * commit worth its while: a node that is starved would spend the little time it has on commits of one create each.
  */
 const AT_ONCE = { least: 64, most: 512 };

@@ -21,7 +21,7 @@ export interface HttpServerOptions {
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */
   readonly peer?: PeerReceiver;
-  /** Who is let in while there is more to do than can be done. Without it everybody is. */
+  /** Which requests are let in under overload. Without it, all are. */
   readonly door?: Omit<DoorOptions, "clock" | "arrivals">;
 }
 

@@ -15,7 +15,7 @@ export function problemOf(error: FencepostError): Problem {
 /** Must run before any route is added, so that no route falls back to Fastify's own error answers. */
 export function answerWithProblems(app: FastifyInstance, logger: HttpLogger | undefined): void {
   app.setErrorHandler((error, request, reply) => {
-    // Fastify hangs up on whoever still writes a body that it refused, and their connection is reset before they read why.
+    // Fastify hangs up on a caller that still writes a body it refused; the connection is reset before the answer is read.
     // Without that header Node reads the rest away, for as long as any request may take to arrive.
     reply.removeHeader("connection");
     return sendProblem(reply, toFencepostError(error, request, logger));
@@ -46,13 +46,13 @@ export function rawProblem(error: FencepostError): string {
   return `${head.join("\r\n")}\r\n\r\n${body}`;
 }
 
-/** Whatever is not a FencepostError and not the caller's fault is ours: logged here, told to nobody else. */
+/** Whatever is not a FencepostError and not the caller's fault is ours: logged here, and not shown to the caller. */
 function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined): FencepostError {
   if (error instanceof FencepostError) return error;
   const refused = refusedByFastify(error as { readonly code?: unknown; readonly statusCode?: unknown });
   if (refused !== null) return refused;
   const route = request.routeOptions.url ?? null;
-  logger?.error({ err: error, method: request.method, route }, "a request failed for a reason nobody foresaw");
+  logger?.error({ err: error, method: request.method, route }, "a request failed for an unforeseen reason");
   return new FencepostError("INTERNAL", "something unforeseen happened; the node's log says what");
 }
 

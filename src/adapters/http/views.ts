@@ -119,7 +119,7 @@ export function nodeView(record: InstanceRecord): ClusterNode {
   return { nodeId, instanceId, url, version, mode, ...times, lanes };
 }
 
-/** Null for a lane that nobody owns: there is no lease then, only a token to go on from. */
+/** Null for a lane without an owner: there is no lease then, only the last token. */
 export function leaseView({ lane, owner, token, acquiredAt }: LeaseRecord, checksum: Checksum): LaneLease | null {
   if (owner === null || acquiredAt === null) return null;
   return {

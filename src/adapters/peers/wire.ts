@@ -10,7 +10,7 @@ import type { Lane } from "../../domain/lane.ts";
 import { STATES, type State } from "../../domain/transitions.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
-/** Thrown where an answer is not one: whoever wrote it, what it means is unknown. */
+/** The answer does not have the agreed form, so the outcome is unknown. */
 export class NotAnAnswer extends Error {
   constructor(detail: string) {
     super(`not an answer: ${detail}`);

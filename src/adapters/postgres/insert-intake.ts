@@ -10,7 +10,7 @@ export interface IntakeClient {
 
 /**
  * One plain INSERT on the caller's connection: no lock, no setting, no unique index that a lane's owner writes too. The
- * caller can keep its transaction open for as long as it likes without holding anyone up.
+ * caller can keep its transaction open for as long as it likes without holding up other transactions.
  */
 export async function insertIntake(client: IntakeClient, intent: Intent): Promise<void> {
   const payload = payloadValues(intent.payload);

@@ -29,7 +29,7 @@ export class Leases {
   private readonly runtime: DurableRuntime;
   private readonly renewing: DurableRuntime;
 
-  /** `renewing` has connections that nobody else waits for. */
+  /** `renewing` has connections of its own, so that a renewal never waits behind other work. */
   constructor(runtime: DurableRuntime, renewing: DurableRuntime) {
     this.runtime = runtime;
     this.renewing = renewing;

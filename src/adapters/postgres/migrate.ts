@@ -42,8 +42,8 @@ export interface SchemaOptions {
 }
 
 /**
- * Who waits for a table stands in its line, and every node that runs stands behind him: no heartbeat passes. So where
- * somebody else keeps it, a backup say, the wait is short, and all is let go before the next one.
+ * While a migration waits for a table's lock, every running node queues behind it, heartbeats included. So where another
+ * transaction holds the table, a backup say, the wait is short, and all locks are released before the next try.
  */
 const LIMIT_WAITS = "SET LOCAL lock_timeout TO '500ms'";
 const PAUSE = "SELECT pg_sleep(1)";
@@ -51,7 +51,7 @@ const MOST_WAITS = 40;
 /** A lock that was not to be had in time, and a ring of waits that the server broke at our cost. */
 const LET_OTHERS_PASS = new Set(["55P03", "40P01"]);
 /**
- * Locked before the first file, in the order of everybody who writes: a lane first. A file that takes `transaction` before
+ * Locked before the first file, in the order in which nodes lock: a lane first. A file that takes `transaction` before
  * `lane` would else hold what every writer needs, and wait for what every writer holds.
  */
 const WRITERS_ORDER = ["fencepost.lane", "fencepost.transaction"];
@@ -71,7 +71,7 @@ const LEDGER = `
   );
   ALTER TABLE fencepost.migration ADD COLUMN IF NOT EXISTS works_with text`;
 
-/** Whoever registers waits, and then sees the schema as it is: nobody slips in behind the look at who runs. */
+/** A registering node waits, and then sees the migrated schema: none starts between the look at who runs and COMMIT. */
 const LOCK_REGISTRATION = "SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))";
 
 const RUNNING = `

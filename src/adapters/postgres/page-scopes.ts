@@ -3,7 +3,7 @@
  *
  * A page is merged from one walk of an index for each chain. The index has one number in front of the id, and the walk
  * compares and orders rows by both: so it begins where the page before ended, and ends with the entries of that number. By
- * a second column in front of the id a server before 18 would not end it, but go on over everybody else's entries. No other
+ * a second column in front of the id a server before 18 would not end it, but go on over the entries of all other signers. No other
  * index gives that order, and with sorting out of favour (`preferOrder`) it is this one that is walked, whatever a plan
  * for unknown parameters believes about sizes. A condition that may be absent (`$4 IS NULL OR …`) would have it walk the
  * whole table for rows that are not there.

@@ -22,7 +22,7 @@ import {
 
 type Id = { readonly tx_id: string };
 
-/** The states that a transaction keeps when nobody follows it any more. */
+/** The states in which a transaction is no longer followed. */
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 
 /** Ids of the page, in the order asked for. By hash and by request id there are only a few, and no page is cut. */

@@ -144,7 +144,7 @@ async function judgeAndRegister(
   return { epoch, begun: begins, mayHaveLost };
 }
 
-/** Every lane is to be locked and changed, however many there are, and nobody can do anything before that is done. */
+/** Every lane is to be locked and changed, however many there are, and no node can write before that is done. */
 function patience({ limits }: DurableRuntime): Command {
   const longest = String(limits.writing(1).statementMs);
   return { statement: limitWaits, values: [longest, longest] };
@@ -152,7 +152,7 @@ function patience({ limits }: DurableRuntime): Command {
 
 /**
  * In the order of the locks: lanes, heartbeats, the feed's counter last. The table of lanes as a whole, not each of its
- * rows: a row that somebody is about to commit shows to nobody yet, and would come out of this as if nothing had happened.
+ * rows: a lane row that another node has inserted and not committed yet is not visible, and would keep its old term.
  */
 function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start: number): readonly Command[] {
   return [

@@ -65,7 +65,7 @@ export class PostgresSessionLock implements SessionLock {
     return this.session.close();
   }
 
-  /** A key that somebody holds is not waited for, nor is the schema: the next session draws another key. */
+  /** Waits neither for a key that another session holds nor for the schema: the next session draws another key. */
   private async take(client: pg.Client): Promise<void> {
     const isFirst = this.sessions++ === 0;
     const key = Math.floor(this.options.entropy.random() * KEYS) - KEYS / 2;

@@ -118,7 +118,7 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   private readonly takeovers: Takeovers;
   private readonly loads: Loads;
   private readonly queries: Queries;
-  /** The highest of the feed that this process has told anybody: a counter below it has lost commits. */
+  /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */
   private seen = { epoch: 0, seq: 0 };
 
   constructor(parts: Parts) {

@@ -2,10 +2,10 @@
  * How lanes are taken: new ones, released ones, those of the dead. Each is judged and taken under the lock that every
  * write of it holds to COMMIT, so a takeover waits for the last write before it, and only for that.
  *
- * Not even that where others than writers lock lanes and share the lock: on a row they are let in past whoever waits for
- * it alone, and sixteen of them can keep it from him for a minute. A takeover that has been kept waiting therefore waits
- * in another line, that of the table, where nobody passes anybody. All writes of all lanes stand behind it there: so only
- * for lanes that nobody owns, for a moment, and seldom.
+ * Transactions that share a row lock (FOR SHARE) are let in past one that waits to have it alone, and sixteen of them can
+ * keep a takeover waiting for a minute. A takeover that has waited too long therefore queues for the lock of the table,
+ * which is granted in order. All writes of all lanes then wait behind it: so this is done only for lanes without an owner,
+ * for a moment, and seldom.
  */
 import { compareLanes, type Fence, type Lane, laneKey } from "../../domain/lane.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
@@ -30,7 +30,7 @@ interface Claim {
 
 interface Claimed {
   readonly held: readonly Held[];
-  /** Free, and locked by somebody at that moment. */
+  /** Free, but locked by another transaction at that moment. */
   readonly passedOver: readonly Lane[];
 }
 
@@ -175,7 +175,7 @@ async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: bool
   return { picked, free: free.map(laneOf), alive: claimant[0]?.alive === true };
 }
 
-/** What is held by then must be told; the rest is claimed again by whoever still wants it. */
+/** Lanes already taken must be reported; the rest is claimed again at the next look. */
 function nothingMore(error: unknown, held: readonly Held[]): Claimed {
   if (held.length === 0 || !(error instanceof StoreUnavailable)) throw error;
   return { held: [], passedOver: [] };

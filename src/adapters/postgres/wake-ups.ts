@@ -57,7 +57,7 @@ export class PostgresWakeUps implements WakeUps {
     await this.session.close();
   }
 
-  /** Drop the hint where nobody listens: NOTIFY only makes polling sooner, and everybody looks by then. */
+  /** A hint that cannot be sent is dropped: NOTIFY only makes polling sooner (docs/many-nodes.md). */
   private async flush(): Promise<void> {
     this.cancelTelling?.();
     this.cancelTelling = null;
@@ -68,7 +68,7 @@ export class PostgresWakeUps implements WakeUps {
 
   private async listen(client: pg.Client): Promise<void> {
     client.on("notification", ({ processId, payload = "" }) => {
-      // One's own words come back too, and were known before.
+      // The server sends a session its own notifications too.
       if (processId !== processIdOf(client)) this.wake(payload.split(" "));
     });
     // A notification that a crash swallows is a hint that was lost; waiting for the disk would hold the lock for longer.
@@ -86,7 +86,7 @@ export class PostgresWakeUps implements WakeUps {
       type: "alert",
       severity: "WARNING",
       code: "NOTIFICATIONS_NEED_DIRECT_URL",
-      message: "the database is behind a pooler, where nobody can listen: nodes look for news instead of being told",
+      message: "the database is behind a pooler, through which LISTEN does not work: nodes poll for news instead",
     });
   }
 }

@@ -15,7 +15,7 @@ export interface Logger {
    * nothing is serialised or searched again. Costs a third of `log`.
    */
   logMembers(level: LogMethod, members: string, message: string): void;
-  /** Lets a caller skip building fields that nobody would see. */
+  /** Lets a caller skip building fields that would not be logged. */
   enabled(level: LogMethod): boolean;
   /** Resolves when everything is written, or when its reader has let us wait: the last thing before the process ends. */
   flush(): Promise<void>;
@@ -27,7 +27,7 @@ export interface LoggerSettings {
   readonly format: "json" | "readable";
   /** A file descriptor, or anything that takes text. */
   readonly destination: number | { write(text: string): unknown };
-  /** Texts that must never appear, whoever puts them into a message. */
+  /** Texts that must never appear in the log, by whatever way they get into a message. */
   readonly secrets?: readonly string[];
 }
 
@@ -37,7 +37,7 @@ const BUFFER_LIMIT_BYTES = 16 * 1024 * 1024;
 /** A write costs the event loop some 20 µs however much it holds: under load, hundreds of lines share one. */
 const WORTH_A_WRITE_CHARACTERS = 64 * 1024;
 const LONGEST_DELAY_MS = 50;
-/** How long the end of a process waits for whoever reads its log. */
+/** How long the end of a process waits for the reader of its log. */
 const LAST_WRITE_MS = 1_000;
 
 export function createLogger(settings: LoggerSettings): Logger {
@@ -137,6 +137,6 @@ function quietly(write: () => void): void {
   try {
     write();
   } catch {
-    // The reader is gone (EPIPE, EAGAIN on a full pipe). There is nobody left to tell.
+    // The reader is gone (EPIPE, EAGAIN on a full pipe). Nothing is left to log to.
   }
 }

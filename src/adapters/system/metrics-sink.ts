@@ -6,7 +6,7 @@ import type { TelemetrySink } from "./telemetry.ts";
 
 type EventOf<T extends TelemetryEvent["type"]> = Extract<TelemetryEvent, { readonly type: T }>;
 
-/** Methods beyond this many share one label: whoever passes foreign method names through must not grow the registry. */
+/** Methods beyond this many share one label: method names that come from outside must not grow the registry without end. */
 const METHOD_LABELS = 64;
 
 /** Counts what happens. Events that nothing is measured by are left to the log. */

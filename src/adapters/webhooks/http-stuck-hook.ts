@@ -37,7 +37,7 @@ function signature({ secret, clock }: HttpStuckHookOptions, body: string): Reado
   return { "fencepost-signature": `t=${at},v1=${digest}` };
 }
 
-/** What it means is judged by whoever asked. */
+/** The caller judges what it means. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -31,7 +31,7 @@ export class DeliveryRefused extends Error {
 const PAUSE: BackoffRule = { firstMs: 250, mostMs: 5_000 };
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** Posts until somebody takes it: silence, 429 and 5xx are tried again with back-off. Resolves with the answer's text. */
+/** Posts until the receiver takes it: silence, 429 and 5xx are tried again with back-off. Resolves with the answer's text. */
 export async function postJson(ports: PostPorts, delivery: Delivery): Promise<string> {
   for (let tries = 1; ; tries++) {
     try {

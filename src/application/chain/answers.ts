@@ -5,7 +5,7 @@ interface Question<T> {
   readonly answer: Promise<T>;
 }
 
-/** What was asked of the chain, by what it was about: asked once, and read by whoever comes soon enough. */
+/** Questions to the chain, by subject: one answer serves every caller that comes soon enough. */
 export class Answers<K, T> {
   private readonly clock: Clock;
   private readonly questions = new Map<K, Question<T>>();

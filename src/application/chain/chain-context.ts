@@ -1,6 +1,13 @@
 import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/ceilings.ts";
 import type { Confirmation } from "../../domain/confirmations.ts";
-import { type FeeMarket, type FeeWishes, isFullyPriced, priceFirstAttempt, sanityLimit } from "../../domain/fees.ts";
+import {
+  type FeeMarket,
+  type FeeWishes,
+  isFullyPriced,
+  NO_MARKET,
+  priceFirstAttempt,
+  sanityLimit,
+} from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -12,8 +19,6 @@ import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
 import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
-
-const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
 const TAG_PATIENCE_MS = 60_000;
 
@@ -41,7 +46,7 @@ export class ChainContext {
   /** The first block of the chain as the database knows it, and as an endpoint last showed it. */
   genesisHash: Hash | null = null;
   seenGenesis: Hash | null = null;
-  /** What speaks against the chain that answers, by lane; for those who ask why nothing moves. */
+  /** Why the chain that answers is doubted, by lane; shown by explain. */
   readonly doubts = new Map<LaneKey, string>();
   /** Wall-clock time of the first look that failed since the last that did not. */
   unreachableSince: Date | null = null;

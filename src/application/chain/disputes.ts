@@ -67,7 +67,7 @@ export class Disputes {
     this.keep({ ...begun, answers, times, nextAskMs: clock.monotonicMs() + waitMs });
   }
 
-  /** An endpoint whose word is needed has not given it. What was contradicted before stays so until somebody agrees. */
+  /** An endpoint whose answer is needed is silent. What was contradicted before stays so until two endpoints agree. */
   wait(block: BlockPlace, detail: string): void {
     if (this.open.get(block.hash)?.code === "RPC_DISAGREES") return;
     this.keep({ ...this.begun("RPC_BEHIND", block), answers: [detail] });
@@ -77,7 +77,7 @@ export class Disputes {
     this.open.delete(blockHash);
   }
 
-  /** The others concern nobody here any more. */
+  /** Forgets disputes about blocks that hold nothing of ours any more. */
   keepOnly(isOfInterest: (blockHash: Hash) => boolean): void {
     for (const hash of this.open.keys()) if (!isOfInterest(hash)) this.open.delete(hash);
   }

@@ -14,7 +14,7 @@ const LEAST_CAP = 1_000_000n;
 
 interface Options {
   readonly chainId: number;
-  /** Null: nobody has set one. */
+  /** Null: not configured. */
   readonly configured: bigint | null;
   readonly clock: Clock;
   readonly blockGasLimit: () => bigint | null;

@@ -2,8 +2,8 @@
  * Follows the head of one chain and keeps a hash-linked window of recent blocks. One follower per chain and node; its
  * RPC cost grows with blocks, not with pending transactions. What it learns goes to consumers through bounded buffers.
  *
- * Reads: the chain. Writes: nothing durable. A crash leaves nothing: the next follower begins at the head it finds and
- * everybody who tracks a hash looks for its receipt once.
+ * Reads: the chain. Writes: nothing durable. A crash leaves nothing: the next follower begins at the head it finds, and
+ * the receipt of every tracked hash is looked for once.
  */
 import { BlockBuffer, type Drained } from "../../domain/block-buffer.ts";
 import { type BlockRef, BlockWindow, isLinked } from "../../domain/block-window.ts";

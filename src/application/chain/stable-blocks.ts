@@ -26,7 +26,7 @@ interface StablePorts {
 }
 
 const READ_AT_ONCE = 64;
-/** Heights that are read before what is stable of them is given out: whoever begins far back never holds them all. */
+/** Heights that are read before the stable ones are given out: a reader that begins far back never holds them all. */
 const PAGE = 1_024;
 
 export async function* stableBlocks(

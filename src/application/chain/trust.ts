@@ -27,14 +27,14 @@ export interface TrustPorts {
 
 const SILENT = "an endpoint that is up gives no answer, and it depends on that";
 
-/** Lanes that may be worked on in this pass. Whoever owes a look has it first. */
+/** Lanes that may be worked on in this pass. A lane that owes a look at the chain's identity has it first. */
 export async function trustedLanes(
   ports: TrustPorts,
   context: ChainContext,
   lanes: readonly OwnedLane[],
 ): Promise<readonly OwnedLane[]> {
   if (context.follower.takeDiscontinuity()) for (const lane of lanes) lane.lookOwed = true;
-  // Of a lane that is somebody else's now, its owner knows.
+  // A lane that another node owns now is that node's to judge.
   const held = context.doubts.size === 0 ? null : new Set(lanes.map(({ key }) => key));
   for (const key of context.doubts.keys()) if (held?.has(key) === false) context.doubts.delete(key);
   const owing = lanes.filter(owesLook);
@@ -89,7 +89,7 @@ async function lookAt(
   }
 }
 
-/** Null: it is the chain that we know, as far as anybody can tell. */
+/** Null: nothing shows that it is another chain than the one we know. */
 async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane[]): Promise<string | null> {
   const { chain } = context;
   context.genesisHash ??= lanes.find(({ genesisHash }) => genesisHash !== null)?.genesisHash ?? null;
@@ -102,7 +102,7 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
   return (await isShownByMost(context)) ? evidence : null;
 }
 
-/** Where nobody is left to ask, the one that contradicted stands alone. Throws where it depends on one that is silent. */
+/** More than half of the endpoints contradict, or none can be asked besides. Throws where a silent one could decide. */
 async function isShownByMost(context: ChainContext): Promise<boolean> {
   const answers = await context.chain.identityEverywhere();
   const said = answers.flatMap((answer) => (answer.kind === "says" ? contradiction(context, answer.identity) : []));
@@ -179,7 +179,7 @@ function oweReceipts(lane: OwnedLane): void {
   for (const tx of lane.unmined.values()) tx.receiptCheckedAtMs = RECEIPT_OWED;
 }
 
-/** The first owner of any lane on the chain notes how it begins; everybody after that compares. */
+/** The first owner of any lane on the chain notes its first block; every later owner compares. */
 async function noteGenesis(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
   const lane = lanes.find(({ stopped }) => !stopped);
   const genesisHash: Hash | null = context.seenGenesis;

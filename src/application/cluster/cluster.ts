@@ -95,13 +95,13 @@ export class Cluster {
     this.leftBy.clear();
   }
 
-  /** Placement gives this lane to us, or to nobody that is known. */
+  /** Placement gives this lane to us, or to no known member. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
     return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
   }
 
-  /** Those of the lanes, none of them ours, that are to be claimed all the same: for a lease nobody else has. */
+  /** Those of the lanes, none of them ours, that are to be claimed all the same: no node has taken them for the length of a lease. */
   async leftLying(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     if (!this.standsBack) return [];
     const chains = this.reachableChains();
@@ -115,8 +115,8 @@ export class Cluster {
 
   /**
    * This node gave the lane away a moment ago, and the taker can still be asked for it; that it lives is looked up before
-   * anybody is sent there. Only for that moment: a taker may be registered and never take anything, because it crashed.
-   * Or this node stands back, and somebody else is to have it.
+   * a request is sent there. Only for that moment: a taker may be registered and never take anything, because it crashed.
+   * Or this node stands back, and another one is to have it.
    */
   async isForAnother(lane: Lane): Promise<boolean> {
     if (!this.isLeftToAnother(lane)) return false;
@@ -154,7 +154,7 @@ export class Cluster {
 
   /** Gives away some of what belongs elsewhere by now. */
   async rebalance(): Promise<void> {
-    // Alone there is nobody to give anything to, and no lane is looked at.
+    // A single node has no one to give lanes to.
     const selfId = this.ports.lease.instanceId();
     if (!this.draining && this.membership.members.every((member) => member.instanceId === selfId)) return;
     const strays = this.ports

@@ -15,7 +15,7 @@ export class Journey<T> {
   stops = 0;
   /** The last one that could not even be told. */
   unreached: string | null = null;
-  /** A node may have acted without our hearing of it: whoever is asked next must look for it first. */
+  /** A node may have acted, and its answer was lost: the next node that is asked must look for the request first. */
   repeated = false;
   /** Nothing more may be tried. */
   over = false;
@@ -74,7 +74,7 @@ export class Journey<T> {
   }
 
   /**
-   * Silence. A node that may have acted and is live is asked once more before anybody else, because the answer is there;
+   * Silence. A node that may have acted and is live is asked once more before any other, because it may have the answer;
    * one that was never reached is passed over.
    */
   unanswered({ neverSent }: PeerUnreachable, next: { readonly isLive: boolean; readonly other: () => string | null }) {

@@ -1,9 +1,9 @@
 /**
- * Lanes that nobody has taken for a lease. A node of an older release does not know that this one stands back, and takes
- * lanes for ours that by our reckoning are its own: then nobody would ever have them.
+ * Lanes that no node has taken for the length of a lease. A node of an older release does not know that this one stands
+ * back. It leaves lanes to us that we leave to it, and without this file they would never have an owner.
  *
- * Reads: who holds what, a few times a lease, and only while this node stands back. Writes: nothing. The token tells that
- * nobody had the lane between two looks.
+ * Reads: who holds what, a few times a lease, and only while this node stands back. Writes: nothing. The token shows that
+ * the lane had no owner between two looks.
  */
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";

@@ -42,19 +42,19 @@ export class Membership {
     return true;
   }
 
-  /** The member that should own the lane; null where nobody live can serve it. */
+  /** The member that should own the lane; null where no live one can serve it. */
   favourite(lane: Lane): Member | null {
     return this.placement.get(laneKey(lane)) ?? null;
   }
 
-  /** All that can serve it, favourite first; where nobody reaches the chain, those that at least have the key. */
+  /** All that can serve it, favourite first; where none reaches the chain, those that at least have the key. */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);
     if (favourite === null) return this.live.filter((member) => holdsKey(member, lane) && !member.draining);
     return [favourite, ...rank(lane, this.live).filter((member) => member !== favourite)];
   }
 
-  /** Somebody who is live holds the key, even where nobody can use it right now. */
+  /** A live member holds the key, even where none can use it right now. */
   isKnown(lane: Lane): boolean {
     return this.live.some((member) => holdsKey(member, lane));
   }

@@ -78,8 +78,8 @@ export class Outbox {
 }
 
 /**
- * What is told again travels with its own lane alone: another that hangs over there may be why nobody answered. It is
- * looked for first, too, which costs, and those told for the first time do not pay for it. A parcel is of one lane.
+ * A repeated create travels in a parcel of its own lane: another lane that hangs at the owner may be why no answer came.
+ * The owner looks for its id first, too, which costs time that creates sent for the first time should not pay.
  */
 function laneOf([first]: readonly ForwardedCreate[]): string {
   return `${first?.request.chainId} ${first?.request.signer}`;

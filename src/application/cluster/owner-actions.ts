@@ -1,6 +1,6 @@
 /**
  * What an operator asks of a lane, whichever node is asked: done here where this node owns the lane or can acquire it,
- * else by whoever does. The same road as a create takes, with one difference: after silence it is not told again. Not every
+ * else by the owner. The same road as a create takes, with one difference: after silence it is not told again. Not every
  * action has an id that its repeat could be recognised by, so the answer is "unknown", and the operator looks first.
  *
  * Reads: membership. Writes: nothing itself; an action writes under the fence of the lane it is given. A crash leaves what
@@ -14,7 +14,7 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Fate } from "./errand.ts";
 import type { Router } from "./route.ts";
 
-/** Throws a FencepostError for whoever asked; what it returns must survive JSON. */
+/** Throws a FencepostError for the caller; what it returns must survive JSON. */
 export type OwnerAction = (lane: OwnedLane, body: LaneRequest["body"]) => Promise<unknown>;
 
 export interface OwnerActionPorts {

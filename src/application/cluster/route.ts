@@ -1,7 +1,7 @@
 /**
- * Takes errands of one lane to whoever owns it. The guess costs nothing: this node where it holds the lane, else the
+ * Takes errands of one lane to its owner. The guess costs nothing: this node where it holds the lane, else the
  * owner it last heard of, else the member that placement favours. A wrong guess is answered with the owner's name and
- * costs one more stop; a node that was forwarded to never forwards again. While a lane changes hands nobody leads it for
+ * costs one more stop; a node that was forwarded to never forwards again. While a lane changes hands it has no owner for
  * some milliseconds: the errand then waits and starts over, for as long as its patience lasts.
  *
  * Reads: membership. Writes: nothing. Invariants: I10 (any node may be asked), I5 (a create has its id from here, so one
@@ -87,7 +87,7 @@ export class Router {
     return guess ?? (canServe(lane) ? selfUrl : null);
   }
 
-  /** Somebody may have joined since the last look: nobody is told that a signer is unknown because of that. */
+  /** A node may have joined since the last look: its signers must not be answered with UNKNOWN_SIGNER. */
   private async lookOnceMore(lane: Lane): Promise<string | FencepostError> {
     try {
       if (!this.ports.membership.isKnown(lane)) await this.ports.lookAgain();
@@ -97,13 +97,13 @@ export class Router {
     return this.firstStop(lane) ?? this.nobody(lane);
   }
 
-  /** Where a member is asked; null for one that nobody can ask. */
+  /** Where a member is asked; null for one without a URL. */
   private stopAt(member: Member): string | null {
     if (member.instanceId === this.ports.selfId()) return this.ports.selfUrl;
     return isReachable(member) ? member.url : null;
   }
 
-  /** Whoever should lead takes no requests from outside: waiting for it leads nowhere. */
+  /** The node that should own the lane has no URL: waiting for it does not help. */
   private isOutOfReach(lane: Lane): boolean {
     const favourite = this.ports.membership.favourite(lane);
     return favourite !== null && this.stopAt(favourite) === null;
@@ -140,7 +140,7 @@ export class Router {
     }
   }
 
-  /** Somebody who can serve the lane and was not asked yet. */
+  /** A node that can serve the lane and was not asked yet. */
   private otherStop<T>({ errand, visited }: Journey<T>): string | null {
     const { membership, canServe, selfUrl } = this.ports;
     const others = membership.candidates(errand.lane).flatMap((member) => this.stopAt(member) ?? []);
@@ -168,7 +168,7 @@ export class Router {
   }
 }
 
-/** The signer is known, and right now nobody may act for it: the node that could is leaving, or takes it up in a moment. */
+/** The signer is known, and right now no node may act for it: the node that could is leaving, or takes it up in a moment. */
 export function betweenOwners(): FencepostError {
   return new BetweenOwners("this signer is between two owners");
 }

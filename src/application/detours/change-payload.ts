@@ -1,5 +1,5 @@
 /**
- * Detour: somebody decided that another payload takes a nonce. Before it is signed, the queue gets the other payload; once
+ * Detour: an operator or the hook decided that another payload takes a nonce. Before it is signed, the queue gets the other payload; once
  * it is signed, the other one is signed too, pays enough to replace it, and is tracked beside it.
  *
  * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt. Invariants: I3
@@ -17,7 +17,7 @@ import {
   repricingLimit,
 } from "../../domain/ceilings.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
-import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
+import { envelopeFor, type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
 import { leastInPlaceOf, leastReplacement, type Offer, reaches, replacementFees } from "../../domain/replacement.ts";
@@ -25,22 +25,20 @@ import { covers, highestOffer } from "../../domain/repricing.ts";
 import type { Payload, UnsignedTransaction } from "../../domain/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
-import type { Decision, LaneStore } from "../../ports/lane-store.ts";
+import type { DecodedTransaction } from "../../ports/codec.ts";
+import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
+import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 
-export interface ChangePorts extends AnotherAttemptPorts {
-  readonly store: Pick<LaneStore, "loadRawTransactions">;
-  readonly codec: Pick<Codec, "decodeTransaction">;
-}
+export interface ChangePorts extends AnotherAttemptPorts, StoredBytes {}
 
 export interface PayloadChange {
   /** `reprice` signs the payload that stands, at another price. */
@@ -225,10 +223,7 @@ async function refuseTooLittle(ports: ChangePorts, tx: Tracked, signed: DecodedT
 
 async function offerThatStands(ports: ChangePorts, tx: Tracked): Promise<Offer> {
   const fees = standingOffer(tx);
-  const newest = attemptToSend(tx.attempts);
-  if (newest === null || newest.nodeSigned === true) return { fees };
-  const [raw] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
-  const { blobFeeCap } = await ports.codec.decodeTransaction(raw as `0x${string}`);
+  const blobFeeCap = (await decodedNewest(ports, tx))?.blobFeeCap;
   return blobFeeCap === undefined ? { fees } : { fees, blobFeeCap };
 }
 
@@ -241,23 +236,19 @@ async function finished(
   const { lane, tx, kind, content } = work;
   const { to, data, value, gas, accessList } = content;
   const fees = await priced(context, tx, { wishes: work.change.fees, costs: { gas, value } });
-  // An access list cannot ride on a legacy envelope.
-  const carried: Fees = fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
   const { chainId } = lane.lane;
+  const carried = envelopeFor(fees, accessList);
   const unsigned = { chainId, nonce: tx.nonce, to, data, value, gas, accessList, fees: carried };
   return { kind, unsigned: bounded(context.ceilings, unsigned) };
 }
 
 /** What stands now, as it was signed. */
 async function standingContent(ports: ChangePorts, tx: Tracked): Promise<Content> {
-  const newest = attemptToSend(tx.attempts);
-  if (newest === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
-  const [raw] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
-  const { envelope, unsigned } = await ports.codec.decodeTransaction(raw as `0x${string}`);
-  if (envelope === "eip4844" || envelope === "eip7702") {
-    throw conflict(tx.txId, `is an ${envelope} payload, which only its own signer can price again`);
-  }
-  return unsigned;
+  const decoded = await decodedNewest(ports, tx);
+  if (decoded === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
+  const content = rebuildable(decoded);
+  if (content !== null) return content;
+  throw conflict(tx.txId, `is an ${decoded.envelope} payload, which only its own signer can price again`);
 }
 
 interface Pricing {

@@ -163,7 +163,7 @@ async function closePassed(
 }
 
 function reportPassed({ telemetry }: HolePorts, lane: OwnedLane, nonce: number): void {
-  const message = `nonce ${nonce} of ${lane.lane.signer} was held by nothing here, and somebody's transaction used it`;
+  const message = `nonce ${nonce} of ${lane.lane.signer} was held by nothing here, and another transaction used it`;
   telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_USED_ELSEWHERE", message, lane: lane.lane });
 }
 

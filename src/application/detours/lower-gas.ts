@@ -1,6 +1,6 @@
 /**
- * Detour: a payload was refused because it asks for more gas than the chain takes in one transaction, a limit that nobody
- * knew when it was signed. What it needs may still fit: then the same payload is signed again with less.
+ * Detour: a payload was refused because it asks for more gas than the chain takes in one transaction, a limit that was
+ * not known when it was signed. What it needs may still fit: then the same payload is signed again with less.
  *
  * Reads: the caller's payload, a new estimate, the bytes of its newest attempt. Writes: another attempt (another-attempt.ts).
  * Invariants: I3 (same nonce, same receiver, value, data and fees), I6. Gas that the caller named is the caller's: it is
@@ -12,19 +12,17 @@ import { type Bounded, bounded, feeLimit } from "../../domain/ceilings.ts";
 import { feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import type { Codec } from "../../ports/codec.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { simulateWithin } from "../chain/gas-needed.ts";
 import type { Working } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { type AnotherAttemptPorts, signAnother } from "./another-attempt.ts";
-import { decodedNewest } from "./reprice.ts";
 
-export interface LowerGasPorts extends AnotherAttemptPorts {
-  readonly store: Pick<LaneStore, "loadPayloads" | "loadRawTransactions">;
-  readonly codec: Pick<Codec, "decodeTransaction">;
+export interface LowerGasPorts extends AnotherAttemptPorts, StoredBytes {
+  readonly store: StoredBytes["store"] & Pick<LaneStore, "loadPayloads">;
 }
 
 export function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Working {
@@ -82,8 +80,8 @@ async function withLessGas(ports: LowerGasPorts, context: ChainContext, { lane, 
   const [stored] = await ports.store.loadPayloads([tx.txId]);
   if (stored === undefined || stored.payload.gas !== undefined) return null;
   const decoded = await decodedNewest(ports, tx);
-  if (decoded === null || decoded.envelope === "eip4844" || decoded.envelope === "eip7702") return null;
-  const { unsigned } = decoded;
+  const unsigned = decoded === null ? null : rebuildable(decoded);
+  if (unsigned === null) return null;
   const { to, data, value, accessList } = unsigned;
   const simulation = await simulateWithin(context, { from: lane.lane.signer, to, data, value, accessList });
   if (simulation.outcome !== "ok") return null;

@@ -1,5 +1,5 @@
 /**
- * Detour: a transfer of nothing to oneself takes a nonce that nobody can use, so that what waits above it can be mined.
+ * Detour: a transfer of nothing to oneself takes a nonce that no transaction holds, so that what waits above it can be mined.
  *
  * Reads: the fee market. Writes: through bind.ts, a transaction of our own with who decided it. Invariants: I3, I6. Whatever
  * else may turn up at the nonce (a caller who signed and then let its reservation expire) competes with it on chain, and

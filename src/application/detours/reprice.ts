@@ -19,18 +19,14 @@ import {
 } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { hold } from "../lane/hold.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 
-export interface RepricePorts extends AnotherAttemptPorts {
-  readonly store: Pick<LaneStore, "loadRawTransactions">;
-  readonly codec: Pick<Codec, "decodeTransaction">;
-}
+export interface RepricePorts extends AnotherAttemptPorts, StoredBytes {}
 
 /** "signed": another attempt is on its way. "kept": what stands is to be sent again as it is. "lost": the lane is not ours. */
 export type RepriceFate = "signed" | "kept" | "lost";
@@ -129,19 +125,9 @@ async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fe
 async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees): Promise<AnotherPayload | null> {
   const over = tx.attempts.length;
   const decoded = await decodedNewest(ports, tx);
-  if (decoded === null || decoded.envelope === "eip4844" || decoded.envelope === "eip7702") return null;
-  const unsigned = bounded(context.ceilings, { ...decoded.unsigned, fees });
+  const content = decoded === null ? null : rebuildable(decoded);
+  if (content === null) return null;
+  const unsigned = bounded(context.ceilings, { ...content, fees });
   const reason = tx.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
   return { kind: repricedKind(tx.attempts), unsigned, over, reason };
-}
-
-/** What is sent now, as its bytes say it; null where there are none here. */
-export async function decodedNewest(
-  ports: Pick<RepricePorts, "store" | "codec">,
-  tx: Tracked,
-): Promise<DecodedTransaction | null> {
-  const newest = sendableAttempts(tx.attempts).at(-1);
-  if (newest === undefined || newest.nodeSigned === true) return null;
-  const [bytes] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
-  return bytes === undefined ? null : ports.codec.decodeTransaction(bytes);
 }

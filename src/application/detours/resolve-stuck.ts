@@ -1,24 +1,25 @@
 /**
- * Detour: what a hook or an operator decided about a transaction that does not get on is carried out, once. The same
- * decision again finds its own work and signs nothing more, whoever owns the lane by then.
+ * Detour: carries out, once, what a hook or an operator decided about a stuck transaction. The same decision again finds
+ * its own work and signs nothing more, also where the lane has another owner by then.
  *
  * Reads: the bytes that stand. Writes: the decision, with another payload where it asks for one, STUCK or TRACKING where it
  * says so. A crash before the commit leaves the decision untaken: it is asked for again; after it, the work is there.
  */
 import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
 import { invalid } from "../../domain/errors.ts";
-import { isFullyPriced, priceFirstAttempt } from "../../domain/fees.ts";
+import { isFullyPriced, NO_MARKET, priceFirstAttempt } from "../../domain/fees.ts";
 import type { Hole } from "../../domain/holes.ts";
 import { covers, highestOffer, isBelowMarket } from "../../domain/repricing.ts";
 import type { Payload } from "../../domain/transaction.ts";
-import { BadEncoding } from "../../ports/codec.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
+import { decodedNewest } from "../lane/stored-bytes.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
+import { decodeGiven } from "../requests/reservation.ts";
 import {
   type ChangePorts,
   changeQueued,
@@ -115,7 +116,7 @@ async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<Pa
   const { action, payload, fees, rawTransaction } = verdict;
   const common = { fees, reason, decision };
   if (rawTransaction !== undefined) {
-    const decoded = await decode(ports, rawTransaction);
+    const decoded = await decodeGiven(ports.codec, rawTransaction, (why) => invalid("rawTransaction", why));
     const { chainId, nonce } = decoded.unsigned;
     const fits = decoded.signer === lane.lane.signer && chainId === lane.lane.chainId && nonce === record.nonce;
     if (!fits) throw invalid("rawTransaction", "is not signed for this signer, chain and nonce");
@@ -124,15 +125,6 @@ async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<Pa
   if (action === "REPLACE" && payload === undefined) return { ...common, kind: "reprice" };
   const kind = KINDS[action as keyof typeof KINDS];
   return { ...common, kind, ...(payload === undefined ? {} : { payload }) };
-}
-
-async function decode(ports: ResolvePorts, rawTransaction: `0x${string}`) {
-  try {
-    return await ports.codec.decodeTransaction(rawTransaction);
-  } catch (error) {
-    if (error instanceof BadEncoding) throw invalid("rawTransaction", error.message);
-    throw error;
-  }
 }
 
 /** Whether this very decision stands already: another owner, or an earlier asking, has carried it out. */
@@ -155,12 +147,7 @@ async function isDone(
   );
 }
 
-const NO_MARKET = { baseFees: [], priorityFees: [], gasPrice: 0n } as const;
-
 async function isSame(ports: ResolvePorts, tx: Tracked, payload: Payload): Promise<boolean> {
-  const newest = sendableAttempts(tx.attempts).at(-1);
-  if (newest === undefined) return false;
-  const [raw] = await ports.store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
-  const { unsigned } = await ports.codec.decodeTransaction(raw as `0x${string}`);
-  return unsigned.to === payload.to && unsigned.data === payload.data && unsigned.value === payload.value;
+  const unsigned = (await decodedNewest(ports, tx))?.unsigned;
+  return unsigned?.to === payload.to && unsigned.data === payload.data && unsigned.value === payload.value;
 }

@@ -1,7 +1,7 @@
 /**
  * Detour: nonces that the lane stepped over for nothing. A mined count above the cursor was believed (stage 2 proves it as
- * well as it can), and what lay below was left to whoever was said to have used it. Where that was a lie, or a reorg took
- * the foreign transactions away, the chain waits for a nonce that nobody holds, and everything above waits with it.
+ * well as it can), so the nonces below it counted as used by another program. Where an endpoint lied, or a reorg took the
+ * foreign transactions away, the chain waits for a nonce that no transaction holds, and everything above waits with it.
  *
  * Reads: the chain's count by the word of every endpoint that is up; one that lags is waited for. Writes: the holes, which detours/holes.ts closes
  * by policy. Invariants: I9 (never silent), I7 (two looks agree, and the database has nothing at those nonces). A crash

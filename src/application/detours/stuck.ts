@@ -1,5 +1,5 @@
 /**
- * Detour: the head of a lane that does not get on is reported as STUCK, with the reason in words. Final for the feed
+ * Detour: the head of a lane that is not mined in time is reported as STUCK, with the reason in words. Final for the feed
  * only: it is tracked by every hash and sent again at a slower pace, and leaves the state when it is mined or repaired.
  *
  * Reads: nothing but memory. Writes: STUCK and its completion (settled: false), together. Invariant I9: never silent.

@@ -6,8 +6,8 @@
  *    believes, the database refuses it after a takeover;
  *  - the deadline: measured on the monotonic clock from the moment a renewal *started*, less the skew allowance. It can
  *    only make a node stop sooner than the database would make it;
- *  - the session lock, where there is one: others take its end for ours. Who loses it while alive sends nothing until
- *    the database has taken a sign of life that began afterwards, and has told others of another lock, or of none.
+ *  - the session lock, where there is one: others take its end for ours. A node that loses it while alive sends nothing
+ *    until a renewal that began afterwards has succeeded, and has recorded another lock, or none.
  *
  * An instance that missed its renewal is over for good, and so is one whose database has another history now. The process
  * goes on as a new one and claims its lanes again.

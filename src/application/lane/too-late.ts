@@ -1,7 +1,7 @@
 /**
  * Late writes, counted. Most are refused by the database, which is what makes them harmless. Some it never sees: this node
- * learns, or knows by its own clock, that the term is over while the write is still being made ready. How late one is
- * must make no difference to who counts them.
+ * learns, or knows by its own clock, that the term is over while the write is still being made ready. Both kinds
+ * are counted alike.
  */
 import type { Fence } from "../../domain/lane.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";

@@ -1,7 +1,7 @@
 /**
  * What happens when the head moves. The follower looks at the head on its own beat; each change starts a pass, which
  * works on one frozen view: withdraw what left the chain, match receipts, look for stale ones, decide what is final. A
- * slow pass delays nobody but itself: meanwhile the follower goes on, and the buffer between them is bounded.
+ * slow pass delays only itself: meanwhile the follower goes on, and the buffer between them is bounded.
  *
  * Where a node takes no future nonces, a lane stands still from one transaction until the next look. So a few looks come
  * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
@@ -142,7 +142,7 @@ export class ChainLoop {
       const reason = error instanceof Error ? error.message : String(error);
       if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
       this.context.reachable = false;
-      // Whoever answers next may be another machine: nothing is sent before it has shown which chain it serves.
+      // The endpoint that answers next may be another machine: nothing is sent before it has shown which chain it serves.
       const isLost = !(error instanceof ChainUnavailable && error.limited);
       if (isLost) for (const lane of this.ports.lanesOf(chainId)) lane.lookOwed = true;
       this.context.unreachableSince ??= this.ports.clock.now();
@@ -161,7 +161,7 @@ export class ChainLoop {
         lanes.filter((lane) => lane.isOnChain),
       );
     } finally {
-      // Also where it came to nothing half-way: what was mined has made room, and nobody has to wait for what is final.
+      // Also after a pass that failed half-way: mined transactions have made room for the next ones to be sent.
       for (const lane of lanes) lane.kick();
     }
   }
@@ -185,7 +185,7 @@ export class ChainLoop {
     );
     // For people to look at: no decision reads them.
     await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));
-    // Where nobody could say what left the chain, nothing is final, and no watch ends.
+    // Where it is unknown what a reorg took, nothing is final, and no watch ends.
     const sure = lanes.filter((lane) => !unsure.has(lane));
     const pass = await openPass(context, sure);
     const deciding = sure.filter((lane) => mayDecide(pass, lane));

@@ -2,7 +2,7 @@
  * One node: the pieces of the application put together. Knows no adapter; main gives it ports.
  *
  * start: register an instance → follow the chains → claim lanes and resume them. close: stop taking work, flush what is
- * in hand, release the lanes. abandon: just stop, which is what a crash looks like to everybody else.
+ * in hand, release the lanes. abandon: just stop, which is what a crash looks like to the other nodes.
  */
 import { FencepostError } from "../../domain/errors.ts";
 import type { Block } from "../../ports/chain.ts";
@@ -63,7 +63,7 @@ export class FencepostNode {
   private readonly watch: StuckWatch;
   private readonly createPorts: CreatePorts;
   private readonly intakes: Intake;
-  /** Not over: creates may still be refused for the sake of whoever was here before. */
+  /** Not over: creates may still be refused because a dead node counts as the owner. */
   readonly settlingIn: SettlingIn;
   private readonly stopping = new AbortController();
   private readonly intake: Activity;
@@ -293,8 +293,8 @@ export class FencepostNode {
   }
 
   /**
-   * Everything free, whenever something was freed; and once per lease without a reason, because a claim passes over what
-   * somebody has locked at that moment, and nobody tells when it is let go.
+   * Everything free, whenever something was freed; and once per lease without a reason, because a claim passes over
+   * lanes that another transaction has locked at that moment, and no hint says when they are unlocked.
    */
   private async claim(): Promise<void> {
     if (!this.lease.mayAct()) return;

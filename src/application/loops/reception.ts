@@ -25,7 +25,7 @@ export class Reception {
     this.ports = ports;
   }
 
-  /** Whoever leaves waits for these. */
+  /** A node that shuts down waits for these. */
   get underWay(): number {
     return this.open;
   }
@@ -45,7 +45,7 @@ export class Reception {
     return forwards && peers > 0;
   }
 
-  /** Null unless this node is leaving, and there is nobody to take creates to. */
+  /** Null unless this node shuts down and no other node can take its creates. */
   turnedAway(): FencepostError | null {
     return this.draining && !this.isTakenElsewhere ? unavailable(DRAINING) : null;
   }

@@ -4,8 +4,8 @@ import type { NodeSettings } from "../settings.ts";
 const GRACE_MS = 1_000;
 
 /**
- * The first moments of a node: whoever was here before may be dead, and not known to be. Until that is found out, a
- * create may be refused for the sake of a node that will never answer; so this one is not ready.
+ * The first moments of a node: the previous owner of its lanes may be dead without this being known yet. Until it is, a
+ * create may be refused because a dead node still counts as the owner; so this node is not ready.
  */
 export class SettlingIn {
   private readonly clock: Clock;
@@ -21,12 +21,12 @@ export class SettlingIn {
     return this.settled.signal.aborted;
   }
 
-  /** What is free by now has been claimed: creates are taken here, or by somebody who lives. */
+  /** What is free by now has been claimed: creates are taken here, or by another live node. */
   end(): void {
     this.settled.abort();
   }
 
-  /** Until it is over; at the latest when the lease of whoever was here before must have run out. */
+  /** Until it is over; at the latest when the previous owner's lease must have run out. */
   async whenOver(): Promise<void> {
     const over = new Promise<void>((resolve) => {
       this.settled.signal.addEventListener("abort", () => resolve(), { once: true });

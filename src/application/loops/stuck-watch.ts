@@ -64,7 +64,7 @@ export class StuckWatch {
     if (context === undefined || lane.stopped) return [];
     const findings = lane.hasUnmined() ? this.findings(context, lane, head) : [];
     this.tell(lane, head, findings);
-    // Suspended is somebody's decision already.
+    // An operator or the node has suspended it: that is a decision already.
     if (lane.suspended) return [];
     const [first] = findings;
     const ofHead =

@@ -1,7 +1,7 @@
 /**
  * The loop that keeps a lane alive. What was answered and is not mined a resubmit interval later gets a verdict: sent
  * again as it is, or signed again for more. The head of the line is judged first, because everything behind waits for
- * it; only what the chain could take next is repriced; and a head that does not get on is reported as STUCK.
+ * it; only what the chain could take next is repriced; and a head that is not mined in time is reported as STUCK.
  *
  * Ages are of the database where an owner took over; a lane that was handed on does not begin to wait anew.
  */
@@ -93,7 +93,7 @@ async function judgeAll(
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** What the chain could take next: from the mined count on without a gap. Nobody knows: nothing. */
+/** The nonces that the chain could take next: from the mined count on without a gap. Empty where the count is unknown. */
 async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
   try {
     const nonces = new Set<number>();
@@ -142,7 +142,7 @@ function judgeHead(
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
   const dueMs = Math.max(head.sinceMs + settings.stuckAfterMs, head.seenMs + lookMs);
   if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return null;
-  // I7: while nobody can say whether it was mined, it is not stuck but unknown. A look that is owed stays owed.
+  // I7: while it is unknown whether it was mined, it is not stuck. A look that is owed stays owed.
   if (tx.receiptCheckedAtMs < dueMs) {
     tx.receiptCheckedAtMs = Math.min(tx.receiptCheckedAtMs, LONG_AGO);
     return null;

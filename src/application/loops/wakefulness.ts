@@ -1,6 +1,6 @@
 /**
  * Tells a pause of this process from the silence of others. A process that was stopped, starved of processor time or kept
- * busy by one long computation has heard nobody: its lease may have run out and its transactions may have been ended by
+ * busy by one long computation has read no messages: its lease may have run out and its transactions may have been ended by
  * the server's timers, although the database answers. Measured on the monotonic clock, by how late a regular beat comes.
  */
 import { DatabaseSilent, type FencepostError } from "../../domain/errors.ts";

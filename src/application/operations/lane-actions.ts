@@ -62,7 +62,7 @@ async function setSuspended(
     const outcome = await ports.writer.write({ kind: "suspend", fence: lane.fence, suspended, decision });
     if (outcome.status !== "done") throw lostLane();
   } catch (error) {
-    // It may be suspended in the database, and for everybody who looks there; or not, and by other orders in between.
+    // The outcome is unknown: the database may or may not have it suspended, and other orders may have come in between.
     ports.reload(lane, "the database did not say whether it was suspended or resumed");
     if (error instanceof FencepostError) throw error;
     throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);

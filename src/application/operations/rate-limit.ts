@@ -27,7 +27,7 @@ export class RateLimit<Key> {
     return true;
   }
 
-  /** Whoever was let in last stands last: what is over stands in front. */
+  /** Keys stand in the order of their last use: those whose time is over stand in front. */
   private forget(nowMs: number): void {
     for (const [key, times] of this.taken) {
       if (nowMs - (times.at(-1) ?? 0) < this.rule.withinMs) return;

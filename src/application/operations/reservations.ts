@@ -158,7 +158,7 @@ async function written(ports: ReservationPorts, lane: OwnedLane, write: LaneWrit
   }
 }
 
-/** Nobody knows: memory may differ from the database, and the caller must look or repeat. */
+/** The outcome is unknown: memory may differ from the database, and the caller must look or repeat. */
 export function storeFailure(
   ports: Pick<ReservationPorts, "reload" | "chains">,
   lane: OwnedLane,

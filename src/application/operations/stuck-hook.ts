@@ -2,6 +2,7 @@ import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { LaneKey } from "../../domain/lane.ts";
+import { within } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { AttemptRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
@@ -23,7 +24,7 @@ import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdic
 import { RateLimit } from "./rate-limit.ts";
 
 export interface HookPorts extends ResolvePorts {
-  /** Null: nobody decides, so nothing is ever signed without an operator. */
+  /** Null: there is no hook, so nothing is signed in another's place without an operator. */
   readonly stuckHook: StuckResolutionHook | null;
   readonly store: ResolvePorts["store"] & Pick<QueryStore, "transaction" | "history">;
   readonly codec: Codec;
@@ -126,24 +127,18 @@ export class HookRunner {
     const { lane, record } = consultation;
     try {
       const asked = Promise.resolve().then(() => this.ports.stuckHook?.decide(this.describe(consultation)));
-      return this.rulingOf(consultation, await this.bounded(asked));
+      return this.rulingOf(consultation, await this.answered(asked));
     } catch (error) {
       this.report(lane, record.txId, { action: "NOOP", result: "failed" });
       throw nothingDecided(error);
     }
   }
 
-  private async bounded<T>(work: Promise<T>): Promise<T> {
-    const done = new AbortController();
-    const timeout = this.ports.clock.sleep(ANSWER_WITHIN_MS, done.signal).then(() => {
+  private answered<T>(work: Promise<T>): Promise<T> {
+    const late = () => {
       throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
-    });
-    try {
-      return await Promise.race([work, timeout]);
-    } finally {
-      timeout.catch(() => undefined);
-      done.abort();
-    }
+    };
+    return within(this.ports.clock, work, { ms: ANSWER_WITHIN_MS, late });
   }
 
   private rulingOf({ trigger, by }: Consultation, answer: unknown): Ruling {
@@ -183,7 +178,7 @@ export class HookRunner {
       return fate;
     } catch (error) {
       this.report(lane, record.txId, { action, result: "refused" });
-      // What cannot be carried out as it was said is the hook's mistake, not that of whoever had it asked.
+      // What cannot be carried out as it was said is the hook's mistake, not that of the operator who asked for it.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
   }
@@ -197,7 +192,7 @@ export class HookRunner {
     return false;
   }
 
-  /** `manual` holds until a person has acted, whoever owns the lane by then. */
+  /** `manual` holds until a person has acted, also after the lane changed its owner. */
   private async isLeftToPeople(txId: string): Promise<boolean> {
     const decided = (await this.ports.store.history(txId)).filter(({ decision }) => decision !== undefined);
     const last = decided.at(-1)?.decision;
@@ -247,7 +242,7 @@ function nothingDecided(error: unknown): FencepostError {
   return unavailable(`the hook decided nothing: ${error instanceof Error ? error.message : String(error)}`, error);
 }
 
-/** Asked too often, or mined while it was being decided: nobody needs to be called for that. */
+/** Asked too often, or mined while it was being decided: no alert is raised for that. */
 function isNoFailure(error: unknown): boolean {
   if (!(error instanceof FencepostError)) return false;
   return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);

@@ -70,7 +70,7 @@ export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView
     const { txId, lane } = await transaction(ports, order.txId);
     return { txId, lane, instruction: parseOrder(ports.codec, order, decisionId) };
   },
-  // Whoever owns the lane next is told the same order, and finds what the one before has done of it.
+  // The lane's next owner gets the same order, and finds by its id what the one before has done of it.
   travels: (order, { instruction: { decisionId } }) => ({ ...order, decisionId }),
   perform,
   answer: (ports, { txId }) => transaction(ports, txId),

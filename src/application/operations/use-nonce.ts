@@ -108,7 +108,7 @@ async function bindOn(ports: UseNoncePorts, lane: OwnedLane, binding: Binding) {
     return await bind(ports, lane, binding);
   } catch (error) {
     if (!(error instanceof BatchRefused)) throw storeFailure(ports, lane, error);
-    // The one thing in it that can be somebody else's already.
+    // The hash is the one thing in it that another transaction can have already.
     throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause: error });
   }
 }
@@ -127,7 +127,7 @@ function payloadOf({ unsigned }: HandedIn): Payload {
   return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
 }
 
-/** What it costs is its sender's business; zero, because nobody has said. */
+/** What it costs is not known: zero. */
 function hashAlone(txHash: Hash): SignedAttempt {
   const fees = { type: "legacy", gasPrice: 0n } as const;
   return { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };

@@ -8,7 +8,7 @@ export interface ReadinessParts {
   readonly lease: { mayAct(): boolean };
   readonly chains: readonly ChainContext[];
   readonly draining: boolean;
-  /** Nobody who was here before, and may be dead, is waited for. */
+  /** No earlier owner that may be dead is waited for. */
   readonly settledIn: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface ReadPorts
   readonly feed: Feed;
 }
 
-/** Everything that is only looked at: any node answers it, whoever owns the lane. */
+/** Everything that is only read: any node answers it, whether or not it owns the lane. */
 export function createReads(
   ports: ReadPorts,
 ): Omit<FencepostApi, "create" | "createBatch" | "readiness" | OperationName> {

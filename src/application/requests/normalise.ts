@@ -25,7 +25,7 @@ export interface NormalisePorts {
 const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
-/** Every character of it is one that anybody can see and any database can store. */
+/** Every character of it is visible ASCII, which any database can store. */
 const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 
 export function normalise(ports: NormalisePorts, request: CreateRequest, txId = ports.entropy.uuid()): Intent {

@@ -26,7 +26,7 @@ export interface Instruction {
 
 const AFTERWARDS = ["track", "stuck", "manual"] as const;
 
-/** What is to become of a transaction that does not get on, whoever says so. */
+/** What an operator or the hook decides about a transaction that is stuck. */
 export interface Verdict {
   readonly action: StuckAction;
   readonly payload?: Payload;

@@ -39,7 +39,7 @@ export async function parseSubmission(codec: Codec, request: unknown, reservatio
   const body = asObject(request, "");
   refuseUnknownKeys(body, ["rawTransaction"], "");
   const rawTransaction = parseHex(body.rawTransaction, "rawTransaction");
-  const decoded = await decode(codec, rawTransaction);
+  const decoded = await decodeGiven(codec, rawTransaction, (why) => rejected("INVALID_INPUT", `rawTransaction ${why}`));
   const { lane, nonce } = reservation;
   if (decoded.signer !== lane.signer) {
     throw rejected("INVALID_SIGNATURE", `it is signed by ${decoded.signer}, the nonce is reserved for ${lane.signer}`);
@@ -61,11 +61,15 @@ export function parseUsed(request: unknown): Hash {
   return txHash;
 }
 
-async function decode(codec: Codec, rawTransaction: Hex): Promise<DecodedTransaction> {
+export async function decodeGiven(
+  codec: Pick<Codec, "decodeTransaction">,
+  rawTransaction: Hex,
+  refusal: (why: string) => Error,
+): Promise<DecodedTransaction> {
   try {
     return await codec.decodeTransaction(rawTransaction);
   } catch (error) {
-    if (error instanceof BadEncoding) throw rejected("INVALID_INPUT", `rawTransaction ${error.message}`);
+    if (error instanceof BadEncoding) throw refusal(error.message);
     throw error;
   }
 }

@@ -128,7 +128,7 @@ function reassemble(entry: Entry, results: readonly (WriteOutcome | { readonly e
   else entry.resolve({ status: "applied", items: results.flatMap(appliedItems) });
 }
 
-/** A nonce was given: whoever hears "fenced" would believe that nothing was. */
+/** A nonce was given: the answer must not be "fenced", which means that nothing was written. */
 function hasCreated(result: WriteOutcome | { readonly error: unknown }): boolean {
   return "status" in result && result.status === "allocated" && result.items.some(({ fate }) => fate === "created");
 }

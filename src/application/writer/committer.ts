@@ -9,7 +9,7 @@
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
  * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the database,
- * so at most one of the two transactions carries any: a node that is paused there holds up nobody for longer than a lock
+ * so at most one of the two transactions carries any: a node that is paused there holds up the others no longer than a lock
  * timeout.
  */
 import { backoffMs } from "../../domain/backoff.ts";
@@ -45,12 +45,12 @@ export interface CommitterPorts {
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly telemetry: Telemetry;
-  /** More callers want to create something than there was time to read. Absent: nobody is ever kept waiting. */
+  /** More callers want to create something than there was time to read. Absent: no caller is ever kept waiting. */
   readonly callersWait?: () => boolean;
 }
 
 export interface CommitterEvents {
-  /** A write found its fence broken: the lane is somebody else's. */
+  /** A write found its fence broken: another node owns the lane. */
   onFenced(fence: Fence, write: LaneWrite["kind"]): void;
   onHistoryChanged(error: HistoryChanged): void;
   /** A write was not made, and will not be tried again: the database did not take it in time. */
@@ -63,7 +63,7 @@ interface Fate {
   readonly outcome: WriteOutcome;
 }
 
-/** Somebody who waits until nothing is open: a lane that is handed over or read again, a node that stops. */
+/** Waits until nothing is open: a lane that is handed over or reloaded, a node that stops. */
 interface IdleWaiter {
   /** Null: of any. */
   readonly key: LaneKey | null;
@@ -168,7 +168,7 @@ export class Committer {
     this.schedule(entry);
   }
 
-  /** Those who have waited for company long enough. */
+  /** Sends writes that have waited for company long enough. */
   private leaveLater(): void {
     const { clock } = this.ports;
     const atMs = this.rooms.nextLeaveMs;
@@ -287,7 +287,7 @@ export class Committer {
     return turn;
   }
 
-  /** The next transaction is under way (`over`) before anyone hears of this one: what they do then costs it no time. */
+  /** The next transaction is under way (`over`) before the callers of this one are answered: their work does not delay it. */
   private async commit(batch: Entry[], over: () => void): Promise<void> {
     const started = this.ports.clock.monotonicMs();
     const fates: Fate[] = [];
@@ -329,7 +329,7 @@ export class Committer {
     }
   }
 
-  /** A lock, idle or statement timeout has committed nothing and is worth another try before anyone hears of it. */
+  /** A lock, idle or statement timeout has committed nothing and is tried again before a caller is answered. */
   private async commitPatiently(batch: readonly Entry[], beforeRetry: () => Promise<void>): Promise<readonly Fate[]> {
     for (let failures = 1; ; failures++) {
       const merged = mergeAllocations(batch);
@@ -374,7 +374,7 @@ export class Committer {
   /**
    * What is queued behind a failed write of the same lane was planned on top of it: it fails with it, and the lane is
    * read again from the database. Where a refused batch was being taken apart, some of its pieces may be durable: their
-   * writers are told that nobody knows, never that nothing happened.
+   * writers get `OutcomeUnknown`, never that nothing happened.
    */
   private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean): void {
     const lanes = new Set(batch.map((entry) => laneKey(entry.write.fence.lane)));

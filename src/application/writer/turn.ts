@@ -30,7 +30,7 @@ export interface UnderWay {
   readonly creating: boolean;
   /** More callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
-  /** Somebody waits until nothing of these lanes is open. */
+  /** A hand-over, reload or stop waits until nothing of these lanes is open. */
   readonly isHurried: (shard: number) => boolean;
   readonly nowMs: number;
 }

@@ -14,7 +14,7 @@ const ANSWERS_WAIT_MS = 200;
  */
 const RECEIPTS_WAIT_MS = 200;
 
-/** Rows past their watch cost memory to whoever takes the lane over, and nothing else. */
+/** Rows past their watch only cost memory at the lane's next owner. */
 const ENDINGS_WAIT_MS = 10_000;
 
 interface Guests {
@@ -71,7 +71,7 @@ class WaitingRoom {
   }
 }
 
-/** The three kinds of writes that nobody waits for. */
+/** The three kinds of writes that no caller waits for. */
 export class WaitingRooms {
   private readonly answers = new WaitingRoom(ANSWERS_WAIT_MS);
   /** With the answers of the same lane that came before or after them: a lane has guests in one of the two. */
@@ -110,7 +110,7 @@ export class WaitingRooms {
     return [...answers.leaveBefore(nowMs), ...receipts.leaveBefore(nowMs), ...endings.leaveBefore(nowMs)];
   }
 
-  /** Infinity: nobody is here. */
+  /** Infinity: none waits. */
   get nextLeaveMs(): number {
     return Math.min(this.answers.nextLeaveMs, this.receipts.nextLeaveMs, this.endings.nextLeaveMs);
   }
@@ -124,7 +124,7 @@ export class WaitingRooms {
   }
 }
 
-/** Not where the node that signed says which transaction it made of it: nobody else could tell. */
+/** Not where a node that signed names the hash: that is written at once, because it is known nowhere else. */
 function isPlainAnswer({ event, identified }: TransitionItem): boolean {
   return event === "broadcast" && identified === undefined;
 }

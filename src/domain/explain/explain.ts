@@ -1,6 +1,6 @@
 /**
- * Why a transaction is not final yet, in plain words, and what would help. Pure: whoever collects the facts
- * (application/queries/explain.ts) may be any node.
+ * Why a transaction is not final yet, in plain words, and what would help. Pure: any node can collect the facts
+ * (application/queries/explain.ts).
  */
 import { isHashAlone } from "../attempts.ts";
 import { LANE_RULES, ORDER_RULES, OWN_RULES, PROGRESS_RULES } from "./obstacles.ts";
@@ -23,7 +23,7 @@ const HELP: Readonly<Record<HelpCode, string>> = {
   FILL_HOLE:
     'resolve the head of the lane with { "action": "PLACEHOLDER" } (POST /api/v1/tx/{txId}/resolve), or set FENCEPOST_HOLE_POLICY=heal; a nonce that was given back is filled by the next transaction too',
   USE_RESERVATION:
-    "let whoever reserved the nonce hand in what was signed, name its hash, or release it (POST /api/v1/nonces/{id}/submit, used or release)",
+    "let the caller that reserved the nonce hand in what it signed, name its hash, or release it (POST /api/v1/nonces/{id}/submit, used or release)",
   SEND_ANEW: "send it again under a new request id, once you know why it was refused",
   PROTECT_KEY: "find out who else signs with this key: two users of one key race for its nonces",
 };

@@ -164,7 +164,7 @@ export const OWN_RULES: readonly Rule[] = [
       words: "the last submission has no clear answer",
     }),
   ({ transaction, chain, now }) => {
-    // Claimed and not yet answered: that no node has it is how it should be. So it is once the chain is past it.
+    // Not an obstacle while a send is claimed and unanswered, nor once the chain's count is past the nonce: no pool holds it then.
     if (chain.pooled !== false || transaction.lastSubmittedAt === null || transaction.subState === "PENDING")
       return null;
     if (chain.minedCount !== null && transaction.nonce !== null && chain.minedCount > transaction.nonce) return null;

@@ -4,7 +4,7 @@ import type { Hash } from "../lane.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
 import type { State, SubState } from "../transitions.ts";
 
-/** Everything an explanation is drawn from: facts of one moment, each null where nobody could tell. */
+/** Everything an explanation is drawn from: facts of one moment, each null where it is unknown. */
 export interface Situation {
   readonly now: Date;
   readonly transaction: ExplainedTransaction;

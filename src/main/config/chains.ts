@@ -46,7 +46,7 @@ const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
 const CHAIN_RPC = { parse: list(rpcUrl), secret: true };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 
-/** One chain from `rpcUrl`, or those of `chains`; none where nobody named any. */
+/** One chain from `rpcUrl`, or those of `chains`; none where none is configured. */
 export function resolveChains(common: Common, list: ChainList, mistakes: Mistakes): readonly ResolvedChain[] {
   const { name, entries } = list;
   if (entries === undefined) return chainOfVariable(common);

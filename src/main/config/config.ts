@@ -28,7 +28,7 @@ export interface Config {
   readonly queueLimit: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: LogLevel;
-  /** A module's path or a URL; null: nobody decides but operators. */
+  /** A module's path or a URL; null: only operators decide. */
   readonly stuckHook: { readonly place: string; readonly secret: string | null } | null;
   /** `format` null: by the URL's host. */
   readonly alertWebhook: { readonly url: string; readonly format: AlertFormat | null } | null;

@@ -76,7 +76,7 @@ export const webhookUrl: Parser<string> = (raw) => {
   return { mistake: "is not an http:// or https:// URL" };
 };
 
-/** What a hook decides is signed and sent: it is asked where nobody can listen or answer in its place. */
+/** What a hook decides is signed and sent. So its URL must be one where no third party can listen or answer (HTTPS, loopback). */
 export const hookPlace: Parser<string> = (raw) => {
   const value = asText(raw) ?? "";
   if (value === "") return { mistake: "is neither a module nor a URL" };

@@ -37,7 +37,7 @@ export interface ChainOptions {
   readonly inFlightWindow?: number;
   /** Blocks that may wait for a slow consumer. */
   readonly blockQueueLength?: number;
-  /** Ceiling of the fee per gas, whoever names the price; without it, one by chain id. */
+  /** Ceiling of the fee per gas, also for prices that callers name; without it, one by chain id. */
   readonly maxFeeGwei?: number | string;
   /** Ceiling of gas × fee cap of one transaction, in wei; without it, one by chain id. */
   readonly maxGasCostWei?: number | string;
@@ -47,13 +47,13 @@ export interface ChainOptions {
   readonly maxTransactionGas?: number;
   /** How often each lane is compared with the chain. */
   readonly reconciliationInterval?: Duration | "off";
-  /** After how long a payload that a node signed, and nobody can find, is sent anew. */
+  /** After how long a payload that a node signed, and that is found nowhere, is sent anew. */
   readonly grayZoneTimeout?: Duration;
   /** How often such a payload is looked for. */
   readonly grayZoneInterval?: Duration | "off";
   /** Blocks that are read one by one where the node has pruned older state. */
   readonly grayZoneLookback?: number;
-  /** A nonce that somebody else used: the transaction fails, or gets another nonce where that is safe. */
+  /** A nonce that another program used: the transaction fails, or gets another nonce where that is safe. */
   readonly externalUsePolicy?: "fail" | "requeue";
   /** A nonce that nothing can use: closed by what may move down, else said aloud; or taken by a placeholder or a cancel. */
   readonly holePolicy?: "move" | "heal";
@@ -113,7 +113,7 @@ export interface FencepostConfig extends ChainOptions {
   readonly writerWorkers?: number;
   readonly queueLimit?: number;
   readonly drainTimeout?: Duration;
-  /** Decides what becomes of what does not get on: a module with a default export, or an https URL. */
+  /** Decides what becomes of stuck transactions: a module with a default export, or an https URL. */
   readonly stuckHook?: string;
   /** Signs what is asked of a URL. */
   readonly stuckHookSecret?: string;

@@ -11,7 +11,7 @@ export interface ConfigRequest<C extends Command> {
   readonly command: C;
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly workingDirectory: string;
-  /** Taken where nobody names the node. */
+  /** The default of the setting `nodeId`. */
   readonly nodeId: string;
   /** Instead of looking in the working directory. */
   readonly configPath?: string | undefined;

@@ -3,7 +3,7 @@ import { systemClock } from "../../adapters/system/clock.ts";
 import type { ResolvedChain } from "./chains.ts";
 import type { SaidIds } from "./effective.ts";
 
-/** Whoever looks at a configuration has not said that its chains are up. */
+/** `fencepost config` must also answer where the chains are down. */
 const TIMEOUT_MS = 2_000;
 
 /** Asks the endpoints of every chain whose id is not configured. One without an answer is left out. */

@@ -28,7 +28,7 @@ interface Optional<T> {
 /** Not "none": that is a value which `auth` may have. */
 export const NOT_SET = "not set";
 
-/** A setting without a default: null until somebody sets it. */
+/** A setting without a default: null until it is set. */
 export function optional<T>(variable: Variable, { show, ...rest }: Optional<T>): Setting<T | null> {
   return { variable, ...rest, fallback: null, show: (value) => (value === null ? NOT_SET : show(value)) };
 }

@@ -1,4 +1,4 @@
-/** The known name that somebody probably meant, or null where nothing is near. */
+/** The known name that is probably meant, or null where none is near. */
 export function nearest(name: string, known: Iterable<string>): string | null {
   const wanted = normalised(name);
   let best: { readonly name: string; readonly distance: number } | null = null;

@@ -7,7 +7,7 @@ import { type ChainOptions, chainSettings, type DevChain } from "./embedded/star
 /** As it is built. */
 const MAIN = fileURLToPath(new URL("./dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
-/** The embedded chain outside this process: code that it runs can make EDR panic, and that ends whoever it lives in. */
+/** The embedded chain outside this process: a contract can make EDR panic, which ends the process that EDR runs in. */
 export async function startDevChain({
   clock,
   ...options

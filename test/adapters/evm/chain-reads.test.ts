@@ -364,7 +364,7 @@ describe("counts and balances", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("are nobody's where every endpoint serves another chain, but each may still say which", async () => {
+  it("are missing where every endpoint serves another chain, but each may still say which", async () => {
     const { server, chain } = await bench({ chainId: 31_337 });
     server.on("eth_getBlockByNumber", ([number]) => blockJson(Number(number)));
     await chain.blocksByNumber([0]);
@@ -388,7 +388,7 @@ describe("counts and balances", () => {
     expect(await chain.secondOpinion(7)).toEqual({ kind: "none" });
   });
 
-  it("which nobody gives on what it said itself, while the preferred one fails to answer now and then", async () => {
+  it("which no endpoint gives on its own answer, while the preferred one fails to answer now and then", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));
     server.failAlways(DOWN);

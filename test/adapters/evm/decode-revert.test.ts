@@ -19,7 +19,7 @@ describe("revert data", () => {
     );
   });
 
-  it("keeps what no text column takes, and what nobody can read, out of the reason", () => {
+  it("keeps characters that no text column takes, or that cannot be read, out of the reason", () => {
     const reverted = (reason: string) => {
       const encoded = encodeAbiParameters([{ type: "string" }], [reason]);
       return decodeRevert(`0x08c379a0${encoded.slice(2)}`).message;

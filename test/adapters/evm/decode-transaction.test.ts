@@ -35,7 +35,7 @@ describe("a signed payload", () => {
     expect((await decodeTransaction(raw)).unsigned.to).toBeNull();
   });
 
-  it("of a delegation names its envelope, so that nobody signs it again as something else", async () => {
+  it("of a delegation names its envelope, so that it is not signed again as something else", async () => {
     const authorization = await account.signAuthorization({ address: TO, chainId: 31337, nonce: 8 });
     const raw = await account.signTransaction({
       ...common,

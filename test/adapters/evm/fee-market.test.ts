@@ -6,7 +6,7 @@ import { Refusal } from "../../support/faulty-rpc.ts";
 const start = useEvmBench();
 
 async function bench(): Promise<EvmBench> {
-  const started = await start({ feeMarketMaxAgeMs: 1_000 });
+  const started = await start();
   started.server.on("eth_gasPrice", () => "0x77359400");
   started.server.on("eth_feeHistory", () => history());
   return started;
@@ -51,30 +51,11 @@ describe("the fee market", () => {
     expect([priorityFees.length, priorityFees.at(-1)]).toEqual([100, 4_999n]);
   });
 
-  it("is asked once per poll, by however many", async () => {
-    const { server, chain, clock } = await bench();
-    await Promise.all(Array.from({ length: 20 }, () => chain.feeMarket()));
-    await clock.advance(999);
-    await chain.feeMarket();
-    expect(server.calls("eth_feeHistory")).toHaveLength(1);
-    await clock.advance(1);
-    await chain.feeMarket();
-    expect(server.calls("eth_feeHistory")).toHaveLength(2);
-  });
-
-  it("is not remembered as unavailable", async () => {
-    const { server, chain } = await bench();
-    server.failNext({ kind: "status", status: 502 });
-    await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);
-    expect((await chain.feeMarket()).baseFees).toHaveLength(4);
-  });
-
   it("has no base fees before EIP-1559, even where the node makes up a history of zeros", async () => {
-    const { server, chain, clock } = await bench();
+    const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => blockJson(7, { baseFeePerGas: undefined }));
     server.on("eth_feeHistory", () => history({ baseFeePerGas: ["0x0", "0x0"] }));
     expect(await chain.feeMarket()).toEqual({ baseFees: [], priorityFees: [], gasPrice: 2_000_000_000n });
-    await clock.advance(1_000);
     server.on("eth_gasPrice", refuse(-32601, "no"));
     await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);
   });

@@ -52,7 +52,7 @@ describe("what an address sent in a block", () => {
   const block = (transactions: unknown, number = "0xc") =>
     answering({ ok: true, result: { number, hash: HASH, transactions } });
 
-  it("is read past transactions of kinds that nobody here knows", async () => {
+  it("is read past transactions of unknown kinds", async () => {
     const deposit = { hash: HASH, from: `0x${"de".repeat(20)}`, type: "0x7e", sourceHash: HASH };
     const sent = await fetchSentInBlock(block([deposit, OURS]), SENDER, 12);
     expect(sent).toEqual([

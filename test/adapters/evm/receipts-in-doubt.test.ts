@@ -50,7 +50,7 @@ describe("the receipts of a block", () => {
     expect(hashesOf(await chain.receiptsInBlock(block(7), BOTH))).toEqual(BOTH);
   });
 
-  it.each(CONTRADICTIONS)("are believed of nobody who gives one %s, and another endpoint is asked", async (_, lie) => {
+  it.each(CONTRADICTIONS)("are not believed of an endpoint that gives one %s, and another is asked", async (_, lie) => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     server.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2, lie)]);
     server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash), hash === hashOf(2) ? lie : {}));

@@ -34,7 +34,7 @@ describe("a simulation", () => {
     expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
   });
 
-  it("asks for no block: the limit of the newest one is known to whoever follows the head", async () => {
+  it("asks for no block: the head follower knows the newest one's limit", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");

@@ -156,7 +156,7 @@ describe("submitting to several endpoints", () => {
     expect(sent(b.other)).toEqual([]);
   });
 
-  it("has a refusal for good confirmed by the second, and by nobody else", async () => {
+  it("has a refusal for good confirmed by the second endpoint, and by no other", async () => {
     const b = await bench({ endpoints: 2 });
     const [first, second, third] = raws(3);
     const refuse = refusing("transaction type not supported");
@@ -190,7 +190,7 @@ describe("submitting to several endpoints", () => {
     expect(result).toMatchObject({ answer: "rejected", detail: expect.stringContaining("oversized data") });
   });
 
-  it("reaches everybody where that is asked for: the first one may take bytes and drop them, for ever", async () => {
+  it("reaches every endpoint where that is asked for: the first one may take bytes and drop them, for ever", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.submit(raws(2));
     expect(sent(b.other)).toEqual([]);
@@ -234,7 +234,7 @@ describe("broadcasting to all", () => {
     for (const server of [b.server, b.other]) expect(server.requests.length).toBeGreaterThan(0);
   });
 
-  it("reaches everybody with everything", async () => {
+  it("reaches every endpoint with everything", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.submit(raws(120), { everywhere });
     expect([sent(b.server), sent(b.other)]).toEqual([raws(120), raws(120)]);

@@ -81,7 +81,7 @@ describe("API keys", () => {
     expect((await get("/api/v1/nothing")).statusCode).toBe(404);
   });
 
-  it("with no key configured lets nobody in", async () => {
+  it("with no key configured lets no caller in", async () => {
     const closed = httpApp(script, { apiKeys: [] });
     expect((await closed.inject("/api/v1/signers")).statusCode).toBe(401);
   });

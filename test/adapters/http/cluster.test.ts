@@ -55,7 +55,7 @@ describe("GET /api/v1/leases", () => {
     });
   });
 
-  it("leaves out lanes that nobody owns", async () => {
+  it("leaves out lanes without an owner", async () => {
     const free = sampleLease({ lane: { chainId: 1, signer: RECIPIENT }, owner: null });
     const app = httpApp({ leases: () => Promise.resolve([free, sampleLease(), free]) });
     expect((await app.inject("/api/v1/leases")).json().items).toHaveLength(1);

@@ -129,7 +129,7 @@ describe("Idempotency-Key", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("must be ASCII: bytes above it would be read in an encoding nobody named", async () => {
+  it("must be ASCII: other bytes would be read in an unnamed encoding", async () => {
     const response = await send(creator(), intent, "ord\u00e9r");
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ path: "idempotency-key" });
@@ -190,7 +190,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(results[3]).toMatchObject({ reason: "REVERT", revert: { name: "Error", message: "no" } });
   });
 
-  it("answers an empty batch without asking anybody", async () => {
+  it("answers an empty batch without asking the application", async () => {
     const createBatch = vi.fn();
     const response = await post(createBatch, { transactions: [] });
     expect(response.statusCode).toBe(200);

@@ -47,7 +47,7 @@ function ask(count: number, arrivedMs?: number): void {
 }
 
 describe("a door", () => {
-  it("lets everybody in at once while the turn of the event loop is young", () => {
+  it("lets every request in at once while the turn of the event loop is young", () => {
     ask(3);
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
@@ -71,7 +71,7 @@ describe("a door", () => {
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
 
-  it("or until half a second has passed, or enough have come: callers without end keep nobody out", async () => {
+  it("or until half a second has passed, or enough have come: endless callers keep no request out", async () => {
     const turn = { ...clock, soon: (callback: () => void) => void clock.after(10, callback) };
     const crowded = { clock: turn, arrivals: { keepComing: true }, admittance: () => OPEN, turnMs: TURN_MS };
     door = new Door({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
@@ -86,7 +86,7 @@ describe("a door", () => {
     expect(said).toHaveLength(64);
   });
 
-  it("says how many wait, until nobody does", async () => {
+  it("says how many wait, until none does", async () => {
     door.ask(visitor("early"));
     expect(waiting).toEqual([]);
     ask(2, TURN_MS);
@@ -131,7 +131,7 @@ describe("a door", () => {
     expect(said).toHaveLength(64 + 128 + 256);
   });
 
-  it("keeps those who need the node to act until it can, unread, and refuses whoever is tired of it with the reason", async () => {
+  it("keeps requests that need the node to act, unread, until it can, and refuses those that waited too long with the reason", async () => {
     admittance = { kind: "soon", refusal };
     door.ask(visitor("a"));
     await clock.advance(3_000);
@@ -219,7 +219,7 @@ describe("a request", () => {
         payload: { creates: [], repeat: false },
       });
 
-    it("waits like everybody's, and where there is no room hears that nothing was done", async () => {
+    it("waits like any other, and where there is no room is answered that nothing was done", async () => {
       const answer = await post(`${PEER_SCHEME} ${secret}`, full);
       expect(answer.statusCode).toBe(503);
       expect(answer.json()).toMatchObject({ code: "UNAVAILABLE" });
@@ -232,7 +232,7 @@ describe("a request", () => {
     });
   });
 
-  it("that creates nothing is answered all the same, and so is whoever asks for a sign of life", async () => {
+  it("that creates nothing is answered all the same, and so are health checks", async () => {
     const app = httpApp({ nodes: async () => [] }, options);
     expect((await app.inject("/api/v1/nodes")).statusCode).toBe(200);
     expect((await app.inject("/healthz")).statusCode).toBe(200);

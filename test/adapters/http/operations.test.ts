@@ -149,7 +149,7 @@ describe("static files", () => {
     expect(binary.rawPayload).toEqual(Buffer.from([0, 255]));
   });
 
-  it("are not sent twice to whoever has them", async () => {
+  it("are not sent twice to a caller that has them", async () => {
     const app = httpApp({}, { files });
     const { etag } = (await app.inject("/")).headers;
     const again = await app.inject({ url: "/", headers: { "if-none-match": String(etag) } });

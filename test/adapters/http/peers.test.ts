@@ -60,7 +60,7 @@ describe("who is let in", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("nobody else even where callers need no key", async () => {
+  it("no one else, even where callers need no key", async () => {
     const { post } = bench(undefined, { apiKeys: "none" });
     expect((await post(sound, "")).statusCode).toBe(401);
   });
@@ -78,7 +78,7 @@ describe("who is let in", () => {
     }
   });
 
-  it("nobody where no receiver is configured: there is no such route", async () => {
+  it("no one where no receiver is configured: there is no such route", async () => {
     const response = await httpApp().inject({ method: "POST", url: PATH, headers: { authorization: AUTHORIZATION } });
     expect(response.statusCode).toBe(404);
     expect(response.json()).toMatchObject({ code: "NOT_FOUND" });

@@ -86,7 +86,7 @@ describe("long polls", () => {
 });
 
 describe("drain and close", () => {
-  it("a draining node still takes requests, and tells everybody to go", async () => {
+  it("a draining node still takes requests, and tells callers to close their connections", async () => {
     const { server, url } = await serve({
       create: () => Promise.resolve(sampleCreated()),
       completions: ({ after }) => Promise.resolve({ epoch: 1, items: [], next: after }),

@@ -117,7 +117,7 @@ describe("GET /api/v1/signers/{signer}", () => {
     expect(response.json().items).toHaveLength(1);
   });
 
-  it("answers 422 for a signer nobody holds", async () => {
+  it("answers 422 for a signer whose key no node holds", async () => {
     const signer = () => Promise.reject(new FencepostError("UNKNOWN_SIGNER", "no live node holds it"));
     const response = await httpApp({ signer }).inject(`/api/v1/signers/${SIGNER_EIP55}`);
     expect(response.statusCode).toBe(422);

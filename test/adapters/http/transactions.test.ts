@@ -185,7 +185,7 @@ describe("GET /api/v1/tx/{txId}", () => {
     expect([...Compile(Transaction).Errors(response.json())]).toEqual([]);
   });
 
-  it("leaves history and confirmations out where nobody asked", async () => {
+  it("leaves history and confirmations out where they were not asked for", async () => {
     const transaction = answering(sampleTransaction());
     const response = await httpApp({ transaction }).inject(`/api/v1/tx/${sampleTxId(1)}`);
     expect(transaction).toHaveBeenCalledExactlyOnceWith(sampleTxId(1), []);
@@ -214,7 +214,7 @@ describe("GET /api/v1/tx/{txId}", () => {
     expect(transaction).not.toHaveBeenCalled();
   });
 
-  it("says 404 for an id nobody has", async () => {
+  it("says 404 for an unknown id", async () => {
     const transaction = () => Promise.reject(new FencepostError("NOT_FOUND", "no such transaction"));
     const response = await httpApp({ transaction }).inject(`/api/v1/tx/${sampleTxId(1)}`);
     expect(response.statusCode).toBe(404);

@@ -112,7 +112,7 @@ describe("what is sent", () => {
     expect(Math.max(...heard.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
   });
 
-  it("may have been acted on where a later part finds nobody any more", async () => {
+  it("may have been acted on where a later part finds the node gone", async () => {
     const node = await startPeerServer(async (creates) => {
       queueMicrotask(() => void node.stop());
       return creates.map((each) => anAnswer(each));

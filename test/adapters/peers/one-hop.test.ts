@@ -7,7 +7,6 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { FencepostNode } from "../../../src/application/loops/node.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ForwardedCreate } from "../../../src/ports/peers.ts";
-import { noSessionLock } from "../../../src/ports/session-lock.ts";
 import { noWakeUps } from "../../../src/ports/wake-ups.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { MemoryDatabase } from "../../doubles/memory-store.ts";
@@ -18,6 +17,7 @@ import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../../doubles/simulated-chain/sender.ts";
 import { httpOptions } from "../../support/http-app.ts";
 import { anInstance } from "../../support/lane-samples.ts";
+import { noSessionLock } from "../../support/no-session-lock.ts";
 import { CHAIN_ID, CHAIN_SETTINGS, NODE_SETTINGS, transfer } from "../../support/world.ts";
 
 /** Two nodes behind real servers, whose database tells each of them that the other is the one to ask. */

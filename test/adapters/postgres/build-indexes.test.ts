@@ -71,7 +71,7 @@ describe("an index on a table that is in use", () => {
 });
 
 describe("kept counts", () => {
-  it("begin with what is there when the migration comes, and follow whoever writes", async () => {
+  it("begin with what is there when the migration comes, and follow every writer", async () => {
     await client.query("DROP SCHEMA fencepost CASCADE");
     const migrations = await shippedMigrations();
     const before = migrations.filter(({ name }) => name < "0011");

@@ -104,7 +104,7 @@ describe("a stale owner", () => {
     expect(await commitOne(store, { kind: "suspend", fence, suspended: true })).toEqual({ status: "fenced" });
   });
 
-  it("is refused from the moment it is declared dead, though nobody has taken its lane", async () => {
+  it("is refused from the moment it is declared dead, though no node has taken its lane", async () => {
     const fence = await holdLane(store);
     expect(await store.declareDead(fence.instanceId, 1, "stood-still")).toBe(true);
     expect(await commitOne(store, { kind: "suspend", fence, suspended: true })).toEqual({ status: "fenced" });

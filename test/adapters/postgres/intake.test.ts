@@ -65,7 +65,7 @@ describe("sending inside the caller's transaction", () => {
     await doomed.end().catch(() => undefined);
   });
 
-  it("makes nobody wait while it is open, not even for the same request id", async () => {
+  it("makes no other transaction wait while it is open, not even for the same request id", async () => {
     const fence = await holdLane(store);
     const mine = anIntent(fence.lane, { requestId: "42" });
     await caller.query("BEGIN");
@@ -105,7 +105,7 @@ describe("sending inside the caller's transaction", () => {
     await slow.end();
   });
 
-  it("is consumed once, whoever tries: old owner, new owner, twice at once", async () => {
+  it("is consumed once, by the old owner, the new one, or two at once", async () => {
     const old = await holdLane(store);
     const intents = Array.from({ length: 10 }, () => anIntent(old.lane));
     await subject.intake(...intents);

@@ -52,7 +52,7 @@ describe("an allocation that is still on its way", () => {
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
   });
 
-  it("is found by whoever takes the lane up after it has arrived", async () => {
+  it("is found by the owner that takes the lane up after it has arrived", async () => {
     const deliver = await leaveUnknown();
     await deliver();
     expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });

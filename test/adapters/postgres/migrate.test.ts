@@ -85,7 +85,7 @@ describe("migrate", () => {
     expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
   });
 
-  it("holds up no node that runs while somebody else, a backup say, keeps it from a table", async () => {
+  it("holds up no running node while another session, a backup say, keeps it from a table", async () => {
     const databaseUrl = await emptyDatabase();
     const shipped = await shippedMigrations();
     await migrate({ databaseUrl, migrations: shipped });

@@ -127,7 +127,7 @@ describe("an allocation in one round trip", () => {
     expect([await cursor(), await count()]).toEqual(isMoved ? [8, 2] : [1, 1]);
   });
 
-  it("that meets a cursor that somebody moved begins where it stands", async () => {
+  it("that meets a cursor that another writer moved begins where it stands", async () => {
     const fates = await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 7"));
     expect(nonces(fates)).toEqual([7]);
     expect([await cursor(), await count()]).toEqual([8, 2]);

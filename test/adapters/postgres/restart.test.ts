@@ -65,7 +65,7 @@ describe("a server of one's own", () => {
     }
   }
 
-  it("may crash after somebody told it not to wait for the disk: what was answered is there all the same", async () => {
+  it("may crash after it was configured not to wait for the disk: what was answered is there all the same", async () => {
     const tell = async (...words: readonly string[]) => {
       const client = await connectClient(server.url);
       for (const word of ["SET synchronous_commit TO on", ...words]) await client.query(word);
@@ -133,7 +133,7 @@ describe("a server of one's own", () => {
     return false;
   }
 
-  it("may come back with another history: nobody of before writes, the feed begins a new epoch above every number seen", async () => {
+  it("may come back with another history: no earlier instance writes, the feed begins a new epoch above every number seen", async () => {
     const fence = await holdLane(store);
     await confirm(store, fence);
     await confirm(store, fence);
@@ -186,7 +186,7 @@ describe("a server of one's own", () => {
     await forger.close();
   });
 
-  it("may come back from a snapshot, under the same name: whoever had seen more notices, and tells those who had not", async () => {
+  it("may come back from a snapshot, under the same name: a node that had seen more notices, and tells those that had not", async () => {
     const unaware = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
     const stale = await holdLane(unaware);
     const { epoch } = await store.feed(0, 1);

@@ -73,7 +73,7 @@ describe("a session lock of PostgreSQL", () => {
     await close();
   });
 
-  it("of another database with the same key is somebody else's", async () => {
+  it("of another database with the same key is another lock", async () => {
     const [one, two] = [await createPostgresSubject(), await createPostgresSubject()];
     const lock = await openSessionLock(one.url);
     expect((await two.client.query(SESSION_LOCKS)).rows).toEqual([]);
@@ -113,7 +113,7 @@ describe("a session lock of PostgreSQL", () => {
     await close();
   });
 
-  it("misses nobody's on a standby, where the locks of the primary do not show", async () => {
+  it("misses no lock on a standby, where the locks of the primary do not show", async () => {
     const server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });
     const client = await connectClient(server.url);

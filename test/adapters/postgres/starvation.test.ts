@@ -72,7 +72,7 @@ describe("a lane whose lock sixteen sessions share without a pause", () => {
     expect(acquired).toMatchObject({ result: "takenOver", fence: { token: fence.token + 1, instanceId: heir } });
   });
 
-  it("is not insisted on while its owner lives: nobody else's lanes are held up for it", async () => {
+  it("is not insisted on while its owner lives: no other lane is held up for it", async () => {
     const fence = await holdLane(store);
     const rival = anInstance();
     await store.registerInstance(rival);
@@ -89,8 +89,8 @@ describe("a lane whose lock sixteen sessions share without a pause", () => {
   });
 });
 
-describe("a lane that somebody keeps locked for good", () => {
-  it("holds the others up for a moment and no longer: they are told busy, and then nobody insists for a while", async () => {
+describe("a lane that another session keeps locked for good", () => {
+  it("holds the others up for a moment and no longer: they are told busy, and then no takeover insists for a while", async () => {
     const { fence, heir } = await leftBehind();
     const other = await holdLane(store);
     const keeper = await connectClient(subject.url);

@@ -72,7 +72,7 @@ describe("a commit without an answer", () => {
     expect(fates).toMatchObject([{ fate: "created", nonce: 0 }]);
   });
 
-  it("is called unknown at once where the store closes meanwhile: whoever asked is still there to hear it", async () => {
+  it("is called unknown at once where the store closes meanwhile: its caller is still there to hear it", async () => {
     const leaving = await openPostgresStore({
       clock: systemClock,
       leaseDurationMs: 12_000,

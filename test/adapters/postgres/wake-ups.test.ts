@@ -63,7 +63,7 @@ describe("wake-ups of PostgreSQL", () => {
     await database.drop();
   });
 
-  it("do no harm where no server answers: told to nobody, closed at once", async () => {
+  it("do no harm where no server answers: dropped, and closed at once", async () => {
     const wakeUps = open("postgres://nobody@127.0.0.1:1/none");
     wakeUps.tell("lanes");
     await wakeUps.close();

@@ -149,7 +149,7 @@ describe("log sink", () => {
     expect(fields).toMatchObject({ code: "NONCE_DRIFT", chainId: 31337 });
   });
 
-  it("builds nothing for a line nobody would see", () => {
+  it("builds nothing for a line that is not logged", () => {
     const { sink, lines } = capture("warn", () => {
       throw new Error("asked for a field of a silent line");
     });

@@ -11,7 +11,7 @@ describe("telemetry", () => {
     expect(seen).toEqual(["a", "b"]);
   });
 
-  it("survives a sink that throws: the others still hear it, and somebody is told", () => {
+  it("survives a sink that throws: the others still hear it, and the failure is reported", () => {
     const seen: TelemetryEvent[] = [];
     const errors: unknown[] = [];
     const broken = () => {

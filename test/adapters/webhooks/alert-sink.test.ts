@@ -141,7 +141,7 @@ describe("what is told", () => {
     expect(sent).toHaveLength(4);
   });
 
-  it("repeats that nobody was told of yet are told at the end", async () => {
+  it("repeats that were not reported yet are reported at the end", async () => {
     const { alerts, sent } = quietSink();
     for (let n = 0; n < 3; n++) alerts.sink(anAlert());
     await alerts.close();

@@ -31,7 +31,7 @@ const ask = ({ node }: WorldNode, action: string, body = {}) =>
   world.settle(node.actions.forwardToOwner(LANE, { action, body }).catch((error: unknown) => error));
 
 describe("an action on a lane", () => {
-  it("is done by the owner, whoever is asked", async () => {
+  it("is done by the owner, whichever node is asked", async () => {
     const { owner, other } = split(await startNodes());
     for (const node of [owner, other]) {
       expect(await ask(node, "echo", { n: 1 })).toMatchObject({ url: owner.url, body: { n: 1 } });
@@ -84,7 +84,7 @@ describe("an action on a lane", () => {
     });
   });
 
-  it("for a signer that nobody holds is refused", async () => {
+  it("for a signer whose key no node holds is refused", async () => {
     const [node] = await startNodes();
     const lane = { chainId: CHAIN_ID, signer: SIGNERS[0]?.replace("1", "9") as typeof SIGNER };
     const asked = node?.node.actions.forwardToOwner(lane, { action: "echo", body: {} });

@@ -27,7 +27,7 @@ async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
   return fate as FencepostError;
 }
 
-describe("a signer that nobody live holds", () => {
+describe("a signer whose key no live node holds", () => {
   it("is unknown to a node without its key", async () => {
     expect(await askedWhileLeaving(false)).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });

@@ -41,7 +41,7 @@ it("a signing node that names a wrong hash: what it made at our nonce, saying wh
   checkInvariants(world);
 });
 
-it("a signing node that names somebody else's transaction: that one's block confirms nothing", async () => {
+it("a signing node that names a foreign transaction: that one's block confirms nothing", async () => {
   const entry = await open({ stuckAfterMs: 5_000 });
   const other: Address = `0x${"0d".repeat(20)}`;
   const { hash } = world.chain.injectForeign(other);

@@ -46,7 +46,7 @@ const explained = async ({ node }: WorldNode, txId: string) => {
   return { causes, codes: causes.map(({ code }) => code), helps: help.map(({ code }) => code) };
 };
 
-describe("a hash that a caller named and nobody ever saw", () => {
+describe("a hash that a caller named and no endpoint ever saw", () => {
   const named = async (entry: WorldNode) => {
     const { reservationId } = await reserve(entry);
     const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash: NEVER_SENT }));
@@ -162,7 +162,7 @@ describe("a hole that the chain has passed", () => {
     await world.until(() => world.database.state.holes().length === 0);
   });
 
-  it("is given to nobody: the next transaction goes on above it", async () => {
+  it("is not given out: the next transaction goes on above it", async () => {
     const entry = await open();
     const { reservationId, nonce } = await reserve(entry);
     world.holdBlocks();

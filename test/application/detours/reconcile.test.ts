@@ -279,7 +279,7 @@ describe("a chain that is not the one we know", () => {
     expect(impostor.witness, "what is due again is not sent there").toEqual([]);
   });
 
-  it("is sent nothing that waited to be signed, also where somebody resumes the lane meanwhile", async () => {
+  it("is sent nothing that waited to be signed, also where an operator resumes the lane meanwhile", async () => {
     const entry = await settledLane();
     const lane = (action: "suspend" | "resume") => {
       const order = { action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } } as const;

@@ -65,7 +65,7 @@ describe("nonces that were stepped over because of a lie that was believed", () 
   });
 });
 
-describe("nonces that were stepped over for somebody who used them", () => {
+describe("nonces that were stepped over because another program used them", () => {
   it("are no holes where a second endpoint has seen them used, whatever the first says", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
@@ -83,7 +83,7 @@ describe("nonces that were stepped over for somebody who used them", () => {
   });
 });
 
-describe("nonces of which nobody can say that they are unused", () => {
+describe("nonces that are not known to be unused", () => {
   it("are no holes while the first endpoint counts too few and the second has not come so far", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const late = new Faults();

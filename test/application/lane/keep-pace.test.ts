@@ -44,7 +44,7 @@ describe("a new owner", () => {
     checkInvariants(started);
   });
 
-  it("sends it at once where that time has passed while nobody was there", async () => {
+  it("sends it at once where that time has passed while the lane had no owner", async () => {
     world = new World({ settings: RESUBMIT });
     const started = world;
     const { entry } = await sentOnce(started);
@@ -66,7 +66,7 @@ describe("a new owner", () => {
     expect(sends(started)).toBe(1);
   });
 
-  it("sends what nobody is known to have taken at once", async () => {
+  it("sends at once what no node is known to have taken", async () => {
     world = new World({ settings: RESUBMIT });
     const started = world;
     const entry = await started.startNode();
@@ -112,7 +112,7 @@ describe("what a row says of its bytes", () => {
     expect(due({}, null)).toEqual(["alreadyKnown", null]);
   });
 
-  it("a dearer attempt that nobody has taken is sent, whatever became of the cheaper one", () => {
+  it("a dearer attempt that no node has taken is sent, whatever became of the cheaper one", () => {
     const record = trackedRecord(1, taken);
     const [first] = record.attempts;
     if (first === undefined) throw new Error("a record without an attempt");

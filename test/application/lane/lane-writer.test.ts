@@ -152,7 +152,7 @@ describe("committing", () => {
     expect(telemetry.of("tx.transition").map(({ txId }) => txId)).toEqual(["tx 0"]);
   });
 
-  it("that is fenced ends the work, and is nobody's mistake", async () => {
+  it("that is fenced ends the work, and is no error", async () => {
     const { ports, reloads, telemetry } = bench(() => ({ status: "fenced" }));
     const lane = createOwnedLane();
     expect(await commitPlanned(ports, lane, moves(lane, 1))).toBe(false);

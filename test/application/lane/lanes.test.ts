@@ -124,7 +124,7 @@ describe("owning a lane", () => {
     expect(tokenOf()).toBeUndefined();
   });
 
-  it("is refused for a signer that nobody here holds", async () => {
+  it("is refused for a signer whose key is not held here", async () => {
     const stranger = { chainId: CHAIN_ID, signer: `0x${"9".repeat(40)}` } as const;
     await expect(lanes.own(stranger)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
@@ -253,7 +253,7 @@ describe("claiming everything that is free", () => {
     expect(resumed.every(({ stopped }) => !stopped)).toBe(true);
   });
 
-  it("a lane that is ours in the database and could not be read is read later: nobody else will", async () => {
+  it("a lane that is ours in the database and could not be read is read later: no other node will", async () => {
     const load = store.loadLane.bind(store);
     let failures = 1;
     store.loadLane = (fence) => (failures-- > 0 ? Promise.reject(new Error("away")) : load(fence));
@@ -287,7 +287,7 @@ describe("reloading", () => {
     expect([comparedAtMs, claim, usedBelow]).toEqual([null, null, 0]);
   });
 
-  it("takes it also where it is for another node by now: in the database it is ours, and nobody else can have it", async () => {
+  it("takes it also where it is for another node by now: in the database it is ours, and no other node can have it", async () => {
     const owned = await lanes.own(LANE);
     isForAnother = true;
     lanes.reload(owned, "a write failed");
@@ -316,7 +316,7 @@ describe("reloading", () => {
     expect(lanes.size).toBe(1);
   });
 
-  it("is given up where somebody else has the lane by now", async () => {
+  it("is given up where another node has the lane by now", async () => {
     const owned = await lanes.own(LANE);
     const row = database.state.lanes.get(laneKey(LANE));
     if (row !== undefined) row.owner = null;

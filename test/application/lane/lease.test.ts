@@ -150,7 +150,7 @@ describe("an instance that missed its renewal", () => {
 });
 
 describe("a database with another history", () => {
-  it("is noticed by whoever renews, also where nobody writes: a new instance, before which nothing may act", async () => {
+  it("is noticed by a renewal, also where nothing is written: a new instance, before which nothing may act", async () => {
     const { lease, heard, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory(true);
@@ -163,7 +163,7 @@ describe("a database with another history", () => {
     expect(telemetry.events).toContainEqual({ type: "feed.epochBegun", epoch: 2, mayHaveLost: true });
   });
 
-  it("that whoever writes has noticed does not wait for a renewal; told twice is told once", async () => {
+  it("that a write has noticed does not wait for a renewal; noticed twice is one change", async () => {
     const { lease, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory();

@@ -93,7 +93,7 @@ describe("other instances", () => {
     expect(judge.heard).toEqual([]);
   });
 
-  it("that ended by their own word free their lanes too, and somebody must notice", async () => {
+  it("that ended by themselves free their lanes too, and another node must notice", async () => {
     const leaving = await bench.started("a");
     const heir = await bench.started("b");
     await bench.clock.advance(1_000);
@@ -136,7 +136,7 @@ describe("other instances", () => {
     expect(heir.telemetry.of("instance.declaredDead").length).toBe(2);
   });
 
-  it("are judged by nobody who is past its own deadline", async () => {
+  it("are not judged by a node that is past its own deadline", async () => {
     const [one, other] = [await bench.started("a"), await bench.started("b")];
     let looks = 0;
     const instances = other.store.instances.bind(other.store);

@@ -39,7 +39,7 @@ describe("a crash", () => {
     expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
   });
 
-  it("is noticed sooner where somebody found the node unreachable", async () => {
+  it("is noticed sooner where a caller found the node unreachable", async () => {
     const [dying, heir] = await pair();
     await bench.clock.advance(150);
     kill(dying);
@@ -88,7 +88,7 @@ describe("a crash", () => {
     expect(heir.noted).toEqual(["acquainted"]);
   });
 
-  it("is not seen where there was a sign of life after the session of whoever looks had begun", async () => {
+  it("is not seen where there was a sign of life after the observer's own session had begun", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     living.lock.vanish();
@@ -127,7 +127,7 @@ describe("a crash", () => {
     expect(declared(heir)).toMatchObject([{ evidence: "expired" }]);
   });
 
-  it("is seen by its lease alone by whoever has no session lock", async () => {
+  it("is seen by its lease alone by a node without a session lock", async () => {
     const [dying, heir] = await pair();
     heir.lock.cut();
     kill(dying);
@@ -135,7 +135,7 @@ describe("a crash", () => {
     expect(declared(heir)).toEqual([]);
   });
 
-  it("is seen by its lease alone by whoever holds its lock on a server that the others do not look at", async () => {
+  it("is seen by its lease alone by a node that holds its lock on a server that the others do not look at", async () => {
     const [dying, heir] = await pair();
     heir.store.tellLock = async () => "unseen";
     heir.lock.interrupt();
@@ -175,7 +175,7 @@ describe("every session of the server ends", () => {
     },
   );
 
-  it("and one process is starved, so that it cannot say a word for longer than all others need: nobody dies", async () => {
+  it("and one process is starved, so that it is silent for longer than all others need: none is declared dead", async () => {
     const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
     await bench.clock.advance(5_000);
     const [starved, ...others] = nodes as [Holder, Holder, Holder];
@@ -191,7 +191,7 @@ describe("every session of the server ends", () => {
     expect(bench.database.state.locks.size).toBe(3);
   });
 
-  it("while a process starts and another is starved: who lost a session before it looked at anybody judges nobody", async () => {
+  it("while a process starts and another is starved: one that lost a session before its first look judges no other", async () => {
     const starved = await bench.started("a");
     await bench.clock.advance(5_000);
     const lock = new MemorySessionLock(bench.database);
@@ -354,7 +354,7 @@ async function failing(error: Error): Promise<{ before: string; tries: readonly 
 }
 
 describe("a node that comes", () => {
-  it("knows where it stands at once where everybody shows a lock", async () => {
+  it("knows where it stands at once where every instance shows a lock", async () => {
     await bench.started("a");
     await bench.clock.advance(1_000);
     const comer = await bench.started("b");
@@ -362,7 +362,7 @@ describe("a node that comes", () => {
     expect(comer.noted).toEqual(["acquainted"]);
   });
 
-  it("waits for a sign of life of whoever shows none, and no longer", async () => {
+  it("waits for a sign of life of an instance that shows none, and no longer", async () => {
     const silent = await bench.started("a");
     silent.lock.cut();
     await bench.clock.advance(1_000);
@@ -373,7 +373,7 @@ describe("a node that comes", () => {
     expect(comer.noted).toEqual(["acquainted"]);
   });
 
-  it("waits the lease out of somebody who is dead and never showed a lock", async () => {
+  it("waits out the lease of an instance that is dead and never showed a lock", async () => {
     const dead = await bench.started("a");
     dead.lock.cut();
     await bench.clock.advance(100);

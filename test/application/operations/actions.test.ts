@@ -89,7 +89,7 @@ describe("cancel", () => {
     expect(ops.decisions(txId)).toEqual([]);
   });
 
-  it("need not outbid what no node took: a fee that nobody can pay does not hold its lane for ever", async () => {
+  it("need not outbid what no node took: a fee above the balance does not hold its lane for ever", async () => {
     const node = await start({ settings: { maxFeeWei: 2n ** 100n, maxGasCostWei: 2n ** 120n } });
     world.holdBlocks();
     const before = await ops.sent(node);

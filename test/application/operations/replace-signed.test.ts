@@ -52,7 +52,7 @@ const replace = (node: WorldNode, txId: string, rawTransaction: Hex) =>
 
 const TOO_LITTLE = { code: "INVALID_REQUEST", extras: { path: "rawTransaction" } };
 
-describe("bytes that somebody else signed in the place of a payload", () => {
+describe("bytes that were signed elsewhere in the place of a payload", () => {
   it("ask for no more gas than the chain takes in one transaction, nor for less than anything costs", async () => {
     const node = await start({ maxTransactionGas: 100_000n });
     const txId = await ops.sent(node);

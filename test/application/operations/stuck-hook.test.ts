@@ -178,7 +178,7 @@ describe("a head of line that has grown old", () => {
     expect(ops.kinds(again)).toEqual(["initial", "reprice"]);
   });
 
-  it("is mined while the hook thinks: nothing is signed, and nobody is called for it", async () => {
+  it("is mined while the hook thinks: nothing is signed, and no alert is raised", async () => {
     const node = await start(async (): Promise<StuckDecision> => {
       world.chain.mine();
       await world.clock.sleep(2_000);
@@ -389,7 +389,7 @@ describe("resolve", () => {
   it.each<[string, Answer]>([
     ["bytes for another nonce", () => ({ action: "REPLACE", reason: "r", rawTransaction: rawOf(1) })],
     ["a price that replaces nothing", { action: "CANCEL", reason: "r", fees: { gasPrice: "1" } }],
-  ])("does not blame whoever asked for %s in the hook's answer", async (_, answer) => {
+  ])("does not blame the caller for %s in the hook's answer", async (_, answer) => {
     const node = await start(answer);
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -399,7 +399,7 @@ describe("resolve", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  it("applies the action given; NOOP means that somebody has seen to it", async () => {
+  it("applies the action given; NOOP means that an operator has seen to it", async () => {
     const node = await start(
       { action: "NOOP", reason: "r" },
       { settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000 } },

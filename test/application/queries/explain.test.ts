@@ -203,7 +203,7 @@ describe("what is on its way", () => {
     expect((await ask(entry, txId)).codes).toContain("NODE_DID_NOT_ANSWER");
   });
 
-  it("says HOLE_BELOW where the chain wants a nonce that nobody holds", async () => {
+  it("says HOLE_BELOW where the chain wants a nonce that no transaction holds", async () => {
     const entry = await open({ settings: { confirmations: 0 } });
     world.holdBlocks();
     const first = await create(entry);

@@ -56,7 +56,7 @@ describe("a page", () => {
     expect(heard.page).toMatchObject({ epoch: 1, next: 5 });
   });
 
-  it("is a hundred long where nobody says otherwise, else as long as asked", async () => {
+  it("is a hundred long by default, else as long as asked", async () => {
     const { ask, clock } = bench(150);
     const [usual, short] = [ask({ after: 0 }), ask({ after: 10, limit: 3 })];
     await clock.advance(0);
@@ -168,7 +168,7 @@ describe("a long poll", () => {
     expect(heard.page?.items).toEqual([]);
   });
 
-  it("wakes everybody who waits, and nobody twice", async () => {
+  it("wakes every waiting reader, and none twice", async () => {
     const made = bench(0);
     const waiting = [0, 0, 0].map(() => made.ask({ after: 0, waitMs: 30_000 }));
     await made.clock.advance(10);

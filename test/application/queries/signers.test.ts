@@ -19,7 +19,7 @@ describe("signers", () => {
     expect(unused).toMatchObject({ cursor: null, balance: null, reserved: 0, holes: [], headOfLine: null });
   });
 
-  it("that nobody ever leased are shown as that", async () => {
+  it("that were never leased are shown as that", async () => {
     world = new World();
     const { node, store } = await world.startNode();
     store.lanesAfter = async () => [];
@@ -116,7 +116,7 @@ describe("one signer", () => {
     expect(views.map(({ address }) => address)).toEqual([SIGNER]);
   });
 
-  it("that nobody holds, and one that is no address", async () => {
+  it("whose key no node holds, and one that is no address", async () => {
     world = new World();
     const { node } = await world.startNode();
     const stranger = `0x${"9".repeat(40)}`;

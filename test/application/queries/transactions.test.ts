@@ -110,7 +110,7 @@ describe("pages", () => {
     }
   });
 
-  it("are fifty long, newest first, where nobody says otherwise", async () => {
+  it("are fifty long, newest first, by default", async () => {
     const { node } = await settledWorld(52);
     const page = await world.settle(node.api.transactions({}));
     expect(page.items.length).toBe(50);

@@ -49,7 +49,7 @@ describe("sending", () => {
     expect(only(bench)).toMatchObject({ claimed: false, rawTransaction: null, nextSendAtMs: 60_000, failures: 0 });
   });
 
-  it("what a node took and nobody mined goes to every endpoint: that one may have dropped it, and would again", async () => {
+  it("what a node took and no block holds goes to every endpoint: that one may have dropped it, and would again", async () => {
     const bench = wired(due(1, "0x01"));
     await run(bench);
     bench.lane.track(due(2, "0x02"));

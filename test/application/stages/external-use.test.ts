@@ -33,7 +33,7 @@ async function losesNonces(entry: WorldNode, ours: number, foreign: number): Pro
   return block.transactions.map(({ transaction }) => transaction.hash);
 }
 
-describe("a nonce that somebody else used", () => {
+describe("a nonce that another program used", () => {
   it("fails its transaction with the foreign hash once that is deep enough, and the rest goes on", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 3, 1);
@@ -126,7 +126,7 @@ describe("a nonce that somebody else used", () => {
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
   });
 
-  it("is noticed by its count where nobody says a word: nothing is sent again, and no lane is compared", async () => {
+  it("is noticed by its count where no answer says so: nothing is sent again, and no lane is compared", async () => {
     const entry = await knownLane({ settings: { resubmitIntervalMs: null, reconciliationIntervalMs: null } });
     const [foreign] = await losesNonces(entry, 1, 1);
     world.releaseBlocks();

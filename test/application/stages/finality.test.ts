@@ -157,7 +157,7 @@ describe("what is final", () => {
     expect(bench.telemetry.of("lease.fenced"), "decided too late").toMatchObject([{ write: "finality" }]);
   });
 
-  it("wakes nobody where it was not committed", async () => {
+  it("wakes no reader where it was not committed", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     bench.control.answer = () => ({ status: "fenced" });
@@ -178,7 +178,7 @@ describe("a receipt that the endpoints were asked about", () => {
     return questions;
   }
 
-  it("decides as it is where nobody else can be asked and nothing can be proved", async () => {
+  it("decides as it is where no second endpoint can be asked and nothing can be proved", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     answering(bench, () => ({ kind: "unproven" }));
@@ -196,7 +196,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(questions.map((asked) => asked.map(({ txHash }) => txHash))).toEqual([[1, 2, 3].map(hashNumber)]);
   });
 
-  it("of a hash that somebody named has to be at our nonce, from our signer", async () => {
+  it("of a hash that a caller named has to be at our nonce, from our signer", async () => {
     const bench = await at(20);
     for (const [index, more] of [{ foreign: true }, { nodeSigned: true }, { kind: "external" }, {}].entries()) {
       const { attempts } = mined(bench, index + 1, 10);
@@ -208,7 +208,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(questions).toEqual([[sentBy(1), sentBy(2), sentBy(3), { txHash: hashNumber(4) }]]);
   });
 
-  it.each(["behind", "moved"] as const)("decides nothing yet where one is %s, and nobody is told", async (kind) => {
+  it.each(["behind", "moved"] as const)("decides nothing yet where one is %s, and no alert is raised", async (kind) => {
     const bench = await at(20);
     mined(bench, 1, 10);
     answering(bench, () => ({ kind, detail: "it stands at block 9" }));
@@ -251,7 +251,7 @@ describe("a receipt that the endpoints were asked about", () => {
     },
   );
 
-  it("decides nothing where nobody answers, and the others go on", async () => {
+  it("decides nothing where no endpoint answers, and the others go on", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     mined(bench, 2, 11);
@@ -385,7 +385,7 @@ describe("what left the chain", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("is not known of a height that nobody can tell about", async () => {
+  it("is not known of a height that no endpoint can tell about", async () => {
     const bench = await at(20);
     mined(bench, 1, 25, hashNumber(25)); // above the window: the endpoint fell back
     bench.lane.watched.set(hashNumber(26), 26);

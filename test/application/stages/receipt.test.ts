@@ -186,7 +186,7 @@ describe("a look by hash", () => {
     expect(pieces).toEqual([100, 100, 50, 100]);
   });
 
-  it("comes through where an endpoint takes fewer at once, and one that is never answered holds up nobody", async () => {
+  it("comes through where an endpoint takes fewer at once, and one that is never answered holds up no other", async () => {
     const bench = await at(
       5,
       Array.from({ length: 60 }, (_, nonce) => nonce),

@@ -150,7 +150,7 @@ describe("an entry taken apart", () => {
     expect(whole.heard.outcome).toEqual({ status: "fenced" });
   });
 
-  it("is unknown where its lane was lost after a nonce was given: nobody may try it again elsewhere", () => {
+  it("is unknown where its lane was lost after a nonce was given: it must not be tried elsewhere", () => {
     const whole = entry(allocation(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve(allocated(5));

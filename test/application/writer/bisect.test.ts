@@ -128,7 +128,7 @@ describe("a database that goes away while a refused batch is taken apart", () =>
     if (committed.length > 0 && !ids.includes("a")) throw new StoreUnavailable("away");
   };
 
-  it("leaves nobody with the word that nothing happened, where a part was committed", async () => {
+  it("never answers that nothing happened, where a part was committed", async () => {
     const { fates, committed } = await writeAll(
       [allocation(1, "a", "b", "bad", "d")],
       new Set(["bad"]),

@@ -53,7 +53,7 @@ function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; err
 }
 
 describe("while callers wait to be read", () => {
-  it("what follows transactions waits, with nothing else to wake it, until nobody does", async () => {
+  it("what follows transactions waits, with nothing else to wake it, until no caller does", async () => {
     let waiting = 100;
     const { committer, store, clock } = bench({}, () => waiting > 0);
     void committer.write(moves(1, "a"));
@@ -64,7 +64,7 @@ describe("while callers wait to be read", () => {
     expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
   });
 
-  it("or until somebody waits for the lane to be idle: to hand it over, or to read it again", async () => {
+  it("or until the lane must be idle: to be handed over, or read again", async () => {
     const { committer, store, clock } = bench({}, () => true);
     store.reply = (writes) => writes.map(outcomeOf);
     void committer.write(moves(1, "a"));
@@ -129,7 +129,7 @@ describe("flushing", () => {
     expect(store.calls.length).toBeLessThanOrEqual(600 / 12 + 5);
   });
 
-  it("keeps nobody waiting after a rest, nor what fills a transaction", async () => {
+  it("keeps no write waiting after a rest, nor what fills a transaction", async () => {
     const { committer, store, clock } = bench({ batchSize: 30 });
     for (let n = 0; n < 4; n++) {
       void committer.write(moves(n, `t${n}`));
@@ -199,7 +199,7 @@ describe("flushing", () => {
     expect(store.call(1).writes.map(idsOf)).toEqual([["b", "c"]]);
   });
 
-  it("happens before anyone is told of the one before: what they do then costs the next no time", async () => {
+  it("happens before the callers of the one before are answered: what they do then costs the next no time", async () => {
     const { committer, store, clock } = bench();
     const callsWhenTold: number[] = [];
     void committer.write(moves(1, "a")).then(() => callsWhenTold.push(store.calls.length));
@@ -318,7 +318,7 @@ describe("transactions in flight", () => {
 });
 
 describe("a fenced write", () => {
-  it("is told to its writer and to the node, and fails nobody else", async () => {
+  it("is told to its writer and to the node, and fails no other", async () => {
     const { committer, store, clock, fenced } = bench();
     const lost = watch(committer.write(moves(1, "a")));
     const fine = watch(committer.write(moves(2, "b")));
@@ -332,7 +332,7 @@ describe("a fenced write", () => {
 });
 
 describe("a database that is busy", () => {
-  it("is asked again with back-off, before anyone but the operator hears of it", async () => {
+  it("is asked again with back-off, before a caller is answered", async () => {
     const { committer, store, clock, telemetry } = bench();
     const write = watch(committer.write(moves(1, "a")));
     await clock.advance(5);
@@ -431,7 +431,7 @@ describe("a batch that fails", () => {
     expect(committer.depth).toBe(0);
   });
 
-  it("is told of, write for write, where nothing of it was made; where nobody knows, it is not", async () => {
+  it("is reported, write for write, where nothing of it was made; where that is unknown, it is not", async () => {
     const { committer, store, clock, givenUp } = bench();
     for (const write of [moves(1, "a"), moves(2, "b")]) void committer.write(write).catch(() => undefined);
     await clock.advance(5);

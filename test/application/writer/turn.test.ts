@@ -124,7 +124,7 @@ describe("where creates press", () => {
     expect(taken).toEqual([0, 1, 0, 0, 1, 0, 0, 0]);
   });
 
-  it("the share is kept while the lane is in flight, however often somebody looks", () => {
+  it("the share is kept while the lane is in flight, however often it is looked at", () => {
     const turns = new Turns(10);
     const first = turns.next([entry(moves(1, "m")), entry(allocation(1, ...ids("a", 12)))], FREE);
     expect(read(first.left)).toEqual(["transition 1"]);
@@ -140,7 +140,7 @@ describe("where creates press", () => {
     expect(new Turns(10).next(queue, FREE).left).toEqual([]);
   });
 
-  it("nobody overtakes what changes the lane itself, and it waits for no share", () => {
+  it("no write overtakes one that changes the lane itself, and that one waits for no share", () => {
     const queue = [moves(1, "m"), suspension(1), allocation(1, ...ids("a", 12))].map(entry);
     expect(read(new Turns(10).next(queue, FREE).taken)).toEqual(["transition 1", "suspend 1", "allocate 12"]);
     const held = new Turns(2).next([moves(1, "m", "n", "o"), suspension(1), allocation(1, "a")].map(entry), FREE);
@@ -172,18 +172,18 @@ describe("while callers wait to be read", () => {
     expect(read(turns.next(queue, { ...CROWDED, nowMs: 1_000 }).taken)).toEqual(["transition 1", "transition 1"]);
   });
 
-  it("a move does not wait where somebody waits until its lane is idle", () => {
+  it("a move does not wait where a hand-over waits until its lane is idle", () => {
     const queue = [entry(moves(1, "m")), entry(moves(2, "n"))];
     const isHurried = (shard: number) => shard === queue[0]?.shard;
     expect(read(new Turns(200).next(queue, { ...CROWDED, isHurried }).taken)).toEqual(["transition 1"]);
   });
 
-  it("what changes the lane itself waits for nobody, and neither do the moves before it", () => {
+  it("what changes the lane itself does not wait, and neither do the moves before it", () => {
     const queue = [moves(1, "m"), suspension(1)].map(entry);
     expect(read(new Turns(200).next(queue, CROWDED).taken)).toEqual(["transition 1", "suspend 1"]);
   });
 
-  it("moves leave at once when nobody waits any more", () => {
+  it("moves leave at once when no caller waits any more", () => {
     const turns = new Turns(200);
     const { left } = turns.next([entry(moves(1, "m"))], CROWDED);
     expect(read(turns.next(left, FREE).taken)).toEqual(["transition 1"]);

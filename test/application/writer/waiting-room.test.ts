@@ -82,7 +82,7 @@ describe("the answer of a node that took a transaction", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["b"]]]);
   });
 
-  it("does not wait where it names what a signing node made of it: nobody else could", async () => {
+  it("does not wait where it names what a signing node made of it: that is known nowhere else", async () => {
     const { clock, store, committer } = bench();
     const identified = { ordinal: 1, txHash: `0x${"1".repeat(64)}` } as const;
     void committer.write(answer(1, answered("a", { identified: identified as never })));
@@ -157,7 +157,7 @@ describe("a receipt that was found", () => {
 });
 
 describe("the end of a watch", () => {
-  it("leaves once for all blocks that came meanwhile, and everybody hears of it", async () => {
+  it("leaves once for all blocks that came meanwhile, and every caller is answered", async () => {
     const { clock, store, committer } = bench();
     const first = committer.write(ending(1, 7));
     await clock.advance(ENDINGS_WAIT_MS - 1);
@@ -184,7 +184,7 @@ describe("the end of a watch", () => {
     expect(store.calls.flatMap(({ writes }) => writes.map(({ kind }) => kind))).toEqual(["transition"]);
   });
 
-  it("is told where it fails, to everybody", async () => {
+  it("rejects for every caller where it fails", async () => {
     const { clock, store, committer } = bench();
     store.reply = () => {
       throw new StoreUnavailable("away");
@@ -195,7 +195,7 @@ describe("the end of a watch", () => {
   });
 });
 
-describe("whoever waits for a lane, or for all, to be idle", () => {
+describe("waiting for a lane, or for all, to be idle", () => {
   it.each([
     ["a lane", lane(1)],
     ["all", undefined],

@@ -35,7 +35,7 @@ async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> 
 }
 
 describe("a node cut from the database, but not from the chain", () => {
-  it("sends what it has claimed while its lease lasts, and not one payload more; then somebody else does", async ({
+  it("sends what it has claimed while its lease lasts, and not one payload more; then another node does", async ({
     cluster,
   }) => {
     const node = await cluster.start({ variables: VARIABLES });

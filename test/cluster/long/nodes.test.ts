@@ -62,7 +62,7 @@ describe("two nodes on one signer", () => {
     await auditCluster(cluster, [accepted]);
   });
 
-  it("a lane that somebody had locked when its owner was declared dead is taken over once it is let go", async ({
+  it("a lane that was locked when its owner was declared dead is taken over once it is unlocked", async ({
     cluster,
   }) => {
     const { owner, other } = await startPair(cluster);

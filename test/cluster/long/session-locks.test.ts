@@ -60,7 +60,7 @@ function starve(): () => void {
 }
 
 describe("the sessions of live nodes end", () => {
-  it("because PostgreSQL is restarted under three of them, again and again: nobody is declared dead", async ({
+  it("because PostgreSQL is restarted under three of them, again and again: no node is declared dead", async ({
     cluster,
     postgres,
   }) => {
@@ -79,7 +79,7 @@ describe("the sessions of live nodes end", () => {
     await auditCluster(cluster, load.accepted);
   });
 
-  it("because each of them is terminated, on a starved machine, again and again: nobody is declared dead", async ({
+  it("because each of them is terminated, on a starved machine, again and again: no node is declared dead", async ({
     cluster,
   }) => {
     const nodes = await cluster.startAll(3, { variables: VARIABLES });

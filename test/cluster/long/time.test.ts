@@ -27,7 +27,7 @@ function inTurn(nodes: readonly ClusterNode[]): PersistentCaller {
 }
 
 describe("all leases run out at once, because the database was down for longer", () => {
-  it("lanes are spread evenly again, each taken once, and nobody waits for anybody's lock", async ({
+  it("lanes are spread evenly again, each taken once, and no node waits for another's lock", async ({
     cluster,
     postgres,
   }) => {

@@ -69,7 +69,7 @@ interface Mined extends SettlingHarness {
 type Start = () => Promise<Mined>;
 
 function honestyTests(start: Start): void {
-  it("are those that everybody gives, in the order asked", async () => {
+  it("are those that every endpoint gives, in the order asked", async () => {
     const { chain, block, receipts, asked } = await start();
     expect(receipts.length).toBeGreaterThan(1);
     const verdicts = await chain.settleReceipts(block, asked.toReversed(), 0);
@@ -77,7 +77,7 @@ function honestyTests(start: Start): void {
     expect(await chain.settleReceipts(block, [], 0)).toEqual([]);
   });
 
-  it("are absent where the block does not hold the transaction, which nobody has to have lied about", async () => {
+  it("are absent where the block does not hold the transaction, which need not be a lie", async () => {
     const { chain, block } = await start();
     expect(await chain.settleReceipts(block, [{ txHash: NOWHERE }], 0)).toMatchObject([{ kind: "absent" }]);
   });
@@ -192,7 +192,7 @@ function tagTests(start: Start): void {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) knowsTags(endpoint, knows);
   };
 
-  it("go by the tag of the one endpoint that knows it, where no other ever has; but that is not everybody's word", async () => {
+  it("go by the tag of the one endpoint that knows it, where no other ever has; but that is one endpoint's word", async () => {
     const harness = await start();
     const { chain, block } = harness;
     others(harness, false);
@@ -218,7 +218,7 @@ function tagTests(start: Start): void {
     await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("have no tag where nobody ever knew one, and an unknown one where somebody did", async () => {
+  it("have no tag where no endpoint ever knew one, and an unknown one where one did", async () => {
     const harness = await start();
     const { chain, knowsTags } = harness;
     knowsTags(0, false);

@@ -57,7 +57,7 @@ export function nonceContract(context: LaneStoreContext): void {
     return { txId: intent.txId, nonce: nonce as number };
   };
 
-  it("reserves from the cursor like any allocation, and nobody else gets the nonce", async () => {
+  it("reserves from the cursor like any allocation, and no transaction gets the nonce", async () => {
     const fence = await hold();
     expect(await reserve(fence, { floor: 4 })).toMatchObject({ fate: "created", recycled: false });
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([5]);
@@ -149,7 +149,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await reserve(fence, { fill: [1, 0] })).toMatchObject({ recycled: true, reservation: { nonce: 0 } });
   });
 
-  it("takes no hole below the floor: somebody else has used it", async () => {
+  it("takes no hole below the floor: another program has used it", async () => {
     const fence = await hold();
     const { reservationId } = await reserved(fence);
     await release(fence, reservationId);
@@ -181,7 +181,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(other)).holes).toEqual([]);
   });
 
-  it("expires by the database's clock: the nonce is a hole, and free for nobody", async () => {
+  it("expires by the database's clock: the nonce is a hole that no transaction may take", async () => {
     const fence = await hold();
     const open = await reserved(fence, { floor: 3 });
     const late = await reserved(fence, { ttlMs: 0 });
@@ -380,7 +380,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(intent.txId)).toMatchObject({ nonce: 1 });
   });
 
-  it("forgets holes that somebody else's transactions closed", async () => {
+  it("forgets holes that foreign transactions closed", async () => {
     const fence = await hold();
     await givenUp(fence);
     await givenUp(fence, 1);

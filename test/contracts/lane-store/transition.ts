@@ -187,7 +187,7 @@ export function transitionContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("merges nothing into what somebody decided: a cancel that is signed again for more leaves who and why as they were", async () => {
+  it("merges nothing into a decided step: a cancel that is signed again for more leaves who and why as they were", async () => {
     const { fence, txId } = await signed();
     const decision = { actor: "operator:ann", audit: { ticket: 7 } };
     const cancel = (ordinal: number, more: object) =>

@@ -23,14 +23,14 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(instanceId)).toMatchObject({ chains, draining: false, standsBack: false });
   });
 
-  it("keeps that somebody serves nothing", async () => {
+  it("keeps that an instance serves nothing", async () => {
     const instance = anInstance({ signers: [], chains: [] });
     await context.store.registerInstance(instance);
     expect(await context.store.signersOf(instance.instanceId)).toEqual([]);
     expect((await find(instance.instanceId))?.chains).toEqual([]);
   });
 
-  it("keeps that somebody cannot be reached: a URL may be empty", async () => {
+  it("keeps that an instance cannot be reached: a URL may be empty", async () => {
     const instance = anInstance({ url: "" });
     await context.store.registerInstance(instance);
     expect((await find(instance.instanceId))?.url).toBe("");
@@ -40,7 +40,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await context.store.signersOf(randomUUID())).toEqual([]);
   });
 
-  it("announces to everybody, and touches nothing else: neither heartbeat nor signers", async () => {
+  it("announces to every node, and touches nothing else: neither heartbeat nor signers", async () => {
     const signers = [uniqueAddress()];
     const { instanceId, ...rest } = anInstance({ signers, chains: [1, 2] });
     await context.store.registerInstance({ instanceId, ...rest });
@@ -71,7 +71,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(instance.instanceId)).toMatchObject({ chains: [2], draining: true, counter: 2 });
   });
 
-  it("revives nobody by an announcement", async () => {
+  it("revives no instance by an announcement", async () => {
     const instance = anInstance();
     await context.store.registerInstance(instance);
     await context.store.retireInstance(instance.instanceId);

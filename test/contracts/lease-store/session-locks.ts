@@ -39,7 +39,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect((await find(await register())).lock).toBe("none");
   });
 
-  it("is held once it was told of, for everybody who looks, and telling is a sign of life", async () => {
+  it("is held once it was recorded, for every node that looks, and recording is a sign of life", async () => {
     const [id, lock] = [await register(), await session()];
     const before = await find(id);
     expect(await context.store.tellLock(id, held(lock))).toBe("told");
@@ -76,7 +76,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect((await find(id)).lock).toBe("none");
   });
 
-  it("is told of by nobody who is over", async () => {
+  it("is recorded by no instance that is over", async () => {
     const [expired, dead, lock] = [await register(), await register(), await session()];
     await context.subject.expire(expired);
     await context.store.retireInstance(dead);
@@ -93,7 +93,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect((await find(id)).lock).toBe("held");
   });
 
-  it("declares nobody dead whose lock is held, or who never told of one", async () => {
+  it("declares no instance dead whose lock is held, or that never recorded one", async () => {
     const [silent, living, lock] = [await register(), await register(), await session()];
     await context.store.tellLock(living, held(lock));
     expect(await context.store.declareDead(silent, 1, "lock-gone")).toBe(false);
@@ -112,7 +112,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect(await context.store.renewInstance(id, 60_000)).toBe(false);
   });
 
-  it("told of in the meantime saves whoever lost one and holds another", async () => {
+  it("recorded in the meantime saves an instance that lost one and holds another", async () => {
     const [id, first] = [await register(), await session()];
     await context.store.tellLock(id, held(first));
     await first.close();

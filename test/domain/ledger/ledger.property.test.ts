@@ -63,7 +63,7 @@ describe("whatever is written to a ledger", () => {
       if (write.kind !== "realign") expect(after.cursor ?? 0).toBeGreaterThanOrEqual(before.cursor ?? 0);
     }));
 
-  it("a nonce below the cursor is a transaction's, reserved, a hole, or nobody's, and above it nobody's", () =>
+  it("a nonce below the cursor is a transaction's, reserved, a hole, or foreign, and above it free", () =>
     holds(({ after }) => {
       const places = [after.nonces, after.reserved, after.holes].flatMap((part) => [...part.known()]);
       const nonces = places.map(([nonce]) => nonce);

@@ -203,7 +203,7 @@ describe("room", () => {
     expect(second?.transactions.map(({ transaction }) => transaction.nonce)).toEqual([1]);
   });
 
-  it("takes from whoever has most when executable ones are too many, highest nonces first", async () => {
+  it("drops from the sender with the most when executable ones are too many, highest nonces first", async () => {
     const chain = chainWith({ pool: { globalSlots: 4, accountSlots: 2 } });
     chain.submit(await bob.sign({ nonce: 0 }));
     for (let nonce = 0; nonce < 5; nonce++) expect(said(chain, await alice.sign({ nonce }))).toBe("accepted");

@@ -105,7 +105,7 @@ describe("reorg", () => {
   });
 });
 
-describe("somebody else with the same key", () => {
+describe("another program with the same key", () => {
   it("consumes a nonce and pushes our transaction out of the pool", async () => {
     const chain = new SimulatedChain();
     const ours = await send(chain, alice, 0);

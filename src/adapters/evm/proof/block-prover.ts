@@ -1,5 +1,5 @@
 /**
- * Receipts of a single endpoint, held against the hash of their block. Nobody else can be asked then; but the block's
+ * Receipts of a single endpoint, held against the hash of their block. There is no second endpoint to ask; but the block's
  * hash stands for its header, and the header for every transaction and every receipt, so that a false receipt takes
  * another block, and a block of the same hash with other contents cannot be made.
  *
@@ -95,7 +95,7 @@ export class BlockProver {
   }
 }
 
-/** The thread's trouble is nobody's lie, and keeps no other block waiting. */
+/** The proving thread failed. That does not mean that the endpoint lied, and other blocks do not wait for it. */
 export class ProofFailed extends ChainUnavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

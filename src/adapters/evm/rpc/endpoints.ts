@@ -138,7 +138,7 @@ export class Endpoints {
   /**
    * What each endpoint says that is up, asked at the same time. One that just failed to answer is "silent", which is no
    * opinion; one that has been down for a while is not asked, else a dead spare would hold up every decision for ever.
-   * Throws `ChainUnavailable` where nobody answers, and is empty where nobody serves this chain.
+   * Throws `ChainUnavailable` where none answers, and is empty where none serves this chain.
    */
   async readEverywhere<T>(ask: Ask<T>): Promise<readonly Heard<T>[]> {
     const asked = this.#candidates();
@@ -260,7 +260,7 @@ export class Endpoints {
     throw new BadAnswer(`it serves ${found}`);
   }
 
-  /** Its number alone while nobody knows how the chain begins, and both from then on. */
+  /** The chain's id alone while its first block is not known, and both from then on. */
   async #identityOf({ rpc }: Endpoint): Promise<ChainIdentity> {
     if (this.#genesisHash !== null) return fetchIdentity(rpc);
     return { chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
@@ -306,7 +306,7 @@ export class Endpoints {
       if (endpoint.chain === "proven") endpoint.chain = "unproven";
       await this.askOne(endpoint, async () => undefined);
     } catch {
-      // askOne has moved the next probe away; nobody waits for this one.
+      // askOne has put off the next probe; no caller waits for this one.
     } finally {
       endpoint.probing = false;
     }

@@ -1,11 +1,11 @@
 /**
  * Whether the endpoints of a chain keep up with each other. One whose head stands still while another's moves on, or that
  * is far behind another, for a minute, counts as down: as the preferred one it would hold the whole chain up, as a spare
- * it would be waited for whenever a second opinion is needed. Where all stand still, the chain does, and nobody is down.
+ * it would be waited for whenever a second opinion is needed. Where all stand still, the chain does, and none is down.
  *
  * How high a chain is, an endpoint only claims, and one that claims too much must not put honest ones out of use: the
- * liar would be left alone to decide. So whoever is ahead has to show the blocks in between, linked to the head of the
- * one behind and the same at every look, and where that one moves it must come to have those very blocks. Nobody can show
+ * liar would be left alone to decide. So the endpoint that is ahead has to show the blocks in between, linked to the head of the
+ * one behind and the same at every look, and where that one moves it must come to have those very blocks. No endpoint can show
  * today the hash of a block that the chain will have tomorrow. What remains: while the real chain makes no block for a
  * minute, invented ones cannot be told from real ones that a dead endpoint has missed.
  *
@@ -79,8 +79,8 @@ export class HeadWatch<E extends { behind: boolean }> {
   }
 
   /**
-   * `isWhole`: everybody has a head. Where one is silent, and none of the others is ahead, it stays as it was, for a
-   * minute: else whoever is silent for good, or only claims a height, would keep out one that has long caught up.
+   * `isWhole`: every endpoint has a head. Where one is silent, and none of the others is ahead, it stays as it was, for a
+   * minute: else an endpoint that is silent for good, or only claims a height, would keep out one that has long caught up.
    */
   async #judge(late: Standing<E>, standings: readonly Standing<E>[], isWhole: boolean): Promise<void> {
     const { endpoint, head } = late;

@@ -13,7 +13,7 @@ export interface RpcTransport {
   readonly label: string;
   /** How many calls it takes in one request, as far as is known now. */
   readonly callsAtOnce: number;
-  /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (nobody knows). */
+  /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (the outcome is unknown). */
   request(method: string, params: readonly unknown[]): Promise<unknown>;
   /** Replies in the order of the calls. Never throws. */
   batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;

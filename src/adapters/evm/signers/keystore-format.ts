@@ -46,7 +46,7 @@ function parseJson(text: string, source: string): Fields {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
   } catch {
-    // Said below: to whoever wrote the file both are the same mistake.
+    // Refused below: text that is not JSON, and JSON that is not an object, are the same mistake.
   }
   throw new BadKey(`${source}: is not a JSON object`);
 }

@@ -1,12 +1,4 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  pbkdf2,
-  randomBytes,
-  randomUUID,
-  type ScryptOptions,
-  scrypt,
-} from "node:crypto";
+import { createDecipheriv, pbkdf2, type ScryptOptions, scrypt } from "node:crypto";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import { BadKey } from "./errors.ts";
@@ -47,46 +39,4 @@ function deriveKey(derivation: KeyDerivation, password: string): Promise<Buffer>
 
 function macOf(derived: Buffer, ciphertext: Uint8Array): Buffer {
   return Buffer.from(keccak256(Buffer.concat([derived.subarray(16, 32), ciphertext]), "bytes"));
-}
-
-export interface EncryptOptions {
-  readonly kdf?: "scrypt" | "pbkdf2";
-  /** scrypt's n, or pbkdf2's rounds. */
-  readonly cost?: number;
-}
-
-/** The same format for new keys, with geth's default costs. */
-export async function encryptKeystore(
-  key: SigningKey,
-  password: string,
-  options: EncryptOptions = {},
-): Promise<string> {
-  const derivation = newDerivation(options);
-  const derived = await deriveKey(derivation, password);
-  const iv = randomBytes(16);
-  const cipher = createCipheriv("aes-128-ctr", derived.subarray(0, 16), iv);
-  const ciphertext = Buffer.concat([cipher.update(key.privateKey), cipher.final()]);
-  const crypto = {
-    cipher: "aes-128-ctr",
-    cipherparams: { iv: iv.toString("hex") },
-    ciphertext: ciphertext.toString("hex"),
-    kdf: derivation.kdf,
-    kdfparams: kdfParams(derivation),
-    mac: macOf(derived, ciphertext).toString("hex"),
-  };
-  return JSON.stringify({ version: 3, id: randomUUID(), address: key.address.slice(2), crypto });
-}
-
-function newDerivation({ kdf = "scrypt", cost }: EncryptOptions): KeyDerivation {
-  const common = { salt: randomBytes(32), keyLength: 32 };
-  return kdf === "scrypt"
-    ? { kdf, n: cost ?? 262_144, r: 8, p: 1, ...common }
-    : { kdf, rounds: cost ?? 262_144, ...common };
-}
-
-function kdfParams(derivation: KeyDerivation): Record<string, string | number> {
-  const common = { dklen: derivation.keyLength, salt: Buffer.from(derivation.salt).toString("hex") };
-  return derivation.kdf === "scrypt"
-    ? { n: derivation.n, r: derivation.r, p: derivation.p, ...common }
-    : { c: derivation.rounds, prf: "hmac-sha256", ...common };
 }

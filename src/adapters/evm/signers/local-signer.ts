@@ -28,7 +28,7 @@ export interface LocalSignerOptions {
 }
 
 export interface LocalSigner extends Signer {
-  /** What signs: `javascript` where WebAssembly is not to be had, which somebody should be told about. */
+  /** What signs: `javascript` where WebAssembly is not available, which is slower and worth a warning. */
   readonly curve: CurveKind;
 }
 

@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 
 /**
- * What travels to a worker and back, in lists. Anything else that a worker says is for whoever listens to it directly.
+ * What travels to a worker and back, in lists. Other messages of a worker are left to its direct listeners.
  * Tuples, because the receiving thread makes an object with named members in three times the time.
  */
 export type WorkerQuestion<Q> = readonly [id: number, question: Q];

@@ -21,14 +21,14 @@ export function completionRoutes(app: FastifyInstance, context: RouteContext): v
       if (!reply.raw.destroyed) {
         return completionsView(page ?? (await context.api.completions(asked)), context.checksum);
       }
-      // Nobody is left to answer.
+      // The caller has hung up: there is no one to answer.
       reply.hijack();
       return undefined;
     },
   );
 }
 
-/** Null where the wait was cut short. Whoever is still there then gets what there is, instead of an error. */
+/** Null where the wait was cut short: the caller hung up, or the node stops. A caller still there gets what there is. */
 async function waitForPage({ api }: RouteContext, query: ApiQuery): Promise<ApiPage | null> {
   if (query.signal?.aborted) return null;
   try {

@@ -44,7 +44,7 @@ async function readinessOf(
 ): Promise<Readiness> {
   const asked = await api.readiness(chainId).catch((error: unknown) => {
     if (error instanceof FencepostError && error.code === "UNKNOWN_CHAIN") throw error;
-    logger?.error({ err: error }, "readiness could not be told");
+    logger?.error({ err: error }, "readiness could not be determined");
     return { ready: false, database: false, chains: [], draining: false };
   });
   const draining = asked.draining || longPolls.draining;
@@ -52,7 +52,7 @@ async function readinessOf(
   return { ready: asked.ready && !draining, database: asked.database, chains, draining };
 }
 
-/** Loaded and written when somebody first asks: most nodes are never asked. Once, since none of it changes. */
+/** Loaded and rendered at the first request, because most nodes get none; once, because none of it changes. */
 function docsRoutes(app: FastifyInstance, version: string): void {
   let written: Promise<Reference> | null = null;
   const reference = (): Promise<Reference> => {

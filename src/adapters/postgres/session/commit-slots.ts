@@ -15,7 +15,7 @@ export class CommitSlots {
   readonly storeId: string;
   private readonly free: number[] = [];
   private readonly retired = new Set<number>();
-  /** Markers of transactions that nobody could say anything about, by slot. */
+  /** Markers of transactions whose outcome could not be found out, by slot. */
   readonly doubts = new Map<number, string>();
   private readonly written = new Map<number, Written>();
   private highest = 0;
@@ -28,7 +28,7 @@ export class CommitSlots {
     return this.free.pop() ?? this.takeFresh();
   }
 
-  /** One that nobody has used: those of the others stay to be looked at. */
+  /** A slot never used before: the markers in the others stay, to be compared with the database. */
   takeFresh(): number {
     return ++this.highest;
   }

@@ -43,7 +43,7 @@ const types: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** Why a connection ended that nobody was waiting for an answer on. */
+/** Why a connection ended while no statement was open on it. */
 const endings = new WeakMap<pg.ClientBase, Error>();
 
 /** How long a connection that was given back is kept at hand before the pool has it. */
@@ -52,7 +52,7 @@ const AT_HAND_MS = 1_000;
 /** A timer that is so late tells of this process, not of the database. */
 const NOT_SCHEDULED_MS = 250;
 
-/** What is in hand when the store closes may finish within this; then whoever waits for it is told. */
+/** Statements under way when the store closes may finish within this; then they reject. */
 const LAST_ANSWERS_MS = 500;
 
 /**
@@ -83,7 +83,7 @@ export class Connections {
     });
     // Any number may wait for a connection: Node's warning of a leak would be wrong.
     setMaxListeners(0, this.cutOff.signal);
-    // Without listeners a broken connection would end the process. Whoever uses one learns it from the statement itself.
+    // Without listeners a broken connection would end the process. The statement that runs on it rejects by itself.
     this.pool.on("error", () => undefined);
     this.pool.on("connect", (client) => client.on("error", (error) => endings.set(client, error)));
   }
@@ -147,7 +147,7 @@ export class Connections {
     });
   }
 
-  /** Those who wait at the pool come first. The pool gets the others soon: it notices when one of them breaks. */
+  /** Callers that wait at the pool come first. The pool gets the connection soon anyway: it notices when one breaks. */
   private giveBack(client: pg.PoolClient, reusable: boolean): void {
     if (!reusable || this.waiting > 0 || this.pool.ending) {
       client.release(!reusable);
@@ -239,7 +239,7 @@ export class Session {
     return endings.get(this.client) ?? null;
   }
 
-  /** As whoever answered the connection introduced itself. */
+  /** The backend's process id as the server, or a pooler before it, gave it when the connection began. */
   get processId(): number | null {
     return processIdOf(this.client);
   }

@@ -50,9 +50,9 @@ export interface KnownWrite {
 }
 
 /**
- * The same in one round trip, for who knows the history and needs no look before the write: what the commands prove, the
- * server refuses where it is not so. "refused": nothing is committed, and the usual way finds out why. Null in place of
- * what was found at the opening: it is committed, as a look-up told.
+ * The same in one round trip, where the history is known and nothing has to be looked up first: the commands carry what
+ * they expect, and the server refuses where it is not so. "refused": nothing is committed, and the way in two round trips
+ * finds out why. `opened` is null where COMMIT got no answer and a look-up found the commit.
  */
 export async function durablyAtOnce(
   runtime: DurableRuntime,

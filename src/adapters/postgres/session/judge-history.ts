@@ -43,9 +43,9 @@ function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorde
   if (!continues(identityOf(recorded), observed)) return true;
   if (feed.lastSeq < seen.seq || recorded.epoch < seen.epoch) return true;
   if (memory === null) return false;
-  // Somebody has begun an epoch since: enough, unless that one knows of no loss and what was acknowledged here is gone.
+  // Another node has begun an epoch since. That is enough, unless it saw no loss and a commit acknowledged to us is gone.
   if (recorded.epoch > memory.epoch) return !commitsKept && !recorded.may_have_lost;
-  // Nobody else can have noticed: a restored database remembers itself as it was.
+  // No record in the database can show this: a restored database holds its own older state.
   return recorded.epoch < memory.epoch || !commitsKept || !continues(memory, observed);
 }
 

@@ -1,7 +1,7 @@
 /**
  * The database's history as this process knows it. A promotion changes the timeline, a restored dump the system
- * identifier, a restored snapshot puts the WAL position back; and whoever noticed first has begun a new epoch of the
- * feed. In each case commits that were acknowledged may be gone, and nothing that was planned before may be written any
+ * identifier, a restored snapshot puts the WAL position back; and the node that noticed first has begun a new epoch of
+ * the feed. In each case commits that were acknowledged may be gone, and nothing that was planned before may be written any
  * more: all is refused until a new instance registers.
  */
 import { HistoryChanged } from "../../../ports/lane-store.ts";
@@ -47,7 +47,7 @@ export class KnownHistory {
     return this.changed === null ? this.memory : null;
   }
 
-  /** What is committed is committed, even where somebody has noticed a change meanwhile. */
+  /** As `verify`, but never throws: the commit is durable, even if a change of history was noticed meanwhile. */
   noteCommitted(observed: ObservedHistory, floor: Floor): void {
     if (this.changed === null && this.continues(observed, floor)) this.verify(observed, floor);
   }

@@ -4,7 +4,7 @@
  *
  * From 17 on the server limits a transaction as a whole, and a statement may take what it needs of that. Before, only
  * statements have limits: the time is divided among them, most of it to those that wait for locks. Such a wait is longer
- * than the idle time, so that whoever waits for a stalled node outlasts it.
+ * than the idle time, so that a transaction that waits for a stalled node outlasts it.
  */
 export interface Limits {
   /** For the whole of a transaction, also by the client's clock. */

@@ -98,12 +98,12 @@ export class Pipeline extends pg.Query {
     this.at++;
   }
 
-  /** Nobody hears of anything before the connection can be used again. */
+  /** Only now: an answer may lead to the next statement, and the connection must be ready for it. */
   handleReadyForQuery(): void {
     for (const { answer, resolve } of this.steps) resolve(answer as Answer);
   }
 
-  /** The server skips the rest. A transaction that is still open there ends before anybody hears of the failure. */
+  /** The server skips the rest. A transaction that is still open there is ended before the statements reject. */
   handleError(error: unknown, connection: pg.Connection): void {
     const known = knownBy.get(connection);
     const isUnheardOf = ({ name }: Step): boolean => name !== null && known?.get(name) === null;

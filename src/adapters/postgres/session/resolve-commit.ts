@@ -1,8 +1,8 @@
 /**
- * Finds out what became of a COMMIT that got no answer. The transaction's marker is in a row that it had locked; whoever
- * gets that row finds the marker, or closes the slot: a transaction whose bytes are still on their way to the server, as
- * one that left in a single write may be, then ends there. Only an answer counts: without one in time the outcome stays
- * unknown.
+ * Finds out what became of a COMMIT that got no answer. The transaction holds the lock of its marker's row, so the look-up
+ * waits for it. If the marker is there, it is committed. If not, the slot is closed: a transaction whose bytes are still on
+ * their way to the server, as one that left in a single write may be, then fails there. Without an answer in time the
+ * outcome stays unknown.
  */
 import { OutcomeUnknown, StoreUnavailable } from "../../../ports/lane-store.ts";
 import { closeSlot } from "../statements/commit-marker.ts";
@@ -16,7 +16,7 @@ import { type CommitUnanswered, type Opened, openedOf, openingValues } from "./w
 const PAUSE_MS = 50;
 const NOT_COMMITTED = "the connection ended before COMMIT";
 
-/** Returns where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where nobody can say. */
+/** Returns where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where no look-up was answered. */
 export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnanswered): Promise<void> {
   const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
   runtime.slots.retire(failure.slot);
@@ -51,7 +51,7 @@ function passUnknown(error: unknown): "unanswered" {
 
 /**
  * One round trip: a look-up that waited between two would be ended by the very limit that may have ended what it looks
- * for. Closing a slot in another history harms nobody, so the history is judged afterwards.
+ * for. Closing a slot in another history does no harm, so the history is judged afterwards.
  */
 async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<boolean> {
   return runtime.connections.use(async (session) => {

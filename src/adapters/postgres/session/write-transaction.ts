@@ -173,8 +173,8 @@ function limited({ limits }: WriteRuntime, session: Session, { statements, waits
   let sent = 0;
   return (statement, values) => {
     const answer = session.run(statement, values);
-    // It fails only where one before it has. Nobody waits for it: behind a wait of its own, the word of the one that ran
-    // out of time would arrive after that of those it took down with it, and they do not know why.
+    // It fails only where a statement before it has. It is not awaited: else the error of the statement that ran out of
+    // time would be read after the errors of those it took down, which do not say why.
     if (++sent === waits && rest !== null) session.send(limiting(rest)).catch(() => undefined);
     return answer;
   };

@@ -3,8 +3,8 @@ import { statement } from "./statement.ts";
 
 /**
  * The transaction's own marker in its slot: there after COMMIT, and only then. Its row is locked from here on. A slot that
- * was closed ends the transaction: it was told lost. $3 the marker; $4 the same where BEGIN may have failed without
- * anybody knowing yet, else null.
+ * was closed ends the transaction: it was told lost. $3 the marker; $4 the same where the answer to BEGIN is still
+ * outstanding, else null.
  */
 export const markCommit = statement<unknown>(
   "mark-commit",
@@ -28,7 +28,7 @@ export const readOwnMarkers = statement<{ readonly slot: number; readonly marker
 /**
  * Waits for the transaction that uses the slot, also where that is its first and no row shows yet. Where it left its
  * marker ($3), that stays; else the slot is closed, and a transaction that is still on its way to the server ends there. The
- * time counts from now: what cleans up behind those who are gone must leave the closed slot to whoever is yet to arrive.
+ * time counts from now: the purge of old markers must not remove a closed slot before the late transaction arrives.
  */
 export const closeSlot = statement<{ readonly marker: string }>(
   "close-slot",

@@ -23,7 +23,7 @@ export interface BlockRow {
   readonly block_hash: string;
 }
 
-/** Blocks of a chain that are gone: those from the fork up, and those nobody needs any more. */
+/** Blocks of a chain that are gone: those from the fork up, and those that are no longer needed. */
 export const deleteConfirmations = statement<unknown>(
   "delete-confirmations",
   `DELETE FROM fencepost.confirmation AS c

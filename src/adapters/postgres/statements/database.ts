@@ -58,7 +58,7 @@ export const readClusterSecret = statement<{ readonly secret: string }>(
   "SELECT c.secret FROM fencepost.cluster AS c",
 );
 
-/** The first to see a chain notes how it begins; whoever comes later changes nothing. */
+/** The first node to see a chain notes its first block; later ones change nothing. */
 export const noteGenesis = statement<unknown>(
   "note-genesis",
   `INSERT INTO fencepost.chain (chain_id, genesis_hash)

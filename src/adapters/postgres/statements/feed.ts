@@ -7,8 +7,8 @@ const ROWS = lists(
 );
 
 /**
- * The feed: last statement before COMMIT, and on the wire together with it. Whoever appends holds the counter row until
- * COMMIT, so numbers become visible in order and without gaps. $1 to $9, a place for each, in their order; $10 how many
+ * The feed: last statement before COMMIT, and on the wire together with it. The transaction that appends holds the counter
+ * row until COMMIT, so numbers become visible in order and without gaps. $1 to $9, a place for each, in their order; $10 how many
  * they are.
  */
 export const appendCompletions = statement<AppendedRow>(
@@ -77,7 +77,7 @@ export const beginEpoch = statement<unknown>(
    WHERE f.only_row`,
 );
 
-/** Where every lane stands as a new epoch begins. Written by the registration that begins it, before anybody allocates. */
+/** Where every lane stands as a new epoch begins. Written by the registration that begins it, before any node allocates. */
 export const recordEpochFloors = statement<unknown>(
   "record-epoch-floors",
   `INSERT INTO fencepost.epoch_floor (chain_id, signer, next_nonce)

@@ -121,7 +121,7 @@ export const aliasIntake = statement<unknown>(
 
 /**
  * Intake rows that get no nonce: final at once, with both steps of their history. Their completions follow. A refused
- * row owns its request id unless somebody does already, stored or earlier in the same commit. That is asked by a
+ * row owns its request id unless another transaction does already, stored or earlier in the same commit. That is asked by a
  * sub-select per row, because an anti-join would invite a plan that reads every transaction there is.
  */
 export const refuseIntake = statement<unknown>(

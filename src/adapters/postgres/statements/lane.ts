@@ -3,7 +3,7 @@ import { lists } from "../lists.ts";
 import type { OwnerColumns } from "./lease.ts";
 import { statement } from "./statement.ts";
 
-/** Lanes nobody has heard of yet, free and with token 0. In lock order, because two nodes may do this at once. */
+/** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
 export const ensureLanes = statement<unknown>(
   "ensure-lanes",
   `INSERT INTO fencepost.lane (chain_id, signer)
@@ -21,10 +21,10 @@ export const findLanes = statement<{ readonly chain_id: number; readonly signer:
    WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`,
 );
 
-/** Waits in line until nobody has locked any lane, and lets nobody lock one before COMMIT. Readers do not notice. */
+/** Waits until no transaction has a lane locked, and lets none lock one before COMMIT. Readers do not notice. */
 export const lockLaneTable = statement<unknown>("lock-lane-table", "SELECT fencepost.lock_lane_table()");
 
-/** Waits until no transaction holds any of these lanes, whoever owns them now. Ascending, as everywhere. */
+/** Waits until no transaction has any of these lanes locked. Ascending, as everywhere. */
 export const lockLanesByKey = statement<unknown>(
   "lock-lanes-by-key",
   `SELECT 1

@@ -1,6 +1,6 @@
 import { statement } from "./statement.ts";
 
-/** Those of these lanes that nobody owns, or a dead instance does; looked at, not locked. */
+/** Those of these lanes that have no owner, or a dead one; looked at, not locked. */
 export const findFreeLanes = statement<{ readonly chain_id: number; readonly signer: string }>(
   "find-free-lanes",
   `SELECT l.chain_id, l.signer

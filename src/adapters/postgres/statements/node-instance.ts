@@ -164,7 +164,7 @@ export const tellKnownLock = statement<unknown>(
 );
 
 /**
- * Instances that have told of a session lock which nobody holds now. On a standby none: a direct URL may lead to one, where
+ * Instances that have recorded a session lock which is not held now. On a standby none: a direct URL may lead to one, where
  * the rows are those of the primary, and its locks do not show.
  */
 export const listMissingLocks = statement<MissingLockRow>(
@@ -210,7 +210,7 @@ export const retireInstance = statement<unknown>(
   "UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id = $1",
 );
 
-/** Dead for a day and holding nothing: nobody asks about these any more. */
+/** Dead for a day, and without lanes. */
 export const purgeInstances = statement<unknown>(
   "purge-instances",
   `DELETE FROM fencepost.node_instance AS n

@@ -71,7 +71,7 @@ export interface OpenReservationRow {
   readonly left_ms: number;
 }
 
-/** One reservation, for whoever asks. */
+/** One reservation, by its id. */
 export const readReservation = statement<ReservationRow>(
   "read-reservation",
   `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,

@@ -43,7 +43,7 @@ export interface OpenedRow {
   readonly system_identifier: string;
   readonly timeline: string;
   readonly wal_position: bigint;
-  /** Of the feed: whoever noticed another history has begun a new one. */
+  /** Of the feed: the node that noticed another history has begun a new one. */
   readonly epoch: number;
   /** What is acknowledged here is on a standby's disk too. */
   readonly synchronous: boolean;
@@ -116,7 +116,7 @@ export const lockChains = statement<unknown>(
 
 export const ping = statement<unknown>("ping", "SELECT 1");
 
-/** To everybody who listens, from a transaction of its own: see wake-ups.ts. */
+/** To every listening node, from a transaction of its own: see wake-ups.ts. */
 export const notify = statement<unknown>("notify", "SELECT pg_notify('fencepost', $1)");
 
 /** The process that serves this connection. A pooler introduces itself under a number of its own making. */

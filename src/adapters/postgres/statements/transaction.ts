@@ -13,8 +13,8 @@ const NEW_TRANSACTIONS = lists(
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
  * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
  * exists must be loud and end the commit, never be skipped. $1 to $20, a place for each; a column that none of them has
- * anything in is null. $21 how many they are, $22 the transaction's marker where BEGIN may have failed without anybody
- * knowing yet, else null.
+ * anything in is null. $21 how many they are, $22 the transaction's marker where the answer to BEGIN is still
+ * outstanding, else null.
  *
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
  * that stands still in the middle of them would keep the lane's lock for as long as TCP likes.
@@ -90,7 +90,7 @@ export const updateTransactions = statement<unknown>(
    SELECT fencepost.require_rows((SELECT count(*) FROM moved), $17, 'moved transactions')`,
 );
 
-/** Mined so deep that no reorg is expected there: nobody resumes or loads these any more. */
+/** Mined so deep that no reorg is expected there: these are not resumed or loaded any more. */
 export const unwatchTransactions = statement<unknown>(
   "unwatch-transactions",
   `WITH passed AS (
@@ -102,7 +102,7 @@ export const unwatchTransactions = statement<unknown>(
 );
 
 /**
- * Lifts transactions that are about to move down out of everybody's way: the index on nonces is checked row by row, and
+ * Lifts transactions that are about to move down out of the range in use: the index on nonces is checked row by row, and
  * a row may move into a place that another one has not left yet. 2^52 above is beyond any nonce there is.
  */
 export const vacateNonces = statement<unknown>(
@@ -117,7 +117,7 @@ export const vacateNonces = statement<unknown>(
 );
 
 /**
- * The transactions that a commit is about, as they stand behind the lane's lock: nobody else can move them. $2: those of
+ * The transactions that a commit is about, as they stand behind the lane's lock: no other node can move them. $2: those of
  * them whose payload may be compared with another, a row of another table for each.
  */
 export const readTransactions = statement<CurrentRow>(

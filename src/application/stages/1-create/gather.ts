@@ -1,7 +1,7 @@
 /**
  * Stage 1: single creates that arrive together travel together. What was read from all connections in one turn of the
  * event loop is routed, admitted and committed as one batch, each with its own fate: a single create then costs little
- * more than one of a batch. Nobody waits for more to come; and where a turn brings many, the first of them leave while the
+ * more than one of a batch. No create waits for more to come; and where a turn brings many, the first of them leave while the
  * others are still being read.
  *
  * Reads, writes: nothing. A crash here leaves nothing behind.

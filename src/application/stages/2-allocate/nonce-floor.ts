@@ -5,7 +5,7 @@
  * above the cursor is proved before it moves anything: a poll interval later, more than half of the endpoints that are up
  * must count as many (domain/counts.ts). One that is up but behind is waited for: only where there is no other does one
  * endpoint's word suffice. Creates of the lane wait for that, at most three intervals, and then fail with 503. A new lane
- * has no cursor to go by: every endpoint is asked, and the highest count that anybody gives is the one to be proved.
+ * has no cursor to go by: every endpoint is asked, and the highest count that one gives is the one to be proved.
  *
  * Reads: the chain's count, twice, with no database transaction open. Writes: nothing. A crash here has consumed nothing.
  */
@@ -13,7 +13,7 @@ import { type CountAnswer, countNotExceeded, countReached, highestCount, judgeCo
 import { NO_DOUBT } from "../../../domain/doubt.ts";
 import { unavailable } from "../../../domain/errors.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
-import type { Clock } from "../../../ports/clock.ts";
+import { type Clock, within } from "../../../ports/clock.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { CountFact, CountMemory } from "../../chain/counts.ts";
@@ -154,17 +154,12 @@ function claimedAt({ follower }: ChainContext, memory: CountMemory, count: numbe
 /** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment a little longer. */
 async function everywhere(clock: Clock, work: Proof, atBlock: number): Promise<readonly CountAnswer[]> {
   const { context, lane, deadlineMs } = work;
-  const answered = new AbortController();
   const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
-  const patienceMs = Math.max(ANSWERED_WITHIN_MS, leftMs + context.settings.pollIntervalMs);
-  const late = clock.sleep(patienceMs, answered.signal).then(
-    () => {
-      throw notProved();
-    },
-    () => [],
-  );
-  const answers = context.counts.everywhere(lane.lane.signer, atBlock);
-  return Promise.race([answers, late]).finally(() => answered.abort());
+  const ms = Math.max(ANSWERED_WITHIN_MS, leftMs + context.settings.pollIntervalMs);
+  const late = () => {
+    throw notProved();
+  };
+  return within(clock, context.counts.everywhere(lane.lane.signer, atBlock), { ms, late });
 }
 
 async function again(clock: Clock, { context, deadlineMs }: Proof): Promise<void> {

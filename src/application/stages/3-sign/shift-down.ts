@@ -1,9 +1,9 @@
 /**
- * Beside stage 3: transactions that nobody can know of yet move down into free nonces below them, all together and in
+ * Beside stage 3: transactions whose hash no node or caller can know yet move down into free nonces below them, all together and in
  * order, before anything above such a nonce is signed.
  *
  * Reads: the lane's holes and what waits to be signed. Writes: the other nonce, under the lane's lock; what was left is
- * free in its turn. Invariant I3, its first exception: only what we sign, was never claimed, and whose hash nobody has.
+ * free in its turn. Invariant I3, its first exception: only what we sign, was never claimed, and whose hash was given to no one.
  * A crash before the commit leaves everything where it was; after it, everything moved, which the next owner reads.
  */
 import { type NonceMove, planShiftDown } from "../../../domain/holes.ts";

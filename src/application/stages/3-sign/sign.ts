@@ -4,11 +4,11 @@
  * Reads: ALLOCATED rows in nonce order, the fee market. Writes, in one fenced transaction: attempt with raw bytes and
  * hash, state TRACKING/PENDING, claim. Invariant I6: between signing and sending stands that commit; no byte leaves the
  * process before the database knows it and this term has claimed it.
- * A crash after signing leaves nothing (the same bytes are signed again: RFC 6979 is deterministic, and unsent bytes bind
- * nobody); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
+ * A crash after signing leaves nothing (the same bytes are signed again: RFC 6979 is deterministic, and unsent bytes have
+ * no effect); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
-import { type FeeMarket, type Fees, isFullyPriced } from "../../../domain/fees.ts";
+import { envelopeFor, type FeeMarket, type Fees, isFullyPriced } from "../../../domain/fees.ts";
 import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
@@ -168,9 +168,8 @@ function priceOne(
 function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): UnsignedTransaction {
   const { to, data, value, accessList = [] } = record.payload;
   const { chainId } = lane.lane;
-  // An access list cannot ride on a legacy envelope; where the market chose one, EIP-2930 is the same at the same price.
-  const carried: Fees = fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
-  return { chainId, nonce: record.nonce, to, data, value, gas: record.gas, fees: carried, accessList };
+  const { nonce, gas } = record;
+  return { chainId, nonce, to, data, value, gas, fees: envelopeFor(fees, accessList), accessList };
 }
 
 function planSigned(record: AllocatedRecord, unsigned: Bounded, made: SignedTransaction | null): Planned {

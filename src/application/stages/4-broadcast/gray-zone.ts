@@ -1,8 +1,8 @@
 /**
  * Beside stage 4: the gray zone. A node signs with a key of its own, and its answer did not arrive: there may be a
- * transaction at the nonce, and nobody here knows its hash. It is looked for by sender and nonce: on chain where the
+ * transaction at the nonce, and its hash is not known here. It is looked for by sender and nonce: on chain where the
  * count has passed the nonce, else in the node's pool. Found and saying what ours says, it is ours; saying something
- * else, somebody else used the key; not there for the whole timeout, it is sent anew, at the same nonce, so that at
+ * else, another program used the key; not there for the whole timeout, it is sent anew, at the same nonce, so that at
  * most one of the two is mined.
  *
  * Reads: the chain by sender and nonce, payloads. Writes: UNKNOWN_SUBMIT_RESULT, then the hash, a foreign attempt with

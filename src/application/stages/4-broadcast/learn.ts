@@ -1,7 +1,7 @@
 /**
  * Stage 4, beside the transaction itself: what a node's answer says about the lane and about what stands in the way.
  *
- * Reads and writes memory alone, and raises an alert where somebody should know. A crash loses facts that the next
+ * Reads and writes memory alone, and raises an alert where an operator should know. A crash loses facts that the next
  * owner's first send finds out again.
  */
 import type { AlertCode } from "../../../domain/alerts.ts";

@@ -1,7 +1,7 @@
 /**
  * Stage 4, after a send: what the node said, and when to ask again.
  *
- * Reads: the answer. Writes: nothing itself; the moves it plans are committed by whoever sent. Invariant I7: an unknown
+ * Reads: the answer. Writes: nothing itself; the moves it plans are committed by its caller. Invariant I7: an unknown
  * answer decides nothing. A crash before they are committed leaves TRACKING/PENDING, sent again by the next owner.
  */
 import { isTaken, type SubmitAnswer, type SubmitResult } from "../../../domain/answers.ts";

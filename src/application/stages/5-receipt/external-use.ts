@@ -1,5 +1,5 @@
 /**
- * Beside stage 5: somebody else used the key. A nonce of ours that the chain's count has passed, while none of our
+ * Beside stage 5: another program used the key. A nonce of ours that the chain's count has passed, while none of our
  * payloads is mined there, was taken by a foreign transaction: it is found, and kept as an attempt that is not ours,
  * with its receipt. From there on the ordinary road decides: finality, withdrawal in a reorg, the watch.
  *
@@ -27,7 +27,7 @@ export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
 /** How many nonces of a lane are looked into in one pass; the rest has its turn in the next. */
 const AT_ONCE = 16;
 
-/** Looks into every nonce of the lane that seems to be used up by somebody else. */
+/** Looks into every nonce of the lane that seems to be used up by another program. */
 export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const due = suspectsOf(context, lane).length > 0 || countIsDue(context, lane, nowMs);
@@ -134,7 +134,7 @@ async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked): Promise<
 
 type Mined = Extract<Sent, { kind: "mined" }>;
 
-/** Notes in memory that somebody else's transaction stands at the nonce; returns what the database must be told. */
+/** Notes in memory that a foreign transaction stands at the nonce; returns what is to be written. */
 export function mineForeign(
   ports: LaneWriterPorts & OwnContractPorts,
   lane: OwnedLane,
@@ -168,7 +168,7 @@ function alert(
     type: "alert",
     severity: "ERROR",
     code: "EXTERNAL_KEY_USE",
-    message: `somebody else uses the key of ${lane.lane.signer}: its nonce ${tx.nonce} went to ${txHash}`,
+    message: `another program uses the key of ${lane.lane.signer}: its nonce ${tx.nonce} went to ${txHash}`,
     lane: lane.lane,
     txId: tx.txId,
   });

@@ -4,7 +4,7 @@
  * what has waited too long.
  *
  * Reads: the chain. Writes: the receipt, TRACKING/MINED. Invariant I7: "not found" is what a healthy endpoint said; an
- * error is nothing at all, goes to the tail of the queue and blocks nobody.
+ * error is nothing at all, goes to the tail of the queue and blocks no other look.
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
 import { followedAttempts, hashesOf } from "../../../domain/attempts.ts";

@@ -1,5 +1,5 @@
 /**
- * Beside stage 6: a transaction whose nonce somebody else used gets another one, where the settings say so and nothing
+ * Beside stage 6: a transaction whose nonce another program used gets another one, where the settings say so and nothing
  * of it can run twice: the foreign transaction is past `finalized` (2N blocks where no endpoint knows that tag), says
  * something else than every payload of ours, the key is signed here, and the database has not lost commits since the
  * nonce was given.
@@ -10,16 +10,13 @@
  */
 import type { Attempt } from "../../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
-import type { Codec } from "../../../ports/codec.ts";
-import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { rebuildable, type StoredBytes } from "../../lane/stored-bytes.ts";
 
-export interface RequeuePorts extends LaneWriterPorts {
-  readonly store: Pick<LaneStore, "loadRawTransactions">;
-  readonly codec: Pick<Codec, "decodeTransaction">;
+export interface RequeuePorts extends LaneWriterPorts, StoredBytes {
   readonly signer: Pick<Signer, "custody">;
 }
 
@@ -109,7 +106,7 @@ async function differs(
 ): Promise<boolean> {
   const bytes = await store.loadRawTransactions(ours.map(({ ordinal }) => ({ txId: tx.txId, ordinal })));
   const said = await Promise.all(bytes.map((raw) => codec.decodeTransaction(raw)));
-  if (said.some(({ envelope }) => envelope === "eip4844" || envelope === "eip7702")) return false;
+  if (said.some((each) => rebuildable(each) === null)) return false;
   return said.every(
     ({ unsigned: { to, value, data } }) => to !== foreign.to || value !== foreign.value || data !== foreign.data,
   );
@@ -129,7 +126,7 @@ async function commitMoves(ports: RequeuePorts, lane: OwnedLane, planned: readon
       type: "alert",
       severity: "WARNING",
       code: "EXTERNAL_USE_REQUEUED",
-      message: `${tx.txId} gets another nonce: somebody else used ${tx.nonce} of ${lane.lane.signer}`,
+      message: `${tx.txId} gets another nonce: another program used ${tx.nonce} of ${lane.lane.signer}`,
       lane: lane.lane,
       txId: tx.txId,
     });

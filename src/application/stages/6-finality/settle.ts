@@ -1,6 +1,6 @@
 /**
- * Stage 6: whether a receipt may decide. Confirmed, reverted, cancelled, replaced, placeholder, nonce used by somebody
- * else: every outcome rests on a receipt that one endpoint gave, and that endpoint may have lied. Before anything is final
+ * Stage 6: whether a receipt may decide. Confirmed, reverted, cancelled, replaced, placeholder, nonce used by another
+ * program: every outcome rests on a receipt that one endpoint gave, and that endpoint may have lied. Before anything is final
  * the endpoints are asked once more, together (ports/chain.ts, settleReceipts): one question per block, for all lanes.
  *
  * Reads: the endpoints. Writes: nothing itself; what is agreed on goes into the outcome's commit (stage 7), what is not in

@@ -58,7 +58,7 @@ interface Site {
   readonly signal: AbortSignal;
 }
 
-/** Whatever is up by the time somebody interrupts is taken down again, last first. */
+/** Whatever is up when the demo is interrupted is taken down again, last first. */
 async function setUp({ directory, progress, undo, signal }: Site): Promise<Stage> {
   const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
   undo.unshift(() => postgres.stop());

@@ -5,11 +5,11 @@ import { type ChainOptions, type ChainSettings, chainSettings, type DevChain } f
 
 export interface AnvilOptions extends ChainOptions {
   readonly clock: Clock;
-  /** Looked up on PATH; another name or a path for those who keep several. */
+  /** Looked up on PATH; another name or a path where several are installed. */
   readonly command?: string | undefined;
 }
 
-/** Foundry's anvil instead of the embedded chain, for those who have it. */
+/** Foundry's anvil, where it is installed, instead of the embedded chain. */
 export async function startAnvil(options: AnvilOptions): Promise<DevChain> {
   const settings = chainSettings(options);
   if (options.port !== undefined) await assertPortFree(options.port);

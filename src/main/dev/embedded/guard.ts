@@ -7,7 +7,7 @@ import { CHILD_ENVIRONMENT } from "./processes.ts";
  * end only this process holds; the kernel closes it with us, the read returns, and the shell sends the signal. It stands
  * in a process group of its own, so that Ctrl-C in the terminal does not take it away first.
  *
- * The returned function dismisses the guard. Call it when the child has ended: its pid may then be somebody else's.
+ * The returned function dismisses the guard. Call it when the child has ended: its pid may then be another process's.
  */
 export function guardChild(pid: number, signal: "INT" | "TERM"): () => void {
   const guard = spawn("/bin/sh", ["-c", 'read -r _; kill -s "$2" "$1" 2>/dev/null', "guard", String(pid), signal], {

@@ -3,7 +3,7 @@ import { EmbeddedError, systemCode } from "./embedded-error.ts";
 
 export const LOOPBACK = "127.0.0.1";
 
-/** A port that nobody listens on at this moment; who uses it must still be ready to lose the race for it. */
+/** A port that is free at this moment. Another process may take it first: the caller must be ready for that. */
 export function freePort(): Promise<number> {
   return probe(0);
 }

@@ -21,7 +21,7 @@ export interface EmbeddedPostgresOptions {
   readonly settings?: Settings | undefined;
   /** Gives up in the middle of creating or starting; nothing is left running. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with one line when the server ends although nobody here asked it to. */
+  /** Called with one line when the server ends although we did not stop it. */
   readonly onUnexpectedExit?: ((line: string) => void) | undefined;
   /** A directory with `bin/postgres` and `bin/initdb`, to run those instead of the npm package's. */
   readonly native?: string | undefined;

@@ -60,7 +60,7 @@ const BLOCK_46147 = {
   nonce: "0xba4f8ecd18aab215",
 };
 
-describe("blocks of Ethereum that everybody knows", () => {
+describe("well-known blocks of Ethereum", () => {
   it("hash to the names they have", () => {
     expect(headerHash(GENESIS)).toBe("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
     expect(headerHash(BLOCK_46147)).toBe("0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd");
@@ -190,7 +190,7 @@ describe("a block of a real EVM", () => {
     }
   });
 
-  it("proves nothing where somebody else's transaction is no hash of itself, as Bor shows some", () => {
+  it("proves nothing where another sender's transaction does not hash to its hash, as Bor shows some", () => {
     expect(withTransaction(0, { hash: ZERO_HASH }, hashesOf(shown).slice(1))).toMatchObject({
       kind: "unprovable",
       of: "block",

@@ -85,7 +85,7 @@ describe("reading", () => {
     await expect(b.endpoints.read(who)).rejects.toMatchObject({ name: "ChainUnavailable", limited: false });
   });
 
-  it("says ChainUnavailable with every reason where nobody answers", async () => {
+  it("says ChainUnavailable with every reason where no endpoint answers", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     server(b, 1).on("who", () => {
@@ -134,7 +134,7 @@ describe("health", () => {
     expect(alerts(b.telemetry)).toEqual(["WARNING RPC_ENDPOINT_DOWN"]);
   });
 
-  it("probes in the background: nobody waits for an endpoint that hangs", async () => {
+  it("probes in the background: no call waits for an endpoint that hangs", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 3; times++) await b.endpoints.read(who);
@@ -241,7 +241,7 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
-  it("is still asked which chain it serves, where nobody else is left", async () => {
+  it("is still asked which chain it serves, where no other endpoint is left", async () => {
     const b = await bench(1);
     await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
     expect(await b.endpoints.readUnproven((rpc) => rpc.request("eth_chainId", []))).toBe("0x1");
@@ -307,7 +307,7 @@ describe("what each of them says", () => {
     expect(alerts(b.telemetry)).toEqual(["WARNING RPC_ENDPOINT_DOWN"]);
   });
 
-  it("is an error where nobody answers", async () => {
+  it("is an error where no endpoint answers", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     server(b, 1).failAlways(DOWN);

@@ -128,7 +128,7 @@ describe("an endpoint whose head stands still", () => {
     expect(endpoints.map(({ asked }) => asked)).toEqual([0, 0, 0]);
   });
 
-  it("stays what it is while nobody can say, and is used again where the others are gone", async () => {
+  it("stays what it is while no other has a head, and is used again where the others are gone", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -186,7 +186,7 @@ describe("an endpoint that follows", () => {
 });
 
 describe("an endpoint that lies about how high the chain is", () => {
-  it("puts nobody out of use by a number alone", async () => {
+  it("puts no endpoint out of use by a height alone", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     const header = liar.header.bind(liar);

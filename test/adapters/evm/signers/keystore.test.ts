@@ -5,10 +5,11 @@ import { decryptKeystoreJson, encryptKeystoreJsonSync } from "ethers";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BadKey } from "../../../../src/adapters/evm/signers/errors.ts";
-import { decryptKeystore, encryptKeystore } from "../../../../src/adapters/evm/signers/keystore.ts";
+import { decryptKeystore } from "../../../../src/adapters/evm/signers/keystore.ts";
 import { loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore-directory.ts";
 import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 import type { Hex } from "../../../../src/domain/lane.ts";
+import { encryptKeystore } from "../../../support/keystore-writer.ts";
 
 /** Cheap, so that the suite is about the format; the real cost is used once below. */
 const LIGHT = 1_024;
@@ -42,12 +43,10 @@ describe("interchange", () => {
     );
   });
 
-  it.each(["scrypt", "pbkdf2"] as const)("writes (%s) what ethers opens, and opens it again", async (kdf) => {
-    const text = await encryptKeystore(KEY, PASSWORD, { kdf, cost: LIGHT });
+  it.each(["scrypt", "pbkdf2"] as const)("opens what ethers opens, too (%s)", async (kdf) => {
+    const text = encryptKeystore(KEY, PASSWORD, { kdf, cost: LIGHT });
     expect((await decryptKeystoreJson(text, PASSWORD)).privateKey).toBe(KEY_HEX);
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
-    expect(text).not.toContain(KEY_HEX.slice(2));
-    expect(await encryptKeystore(KEY, PASSWORD, { kdf, cost: LIGHT })).not.toBe(text);
   });
 
   it("opens published vectors: the pbkdf2 one of the definition, at full cost, and one of geth's", async () => {
@@ -58,14 +57,14 @@ describe("interchange", () => {
     expect(address).toBe("0x7ef5a6135f1fd6a02593eedc869c6d41d934aef8");
   });
 
-  it("writes at geth's cost by default, within the memory it allows itself", async () => {
-    const text = await encryptKeystore(KEY, PASSWORD);
+  it("opens what was written at geth's cost, within the memory it allows itself", async () => {
+    const text = encryptKeystore(KEY, PASSWORD);
     expect(JSON.parse(text).crypto.kdfparams).toMatchObject({ n: 262_144, r: 8, p: 1 });
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
   it("does not trip over what old clients wrote: Crypto, no address, 0x prefixes", async () => {
-    const { crypto, ...rest } = JSON.parse(await encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
+    const { crypto, ...rest } = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const { address: _, ...anonymous } = rest;
     expect(await decryptKeystore(JSON.stringify({ ...anonymous, Crypto: crypto }), PASSWORD, "old")).toEqual(KEY);
     const prefixed = { ...crypto, mac: `0x${crypto.mac}`, ciphertext: `0x${crypto.ciphertext}` };
@@ -90,14 +89,14 @@ describe("mistakes are one line that names the file", () => {
   });
 
   it("one flipped bit of the ciphertext", async () => {
-    const file = JSON.parse(await encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
+    const file = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const first = Number.parseInt(file.crypto.ciphertext.slice(0, 2), 16) ^ 1;
     file.crypto.ciphertext = first.toString(16).padStart(2, "0") + file.crypto.ciphertext.slice(2);
     expect(await failure(JSON.stringify(file))).toMatch(/damaged/);
   });
 
   it("the address of another key", async () => {
-    const file = JSON.parse(await encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
+    const file = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const text = JSON.stringify({ ...file, address: "99".repeat(20) });
     expect(await failure(text)).toContain(`holds the key of ${KEY.address}, not of 0x${"99".repeat(20)}`);
   });
@@ -129,7 +128,7 @@ describe("mistakes are one line that names the file", () => {
       /rounds/,
     ],
   ])("%s", async (_, damage, expected) => {
-    const file = JSON.parse(await encryptKeystore(KEY, PASSWORD, { cost: LIGHT })) as KeystoreFile;
+    const file = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT })) as KeystoreFile;
     expect(await failure(JSON.stringify(damage(file)))).toMatch(expected);
   });
 
@@ -152,7 +151,7 @@ describe("directory", () => {
   afterEach(() => rm(root, { recursive: true, force: true }));
 
   async function store(name: string, hex: Hex, password = PASSWORD): Promise<void> {
-    await writeFile(join(directory, name), await encryptKeystore(keyOf(hex), password, { cost: LIGHT }));
+    await writeFile(join(directory, name), encryptKeystore(keyOf(hex), password, { cost: LIGHT }));
   }
 
   it("opens every key file, and only key files", async () => {

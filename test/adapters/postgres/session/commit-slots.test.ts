@@ -35,7 +35,7 @@ describe("commit slots", () => {
     expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(true);
   });
 
-  it("count a commit that nobody heard of as newer than the one before it", () => {
+  it("count a commit without an answer as newer than the one before it", () => {
     const slots = new CommitSlots("store");
     slots.sent(1, "a");
     slots.acknowledged(1, "a", 0);

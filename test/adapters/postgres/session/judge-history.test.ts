@@ -83,7 +83,7 @@ describe("a registration", () => {
     expect(judge({ ...known, commitsKept: false })).toEqual({ ...LOST, begins: false });
   });
 
-  it("gives an epoch no number that anybody was told before", () => {
+  it("gives an epoch no number that was given before", () => {
     const restored = { recorded: { ...ROW, epoch: 1 }, feed: { epoch: 1, lastSeq: 2 } };
     expect(judge(restored)).toMatchObject({ begins: true, epoch: 4 });
     expect(judge({ ...restored, memory: null, seen: { epoch: 7, seq: 10 } })).toMatchObject({ epoch: 8 });

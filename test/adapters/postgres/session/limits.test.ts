@@ -23,7 +23,7 @@ describe.each([3_000, 10_000, 60_000])("limits for a lease of %i ms", (leaseMs) 
     expect(limits.waiting(3)).toEqual(limits.waiting(1));
   });
 
-  it.each([150_000, 180_000])("let whoever waits for a stalled node outlast it on %i", (version) => {
+  it.each([150_000, 180_000])("let a transaction that waits for a stalled node outlast it on %i", (version) => {
     const limits = limitsFor(leaseMs, version);
     expect(limits.waiting(2).lockMs).toBeGreaterThan(limits.idleMs);
     expect(limits.writing(4).lockMs).toBeLessThanOrEqual(250);

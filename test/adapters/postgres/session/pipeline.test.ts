@@ -117,7 +117,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     expect(second === first).toBe(!prepared);
   });
 
-  it("one of which cannot be written do not leave at all, and harm nobody", async () => {
+  it("one of which cannot be written do not leave at all, and harm no other", async () => {
     await connections.use(async (session) => {
       const answers = await Promise.allSettled(
         session.together(() => [

@@ -120,7 +120,7 @@ describe("answers", () => {
     ]);
   });
 
-  it("where nobody knows name the transaction to ask for", async () => {
+  it("whose outcome is unknown name the transaction to ask for", async () => {
     const made = bench();
     made.control.answer = () => new OutcomeUnknown("the connection died");
     const [answer] = await ask(made, transfer());
@@ -128,7 +128,7 @@ describe("answers", () => {
     expect(labels(made)).toEqual(["unknown"]);
   });
 
-  it("a mistake of ours in one request is not hidden as somebody else's", async () => {
+  it("a mistake of ours in one request is not hidden as the caller's", async () => {
     const made = bench();
     const codec = {
       ...createCodec(),
@@ -179,7 +179,7 @@ describe("a request id that exists", () => {
     expect(looks).toBe(2);
   });
 
-  it("is left to the allocation where preparing asks the chain nothing, and nobody overtakes who is looked up", async () => {
+  it("is left to the allocation where preparing asks the chain nothing, and no create overtakes one that is looked up", async () => {
     const made = bench();
     const looks: (readonly string[])[] = [];
     const gate = deferred<readonly ExistingTransaction[]>();
@@ -228,7 +228,7 @@ describe("a lane that is lost while its creates wait", () => {
     expect(again.toSign(64, 10).length).toBe(1);
   });
 
-  it("twice is somebody else's by now", async () => {
+  it("twice belongs to another node by now", async () => {
     const made = bench();
     made.control.answer = () => ({ status: "fenced" });
     expect(await ask(made, transfer())).toMatchObject([{ code: "NOT_LEADER", extras: { ownerUrl: null } }]);
@@ -285,7 +285,7 @@ describe("bounded queues", () => {
 describe("what stands before a create", () => {
   const broke = { to: TO, value: "1", gas: 21_000, gasPrice: "2000000000" };
 
-  it("in the same batch makes a later one's lack of funds nobody's business yet", async () => {
+  it("in the same batch leaves a later one's lack of funds undecided", async () => {
     const made = bench();
     made.simulated.setBalance(SIGNER, 0n);
     expect(await ask(made, transfer({ payload: broke }), transfer({ payload: broke }))).toMatchObject([

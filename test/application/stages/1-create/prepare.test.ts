@@ -150,7 +150,7 @@ describe("an estimate that one endpoint lies about", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(17_029_404n);
   });
 
-  it("is believed by nobody where a second endpoint contradicts it", async () => {
+  it("is not believed where a second endpoint contradicts it", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
     const failure = await prepareWith(bench, { value: 1 }).catch((error: unknown) => error);

@@ -71,7 +71,7 @@ it("creates that keep coming, one a millisecond, cost a query every ten", async 
   expect(queries.length).toBeLessThanOrEqual(105);
 });
 
-it("one that comes after a rest waits for nobody", async () => {
+it("one that comes after a rest does not wait", async () => {
   const { requestIds, queries, clock } = scripted();
   for (let n = 0; n < 20; n++) {
     const found = requestIds.find(LANE, ["a"]);
@@ -121,7 +121,7 @@ it("creates of one lane go on in the order they came, whichever query is answere
   expect(requestIds.isAsking(LANE)).toBe(false);
 });
 
-it("a failed query fails those who shared it, and nobody after them", async () => {
+it("a failed query fails the creates that shared it, and none after them", async () => {
   const { requestIds, queries } = scripted();
   const one = requestIds.find(LANE, ["a"]).catch((error: Error) => error.message);
   const two = requestIds.find(OTHER, ["b"]).catch((error: Error) => error.message);
@@ -134,7 +134,7 @@ it("a failed query fails those who shared it, and nobody after them", async () =
   expect(queries.map(({ ids }) => ids)).toEqual([["a", "b"], ["c"]]);
 });
 
-it("begins anew once everybody is gone", async () => {
+it("begins anew once all are gone", async () => {
   const { requestIds, queries } = scripted();
   for (let round = 0; round < 3; round++) {
     const found = requestIds.find(LANE, ["a", "a", "b"]);

@@ -128,7 +128,7 @@ describe("a write that fails", () => {
     expect(bench.reloads).toEqual([]);
   });
 
-  it("and nobody knows is told as that, and the lane is read again: the rows may be there", async () => {
+  it("with an unknown outcome is answered as that, and the lane is read again: the rows may be there", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.answer = () => new OutcomeUnknown("the connection died");
     expect(await run(bench)).toBeInstanceOf(OutcomeUnknown);

@@ -186,7 +186,7 @@ describe("another endpoint", () => {
     }
   });
 
-  it("that hangs keeps nobody waiting beyond that, or for more than a second where polls come often", async () => {
+  it("that hangs keeps no create waiting beyond that, or for more than a second where polls come often", async () => {
     const { bench, lane } = await claimed();
     bench.chain.transactionCountEverywhere = () => new Promise(() => undefined);
     const asked = ask(bench, lane);
@@ -255,7 +255,7 @@ describe("two other endpoints", () => {
 });
 
 describe("a chain that is away", () => {
-  it("stops nobody whose lane has a cursor", async () => {
+  it("stops no create whose lane has a cursor", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.faults.inject({ kind: "unavailable" });
     const lane = createOwnedLane({ cursor: 5 });

@@ -33,7 +33,7 @@ describe("the lock on a directory", () => {
     expect(await readdir(temporary.path)).toEqual(["supervisor.9"]);
   });
 
-  test("is not held by whoever has the holder's number now", async () => {
+  test("is not held by another process with the holder's number", async () => {
     await symlink(`${process.pid}:another-life`, join(temporary.path, "supervisor.1"));
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
@@ -57,7 +57,7 @@ describe("the lock on a directory", () => {
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("can be released although somebody deleted the directory", async () => {
+  test("can be released although the directory was deleted", async () => {
     const directory = await makeTemporaryDirectory();
     const lock = await lockDirectory(directory.path);
     await rm(directory.path, { recursive: true });

@@ -184,7 +184,7 @@ if (isRoot() && readable.code === 0) {
     await waitUntil(async () => (await findProcess(pid)) === null, "the server has ended");
   });
 
-  test("as an ordinary user, on data of somebody else", async () => {
+  test("as an ordinary user, on data of another account", async () => {
     await (await start()).stop();
     await chown(join(temporary.path, "postgres"), 1, 1);
     await chown(temporary.path, NOBODY.uid, NOBODY.gid);

@@ -113,7 +113,7 @@ describe("what an earlier run left behind", () => {
     await waitUntil(async () => (await findProcess(orphan)) === null, "the orphan heard us at last");
   });
 
-  test("a pid file whose number now belongs to somebody else does not stop us, and we do not stop him", async () => {
+  test("a pid file whose number now belongs to another process does not stop us, and we do not stop that process", async () => {
     const before = await start();
     await before.stop();
     const bystander = spawn("sleep", ["600"], { stdio: "ignore" });

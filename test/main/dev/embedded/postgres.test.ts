@@ -58,7 +58,7 @@ describe("a server of one's own", () => {
     expect(server.version).toMatch(/^18\./);
   });
 
-  test("lets nobody in without the password", async () => {
+  test("lets no connection in without the password", async () => {
     const server = await start();
     const wrong = new URL(server.url);
     wrong.password = "guess";

@@ -135,7 +135,7 @@ describe("connections", () => {
     agent.destroy();
   });
 
-  test("cut in the middle of a request harm nobody else", async () => {
+  test("cut in the middle of a request harm no other connection", async () => {
     const socket = connect(server.port, "127.0.0.1");
     socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"id":1,');
     await new Promise((resolve) => socket.once("ready", resolve));

@@ -88,7 +88,7 @@ describe("the embedded chain outlives", () => {
     ["hardhat_mine", [quantity(2n ** 63n)]],
     ["hardhat_mine", ["0xffffff", "0xffffffffff"]],
     ["hardhat_mine", ["0x2", quantity(2n ** 63n)]],
-  ])("time that nobody will see: %s %j", async (method, params) => {
+  ])("a time beyond the chain's range: %s %j", async (method, params) => {
     await expect(chain.rpc(method, params)).rejects.toMatchObject({ code: -32602 });
   });
 

@@ -61,7 +61,7 @@ function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {
 
 /**
  * Calls may spend what the account does not have, and it is not checked that the sum fits: the price of all gas into 128 bits,
- * with the value into 256. Nobody has half of either; a call has less than 2^28 gas.
+ * with the value into 256. No account has half of either; a call has less than 2^28 gas.
  */
 function isBeyondWealth(call: unknown): boolean {
   const prices = [fieldOf(call, "gasPrice"), fieldOf(call, "maxFeePerGas"), fieldOf(call, "maxPriorityFeePerGas")];
@@ -88,7 +88,7 @@ function isCutPush(code: unknown): boolean {
   return typeof code === "string" && CUT_PUSH.test(code);
 }
 
-/** In RLP: nobody, any value, and up to 20 bytes that begin with PUSH20. May be found by chance, is never missed. */
+/** In RLP: no receiver, any value, and up to 20 bytes that begin with PUSH20. May be found by chance, is never missed. */
 const MAYBE_CUT_CREATION = /80(?:[0-7].|80|(?:8[1-9a-f]|9.|a0)(?:..){1,32})(?:8[2-9a-f]|9[0-4])?73/i;
 
 async function isCutCreationSigned(bytes: unknown): Promise<boolean> {

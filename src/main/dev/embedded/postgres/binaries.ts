@@ -87,7 +87,7 @@ async function copyNative(native: string, place: Place): Promise<string> {
       recursive: true,
       verbatimSymlinks: true,
       preserveTimestamps: true,
-      // Static libraries are for those who compile against it.
+      // Static libraries are needed for compiling only.
       filter: (path) => !path.endsWith(".a"),
     });
     await makeReadable(draft);

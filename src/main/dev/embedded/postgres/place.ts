@@ -9,7 +9,7 @@ export interface Place {
   readonly directory: string;
   /** Usually the same; elsewhere when the server's account cannot enter `directory`. */
   readonly home: string;
-  /** Null = the server runs as we do. PostgreSQL refuses to run as root, so under root it is somebody else. */
+  /** Null = the server runs as we do. PostgreSQL refuses to run as root, so under root it is another account. */
   readonly account: Account | null;
 }
 
@@ -57,8 +57,8 @@ export async function handOverTree(path: string, account: Account | null): Promi
 }
 
 /**
- * Whoever already owns the data, else the owner of the directory (a checkout mounted into a container: its owner can then
- * delete the files), else nobody. `initdb` insists on an account that has a name, hence the look-up.
+ * The owner of the data if there is some, else the owner of the directory (a checkout mounted into a container: its owner
+ * can then delete the files), else the account `nobody`. `initdb` insists on an account that has a name, hence the look-up.
  */
 async function chooseAccount(home: string): Promise<Account> {
   const owner = (await ownerOf(join(home, "postgres"))) ?? (await ownerOf(home));
@@ -90,7 +90,7 @@ async function canEnter(path: string, account: Account): Promise<boolean> {
   return (await run("/bin/sh", ["-c", 'cd "$1"', "sh", path], account)).code === 0;
 }
 
-/** A checkout in /root, or in a private temporary directory, cannot be entered by anybody but root. */
+/** A checkout in /root, or in a private temporary directory, cannot be entered by other accounts than root. */
 async function moveOut(directory: string, account: Account, log: (line: string) => void): Promise<string> {
   const home = await mkdtemp(join(SHARED_SPACE, "fencepost-"));
   await handOver(home, account);

@@ -17,7 +17,7 @@ export async function readPostmasterFile(data: string): Promise<PostmasterFile |
   const text = await readFile(pathIn(data), "utf8").catch(() => "");
   const lines = text.split("\n");
   const pid = Number.parseInt(lines[0] ?? "", 10);
-  // Line 8 is the state that pg_ctl waits for: "starting", "ready", "stopping"; "standby" is ready for those who read.
+  // Line 8 is the state that pg_ctl waits for: "starting", "ready", "stopping"; "standby" is ready for reads.
   const state = lines[7]?.trim();
   return Number.isNaN(pid) ? null : { pid, ready: state === "ready" || state === "standby" };
 }

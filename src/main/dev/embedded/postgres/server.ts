@@ -14,7 +14,7 @@ export type StopMode = "fast" | "immediate";
 /** A server that accepts connections. */
 export interface RunningServer {
   readonly pid: number;
-  /** Resolves with a few words about how it ended, whoever ended it. */
+  /** Resolves with a few words about how it ended, also where we did not end it. */
   readonly exited: Promise<string>;
   stop(mode: StopMode): Promise<void>;
 }
@@ -59,7 +59,7 @@ export async function startServer(request: ServerRequest): Promise<RunningServer
 }
 
 /**
- * The log goes to a file, not through us: a pipe nobody reads would block the server, and after a crash the file is what
+ * The log goes to a file, not through us: a pipe that is not read would block the server, and after a crash the file is what
  * one wants to read. Its own process group keeps Ctrl-C away from it: we stop it last, when the node has drained.
  */
 async function launch({ postgres, cluster, account, port, settings }: ServerRequest): Promise<Launched> {

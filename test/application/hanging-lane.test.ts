@@ -43,7 +43,7 @@ describe("a lane that hangs", () => {
     await world.until(() => count(OTHER) === 3, 20_000);
   });
 
-  it("as its count is asked for keeps the answers of nobody who came in the same moment", async () => {
+  it("as its count is asked for delays no answer to creates that came in the same moment", async () => {
     const entry = await startKnown({ settings: { nonceStateTimeoutMs: 0 } });
     const { rpc } = entry;
     const counted = rpc.transactionCount.bind(rpc);
@@ -52,7 +52,7 @@ describe("a lane that hangs", () => {
     expect(await world.settle(entry.node.api.create(transfer({ signer: OTHER })), 5_000)).toMatchObject({ nonce: 1 });
   });
 
-  it("as its intake is prepared keeps nobody else's waiting", async () => {
+  it("as its intake is prepared keeps no other lane's waiting", async () => {
     const entry = await startKnown();
     const { rpc } = entry;
     const simulated = rpc.simulate.bind(rpc);
