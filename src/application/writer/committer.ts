@@ -76,8 +76,9 @@ const MAX_IN_FLIGHT = 2;
 const COMMIT_EVERY_MS = 16;
 /** What a single transaction needs until it is sent, and one more, leaves without waiting. */
 const COMMITS_IN_RESERVE = 4;
-/** Beside creates of many lanes, which callers wait for, everything else gathers for longer. */
-const MOVES_EVERY_MS = 30;
+/** Creates of many lanes leave alone and everything else beside them: both gather for longer, what no caller waits for more. */
+const CREATES_ALONE = 1.25;
+const MOVES_EVERY_MS = 32;
 /** What was left, because callers wait or its lanes are in flight, is looked at again so often. */
 const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
@@ -257,7 +258,9 @@ export class Committer {
     if (completing) this.completing = true;
     if (cargo === "creates") this.creating = true;
     this.inFlight++;
-    (cargo === "moves" ? this.movesPace : this.pace).left(this.ports.clock.monotonicMs());
+    const nowMs = this.ports.clock.monotonicMs();
+    if (cargo === "moves") this.movesPace.left(nowMs);
+    else this.pace.left(nowMs, cargo === "creates" ? CREATES_ALONE : 1);
     void this.commit(batch, () => {
       for (const shard of shards) this.busyShards.delete(shard);
       if (completing) this.completing = false;
