@@ -198,7 +198,11 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
     byLane.set(lane, planned);
     planned.push(plan(tx, "mine", { receipt, lastError: null }));
   }
-  const committing = [...byLane].map(([lane, planned]) => quietly(commitPlanned(ports, lane, planned)));
-  const committed = await Promise.all(committing);
-  if (committed.some((applied) => applied)) await ports.failpoint("receipt.committed");
+  for (const [lane, planned] of byLane) void quietly(commitReceipts(ports, lane, planned));
+}
+
+/** The pass goes on: what it decides is written behind this, in the lane's order, and a failure reloads the lane. */
+async function commitReceipts(ports: ReceiptPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+  await commitPlanned(ports, lane, planned);
+  await ports.failpoint("receipt.committed");
 }
