@@ -6,11 +6,13 @@ import type { Ledger } from "./ledger.ts";
 export class Draft {
   ledger: Ledger;
   readonly at: Date;
+  readonly past: Date;
   readonly changes: Change[] = [];
 
-  constructor(ledger: Ledger, at: Date) {
+  constructor(ledger: Ledger, at: Date, past: Date) {
     this.ledger = ledger;
     this.at = at;
+    this.past = past;
   }
 
   record(change: Change): void {

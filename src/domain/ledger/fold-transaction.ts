@@ -3,14 +3,14 @@ import type { Allocated, Moved, Refused } from "./changes.ts";
 import type { LedgerAttempt, LedgerTransaction, TransactionDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
-const UNSENT = { attempts: [], receipt: null, submitAttempts: 0, lastSubmittedAt: null, lostSightAt: null } as const;
+const UNSENT = { receipt: null, submitAttempts: 0, lastSubmittedAt: null, lostSightAt: null } as const;
 
 export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): LedgerTransaction {
   const { txId, requestId, fingerprint } = intent;
   const createdAt = intake?.acceptedAt ?? at;
   return {
     ...{ txId, requestId, nonce, fingerprint, live: true, state: "ALLOCATED", subState: null, lastEvent: "allocate" },
-    ...{ steps: intake === null ? 1 : 2, attemptCount: 0, acceptedOrdinal: null },
+    ...{ steps: intake === null ? 1 : 2, attemptCount: 0, acceptedOrdinal: null, minedIn: null, attempts: [] },
     details: { ...UNSENT, createdAt, lastError: null },
   };
 }
@@ -20,14 +20,14 @@ export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction
   const subState = fate.event === "refuse" ? "REJECTED" : "REQUEST_ID_REUSED";
   return {
     ...{ txId, requestId, nonce: null, fingerprint, live: false, state: "FAILED_FINAL", subState },
-    ...{ lastEvent: fate.event, steps: 2, attemptCount: 0, acceptedOrdinal: null },
+    ...{ lastEvent: fate.event, steps: 2, attemptCount: 0, acceptedOrdinal: null, minedIn: null, attempts: [] },
     details: { ...UNSENT, createdAt: acceptedAt, lastError: fate.reason },
   };
 }
 
 export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTransaction {
   const { item, nonce, live, step } = change;
-  const { accepted, attempt } = item;
+  const { accepted, attempt, receipt } = item;
   return {
     ...tx,
     state: item.to,
@@ -38,6 +38,8 @@ export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTr
     steps: step,
     attemptCount: tx.attemptCount + (attempt === undefined ? 0 : 1),
     acceptedOrdinal: accepted === undefined ? tx.acceptedOrdinal : Math.max(tx.acceptedOrdinal ?? 0, accepted.ordinal),
+    minedIn: receipt === undefined ? tx.minedIn : (receipt?.blockNumber ?? null),
+    attempts: tx.attempts === undefined ? undefined : movedAttempts(tx.attempts, item, change.at),
     details: tx.details === undefined ? undefined : movedDetails(tx.details, change),
   };
 }
@@ -46,7 +48,6 @@ function movedDetails(details: TransactionDetails, { item, at }: Moved): Transac
   const { claim, receipt, lastError } = item;
   return {
     createdAt: details.createdAt,
-    attempts: movedAttempts(details.attempts, item, at),
     receipt: receipt === undefined ? details.receipt : receipt,
     submitAttempts: details.submitAttempts + (claim === undefined ? 0 : 1),
     lastSubmittedAt: claim === undefined ? details.lastSubmittedAt : at,

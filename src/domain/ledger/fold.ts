@@ -1,7 +1,6 @@
 /** Puts changes into a ledger. The only place where a ledger comes to stand differently: `apply` goes through it too. */
 import type { Hole } from "../holes.ts";
 import type { Reservation } from "../reservations.ts";
-import { isSettled } from "../transitions.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
 import { allocatedTransaction, movedTransaction, refusedTransaction } from "./fold-transaction.ts";
 import { existingOf, type Ledger, type LedgerTransaction, watchedIn } from "./ledger.ts";
@@ -111,15 +110,17 @@ function rekeyed(
 }
 
 function rewatched(watched: Ledger["watched"], before: LedgerTransaction, tx: LedgerTransaction): Ledger["watched"] {
-  if (tx.details === undefined && isSettled(before.state) !== isSettled(tx.state)) return watched.unsure();
-  const [from, to] = [watchedIn(before), watchedIn(tx)];
+  const from = watchedIn(before);
+  const to = watchedIn(tx);
   if (from === to) return watched;
-  const left = from === null ? watched : letGo(watched, from, tx.txId);
-  return to === null ? left : left.set(to, [...(left.atHand(to) ?? []), tx.txId]);
+  if (from === undefined || to === undefined) return watched.unsure();
+  const { txId, nonce, state } = tx;
+  const left = from === null ? watched : letGo(watched, from, txId);
+  return to === null || nonce === null ? left : left.set(to, [...(left.atHand(to) ?? []), { txId, nonce, state }]);
 }
 
 function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger["watched"] {
-  const others = (watched.atHand(block) ?? []).filter((each) => each !== txId);
+  const others = (watched.atHand(block) ?? []).filter((each) => each.txId !== txId);
   return others.length === 0 ? watched.delete(block) : watched.set(block, others);
 }
 
@@ -137,14 +138,14 @@ function foldRefused(ledger: Ledger, change: Refused): Ledger {
   };
 }
 
-function foldUnwatched(ledger: Ledger, { txId, block }: Extract<Change, { kind: "unwatched" }>): Ledger {
-  const before = ledger.transactions.get(txId);
-  if (before === null || before.nonce === null) throw new Error(`the watch of ${txId}, which has no nonce`);
+function foldUnwatched(ledger: Ledger, { txId, nonce, block }: Extract<Change, { kind: "unwatched" }>): Ledger {
+  const { transactions } = ledger;
+  const before = transactions.atHand(txId);
   return {
     ...ledger,
-    transactions: ledger.transactions.retire(txId, { ...before, live: false }),
-    nonces: ledger.nonces.retire(before.nonce, txId),
-    live: ledger.live.delete(before.nonce),
+    transactions: before ? transactions.retire(txId, { ...before, live: false }) : transactions,
+    nonces: ledger.nonces.retire(nonce, txId),
+    live: ledger.live.delete(nonce),
     watched: letGo(ledger.watched, block, txId),
   };
 }

@@ -48,7 +48,7 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem): void {
 }
 
 /** Attempts are numbered without a gap, and only what is stored may be sent, taken or named. */
-function refuseOutOfTurn({ txId, attemptCount, details }: LedgerTransaction, item: TransitionItem): void {
+function refuseOutOfTurn({ txId, attemptCount, attempts }: LedgerTransaction, item: TransitionItem): void {
   const { attempt, claim, accepted, identified } = item;
   const count = attemptCount + (attempt === undefined ? 0 : 1);
   if (attempt !== undefined && attempt.ordinal !== count) {
@@ -61,8 +61,8 @@ function refuseOutOfTurn({ txId, attemptCount, details }: LedgerTransaction, ite
     }
   }
   if (identified === undefined) return;
-  const { attempts } = loaded(details, `the attempts of transaction ${txId}`);
-  const named = [...attempts, ...(attempt === undefined ? [] : [attempt])][identified.ordinal - 1];
+  const stored = loaded(attempts, `the attempts of transaction ${txId}`);
+  const named = [...stored, ...(attempt === undefined ? [] : [attempt])][identified.ordinal - 1];
   if (named?.nodeSigned === true && (named.txHash ?? identified.txHash) === identified.txHash) return;
   throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} cannot be identified`);
 }
