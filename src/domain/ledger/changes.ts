@@ -44,6 +44,8 @@ export interface Moved {
   /** As they are from now on. */
   readonly nonce: number | null;
   readonly live: boolean;
+  readonly attemptCount: number;
+  readonly acceptedOrdinal: number | null;
   /** The row of its history that tells of it, and whether that row was there before: it counts repeats then. */
   readonly step: number;
   readonly repeats: boolean;

@@ -1,22 +1,28 @@
 import type { Change } from "./changes.ts";
-import { foldOne } from "./fold.ts";
+import { foldInto, type OwnLedger } from "./fold.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** A write that is being judged: the lane as it stands after what was recorded so far. */
 export class Draft {
-  ledger: Ledger;
   readonly at: Date;
   readonly past: Date;
   readonly changes: Change[] = [];
+  private readonly before: Ledger;
+  private own: OwnLedger | null = null;
 
   constructor(ledger: Ledger, at: Date, past: Date) {
-    this.ledger = ledger;
+    this.before = ledger;
     this.at = at;
     this.past = past;
   }
 
+  get ledger(): Ledger {
+    return this.own ?? this.before;
+  }
+
   record(change: Change): void {
-    this.ledger = foldOne(this.ledger, change);
+    this.own ??= { ...this.before };
+    foldInto(this.own, change);
     this.changes.push(change);
   }
 }

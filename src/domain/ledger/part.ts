@@ -61,6 +61,11 @@ export class Part<K extends Key, V> {
     return new Part(this.what, this.cover, this.rows.with(rows));
   }
 
+  /** The same, with all that there is within this cover. */
+  covering(cover: Cover<K>, rows: Iterable<readonly [K, V]>): Part<K, V> {
+    return new Part(this.what, cover, this.rows.with(rows));
+  }
+
   set(key: K, row: V): Part<K, V> {
     return new Part(this.what, this.cover, this.rows.set(key, row));
   }
