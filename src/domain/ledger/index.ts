@@ -20,5 +20,6 @@ export { fold } from "./fold.ts";
 export type * from "./ledger.ts";
 export { bareLedger, newLedger, reservationAt } from "./ledger.ts";
 export type * from "./nonce-writes.ts";
+export { inOrder } from "./order.ts";
 export { NotLoaded, Part } from "./part.ts";
 export type * from "./writes.ts";

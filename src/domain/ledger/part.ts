@@ -57,8 +57,8 @@ export class Part<K extends Key, V> {
   }
 
   /** The same part, loaded with these rows too; null: there is none. */
-  with(rows: Iterable<readonly [K, V | null]>): Part<K, V> {
-    return new Part(this.what, this.cover, this.rows.with(rows));
+  with(rows: readonly (readonly [K, V | null])[]): Part<K, V> {
+    return rows.length === 0 ? this : new Part(this.what, this.cover, this.rows.with(rows));
   }
 
   /** The same, with all that there is within this cover. */

@@ -44,7 +44,7 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
         await telling.commit();
         await telling.compare();
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
   }, 120_000);
 });
@@ -70,6 +70,8 @@ class Telling {
   async tell(happening: Happening, size: number): Promise<boolean> {
     // The database's clock cannot be moved on: a reservation is past at once, or not for an hour.
     if (happening.kind === "time") return true;
+    // What left its nonce in the same commit still counts for the adapter: the cursor is lowered by the next realign.
+    if (happening.kind === "realign") await this.commit();
     const told = this.teller.tell(this.ledger, happening);
     if (told === null) await this.outside();
     if (told === null) return true;

@@ -15,6 +15,7 @@ import { insertReservations, settleReservations } from "../statements/reservatio
 import type { Command, Statement } from "../statements/statement.ts";
 import {
   insertTransactions,
+  OUT_OF_THE_WAY,
   unwatchTransactions,
   updateTransactions,
   vacateNonces,
@@ -29,9 +30,10 @@ export function commandsOf(plan: Plan): readonly Command[] {
   const moved = [...plan.moves.values()];
   return [
     ...lanes(plan),
+    ...vacated(moved.filter(({ before }) => before.isNew !== true)),
     ...allocations(plan),
     ...intake(plan),
-    ...transactions(moved),
+    ...(moved.length === 0 ? [] : [command(updateTransactions, [...columnsOf(MOVE, moved), moved.length])]),
     ...historyOf(plan.allocations.flatMap(firstSteps), moved),
     ...rows(writeQueuedChanges, moved.flatMap(changeRows)),
     ...attempts(moved),
@@ -74,11 +76,15 @@ function lanes(plan: Plan): readonly Command[] {
   return [command(updateLanes, [...values, changed.length])];
 }
 
-function allocations({ allocations }: Plan): readonly Command[] {
+function allocations({ allocations, moves }: Plan): readonly Command[] {
   if (allocations.length === 0) return [];
+  const placed = allocations.map((each) => {
+    const move = moves.get(each.intent.txId);
+    return move !== undefined && leavesNonce(move) ? { ...each, nonce: each.nonce + OUT_OF_THE_WAY } : each;
+  });
   const consumed = allocations.flatMap(({ intakeId }) => intakeId ?? []);
   return [
-    insertion(allocations, null),
+    insertion(placed, null),
     ...(consumed.length === 0 ? [] : [command(deleteIntake, [consumed, consumed.length])]),
   ];
 }
@@ -123,15 +129,17 @@ function intake({ aliases, refusals }: Plan): readonly Command[] {
   ];
 }
 
-function transactions(moved: readonly Move[]): readonly Command[] {
-  if (moved.length === 0) return [];
-  const shifted = moved
-    .filter(({ before, after }) => after.nonce !== null && after.nonce < (before.nonce ?? 0))
-    .map(({ before }) => before.tx_id);
-  return [
-    ...(shifted.length === 0 ? [] : [command(vacateNonces, [shifted.sort(), shifted.length])]),
-    command(updateTransactions, [...columnsOf(MOVE, moved), moved.length]),
-  ];
+/** Down, or given up: another one may take its place in this very commit. */
+function leavesNonce({ before, after }: Move): boolean {
+  return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
+}
+
+function vacated(moved: readonly Move[]): readonly Command[] {
+  const ids = moved
+    .filter(leavesNonce)
+    .map(({ before }) => before.tx_id)
+    .sort();
+  return ids.length === 0 ? [] : [command(vacateNonces, [ids, ids.length])];
 }
 
 /** A step that the row of the transaction had counted before repeats its last one; the others are new. */

@@ -5,6 +5,7 @@
  * Writes: everything of lane data. Invariants: I1–I5, I8 (ARCHITECTURE.md).
  * A crash here leaves nothing, or all of it: see write-transaction.ts.
  */
+import { inOrder } from "../../../domain/ledger/index.ts";
 import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { durably } from "../session/durably.ts";
 import { commandsOf } from "./commands.ts";
@@ -59,14 +60,13 @@ interface HeldWrites {
   readonly lanes: readonly (LanePlan | null)[];
 }
 
-/** The ends of watches come last: what this very commit moves is judged as it stands then. */
 function judge(plan: Plan, { writes, lanes }: HeldWrites, moment: Moment): readonly WriteOutcome[] {
-  const outcomeOf = (write: LaneWrite, index: number): WriteOutcome => {
-    const lane = lanes[index] ?? null;
-    return lane === null ? { status: "fenced" } : judgeHeld(plan, lane, { write, moment });
-  };
-  const outcomes = writes.map((write, index) => (write.kind === "unwatch" ? null : outcomeOf(write, index)));
-  return outcomes.map((outcome, index) => outcome ?? outcomeOf(writes[index] as LaneWrite, index));
+  const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
+  for (const place of inOrder(writes)) {
+    const lane = lanes[place];
+    if (lane) outcomes[place] = judgeHeld(plan, lane, { write: writes[place] as LaneWrite, moment });
+  }
+  return outcomes;
 }
 
 function judgeHeld(

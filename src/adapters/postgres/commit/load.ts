@@ -69,16 +69,11 @@ export class Loader {
   }
 
   private withRows(ledger: Ledger, key: LaneKey, { transactions, requests, intake }: Needs): Ledger {
-    const { length } = transactions;
     return {
       ...ledger,
-      transactions:
-        length === 0
-          ? ledger.transactions
-          : ledger.transactions.with(transactions.map((txId) => [txId, this.transaction(key, txId)])),
-      requests:
-        requests.length === 0 ? ledger.requests : ledger.requests.with(requests.map((id) => [id, this.owner(key, id)])),
-      intake: intake.length === 0 ? ledger.intake : ledger.intake.with(intake.map((id) => [id, this.waiting(key, id)])),
+      transactions: ledger.transactions.with(transactions.map((id) => [id, this.transaction(key, id)])),
+      requests: ledger.requests.with(requests.map((id) => [id, this.owner(key, id)])),
+      intake: ledger.intake.with(intake.map((id) => [id, this.waiting(key, id)])),
     };
   }
 
@@ -165,7 +160,10 @@ export class Loader {
     return { ...ledger, nonces: ledger.nonces.with(nonces.map((nonce) => [nonce, holders.get(nonce) ?? null])) };
   }
 
-  /** Above the highest nonce that may have left, be it a transaction's or a caller's, there is nothing of either. */
+  /**
+   * Above the highest nonce that may have left, be it a transaction's or a caller's, there is nothing of either. Below it the
+   * cursor does not go, also where what stood there leaves in the same commit: the next realign lowers it then.
+   */
   private withBoundNonce(ledger: Ledger, key: LaneKey): Ledger {
     const endedThrough = this.found.bound.find((row) => keyOf(row) === key)?.nonce ?? null;
     const above = { kind: "from", key: (endedThrough ?? -1) + 1 } as const;

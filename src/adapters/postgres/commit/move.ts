@@ -5,11 +5,11 @@ import type { Receipt, SignedAttempt } from "../../../domain/transaction.ts";
 import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";
 
-/** What a commit needs to know of the row as it was read. */
+/** What a commit needs to know of the row as it was read, or as it is inserted before it moves. */
 export type Before = Pick<
   CurrentRow,
   "tx_id" | "state" | "nonce" | "history_count" | "allocated_by" | "allocated_under"
->;
+> & { readonly isNew?: true };
 
 export interface HistoryStep {
   readonly tx_id: string;

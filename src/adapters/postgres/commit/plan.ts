@@ -227,7 +227,7 @@ export class Plan {
     const { nonce, lane, intakeId } = allocation;
     const { node_id, token } = lane.row;
     const term = intakeId === null ? { allocated_by: node_id, allocated_under: token } : NO_TERM;
-    return { ...term, tx_id: txId, nonce, state: "ALLOCATED", history_count: intakeId === null ? 1 : 2 };
+    return { ...term, isNew: true, tx_id: txId, nonce, state: "ALLOCATED", history_count: intakeId === null ? 1 : 2 };
   }
 }
 

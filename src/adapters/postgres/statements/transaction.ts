@@ -101,15 +101,17 @@ export const unwatchTransactions = statement<unknown>(
    SELECT fencepost.require_rows((SELECT count(*) FROM passed), $2, 'transactions past their watch')`,
 );
 
+export const OUT_OF_THE_WAY = 2 ** 52;
+
 /**
- * Lifts transactions that are about to move down out of the range in use: the index on nonces is checked row by row, and
- * a row may move into a place that another one has not left yet. 2^52 above is beyond any nonce there is.
+ * Lifts transactions that are about to leave their nonce out of the range in use: the index on nonces is checked row by row,
+ * and a row may come into a place that another one has not left yet. 2^52 above is beyond any nonce there is.
  */
 export const vacateNonces = statement<unknown>(
   "vacate-nonces",
   `WITH vacated AS (
      UPDATE fencepost.transaction AS t
-     SET nonce = t.nonce + 4503599627370496
+     SET nonce = t.nonce + ${OUT_OF_THE_WAY}
      WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0
      RETURNING 1
    )
