@@ -2,6 +2,12 @@ import type { Change } from "./changes.ts";
 import { foldInto, type OwnLedger } from "./fold.ts";
 import type { Ledger } from "./ledger.ts";
 
+/** What changes are dated with, and what reservations are judged by, where time has gone by between the two. */
+export interface Moment {
+  readonly at: Date;
+  readonly past: Date;
+}
+
 /** A write that is being judged: the lane as it stands after what was recorded so far. */
 export class Draft {
   readonly at: Date;
@@ -10,7 +16,7 @@ export class Draft {
   private readonly before: Ledger;
   private own: OwnLedger | null = null;
 
-  constructor(ledger: Ledger, at: Date, past: Date) {
+  constructor(ledger: Ledger, { at, past }: Moment) {
     this.before = ledger;
     this.at = at;
     this.past = past;

@@ -15,6 +15,7 @@
  */
 export { apply } from "./apply.ts";
 export type * from "./changes.ts";
+export type { Moment } from "./draft.ts";
 export type * from "./fates.ts";
 export { fold } from "./fold.ts";
 export type * from "./ledger.ts";

@@ -51,7 +51,7 @@ it("whether a reservation is past is judged at a moment of its own, and what fol
   const kept = after(newLedger(LANE), reserve("mine", 10));
   const release = { kind: "release", fence: FENCE, reservationId: "mine" } as const;
   expect(apply(kept, release, NOW).outcome).toMatchObject({ fate: "settled" });
-  expect(apply(kept, release, NOW, later).outcome).toMatchObject({ fate: "late", hole: null });
-  const expired = apply(kept, { kind: "expire", fence: FENCE }, NOW, later);
+  expect(apply(kept, release, { at: NOW, past: later }).outcome).toMatchObject({ fate: "late", hole: null });
+  const expired = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: later });
   expect(expired.outcome).toMatchObject({ holes: [{ nonce: 0, since: NOW }] });
 });

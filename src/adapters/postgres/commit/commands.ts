@@ -1,6 +1,6 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
 import { TRANSITIONS } from "../../../domain/transitions.ts";
-import { payloadValues } from "../columns.ts";
+import { OUT_OF_THE_WAY, payloadValues } from "../columns.ts";
 import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
@@ -15,7 +15,6 @@ import { insertReservations, settleReservations } from "../statements/reservatio
 import type { Command, Statement } from "../statements/statement.ts";
 import {
   insertTransactions,
-  OUT_OF_THE_WAY,
   unwatchTransactions,
   updateTransactions,
   vacateNonces,

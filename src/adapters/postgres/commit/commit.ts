@@ -5,14 +5,14 @@
  * Writes: everything of lane data. Invariants: I1–I5, I8 (ARCHITECTURE.md).
  * A crash here leaves nothing, or all of it: see write-transaction.ts.
  */
-import { inOrder } from "../../../domain/ledger/index.ts";
+import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { durably } from "../session/durably.ts";
 import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";
 import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { commitInOneTrip, type OneTripRuntime } from "./one-trip.ts";
-import { type LanePlan, type Moment, Plan } from "./plan.ts";
+import { type LanePlan, Plan } from "./plan.ts";
 
 export async function commitWrites(
   runtime: OneTripRuntime,
@@ -49,7 +49,7 @@ async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[])
   return committed;
 }
 
-/** When reservations were read, by the database's clock. */
+/** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
 function askedAt({ reservations, openReservations }: Found): Date | null {
   return [...reservations, ...openReservations].at(-1)?.asked_at ?? null;
 }

@@ -108,8 +108,7 @@ interface Read {
 function read<Of extends keyof Rows>(
   as: Of,
   keys: readonly unknown[],
-  statement: Statement<Rows[Of]>,
-  values: readonly unknown[],
+  { statement, values }: { readonly statement: Statement<Rows[Of]>; readonly values: readonly unknown[] },
 ): readonly Read[] {
   return keys.length === 0 ? [] : [{ as, statement, values }];
 }
@@ -136,17 +135,20 @@ function readsFor(
   const [bound, skipped] = [lanes((need) => need.boundNonce), lanes((need) => need.nonces.length > 0)];
   const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
-    ...read("requests", requests, findRequests, requestKeys(requests)),
-    ...read("transactions", transactions, readTransactions, [transactions, compared, watching]),
-    ...read("attempts", attempts, readAttempts, [attempts]),
-    ...read("intake", intake, readIntake, [intake]),
-    ...read("unwatchable", unwatched, findUnwatchable, [JSON.stringify(unwatched), UNWATCH_PAGE]),
-    ...read("history", reconciled, readDatabaseHistory, []),
-    ...read("holes", holes.asking, readHoles, holes.keys),
-    ...read("reservations", named.flat(), findReservations, named),
-    ...read("openReservations", open.asking, findOpenReservations, open.keys),
-    ...read("bound", bound.asking, readBoundNonces, bound.keys),
-    ...read("heldNonces", skipped.asking, findHeldNonces, [...skipped.keys, nonces]),
+    ...read("requests", requests, { statement: findRequests, values: requestKeys(requests) }),
+    ...read("transactions", transactions, { statement: readTransactions, values: [transactions, compared, watching] }),
+    ...read("attempts", attempts, { statement: readAttempts, values: [attempts] }),
+    ...read("intake", intake, { statement: readIntake, values: [intake] }),
+    ...read("unwatchable", unwatched, {
+      statement: findUnwatchable,
+      values: [JSON.stringify(unwatched), UNWATCH_PAGE],
+    }),
+    ...read("history", reconciled, { statement: readDatabaseHistory, values: [] }),
+    ...read("holes", holes.asking, { statement: readHoles, values: holes.keys }),
+    ...read("reservations", named.flat(), { statement: findReservations, values: named }),
+    ...read("openReservations", open.asking, { statement: findOpenReservations, values: open.keys }),
+    ...read("bound", bound.asking, { statement: readBoundNonces, values: bound.keys }),
+    ...read("heldNonces", skipped.asking, { statement: findHeldNonces, values: [...skipped.keys, nonces] }),
   ];
 }
 

@@ -36,8 +36,7 @@ export async function commitInOneTrip(
   // Nothing was looked up: no request id is taken to exist, and the unique index proves it.
   const lanes = plan.load(writes, writes.map(needsOf));
   const now = runtime.clock.now();
-  const moment = { at: now, past: now };
-  const outcomes = writes.map((write, index) => plan.judge(lanes[index] as LanePlan, write, moment));
+  const outcomes = writes.map((write, index) => plan.judge(lanes[index] as LanePlan, write, now));
   const opened = await commitPlan(runtime, plan, known);
   return opened === "refused" ? null : outcomes.map((outcome) => dated(outcome, opened?.now ?? now));
 }

@@ -14,6 +14,7 @@ import {
   type Ledger,
   type LedgerOutcome,
   type LedgerWrite,
+  type Moment,
   type Moved,
   type Refused,
 } from "../../../domain/ledger/index.ts";
@@ -94,12 +95,6 @@ interface HoleChange {
 
 type OfLane<T> = T & { readonly lane: LanePlan };
 
-/** When the rows of a commit are dated, and whether a reservation is past: the first may lie before the wait for locks. */
-export interface Moment {
-  readonly at: Date;
-  readonly past: Date;
-}
-
 export class Plan {
   readonly lanes: ReadonlyMap<LaneKey, LanePlan>;
   readonly chains: ReadonlyMap<number, ChainPlan>;
@@ -144,8 +139,8 @@ export class Plan {
     return lane.row.owner_instance === fence.instanceId && lane.row.token === fence.token ? lane : null;
   }
 
-  judge(lane: LanePlan, write: LedgerWrite, { at, past }: Moment): LedgerOutcome {
-    const { ledger, outcome, changes } = apply(lane.ledger, write, at, past);
+  judge(lane: LanePlan, write: LedgerWrite, moment: Date | Moment): LedgerOutcome {
+    const { ledger, outcome, changes } = apply(lane.ledger, write, moment);
     lane.ledger = ledger;
     for (const change of changes) this.keep(lane, change);
     return outcome;

@@ -1,4 +1,4 @@
-import type { PayloadColumns } from "../columns.ts";
+import { OUT_OF_THE_WAY, type PayloadColumns } from "../columns.ts";
 import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
@@ -100,8 +100,6 @@ export const unwatchTransactions = statement<unknown>(
    )
    SELECT fencepost.require_rows((SELECT count(*) FROM passed), $2, 'transactions past their watch')`,
 );
-
-export const OUT_OF_THE_WAY = 2 ** 52;
 
 /**
  * Lifts transactions that are about to leave their nonce out of the range in use: the index on nonces is checked row by row,
