@@ -20,7 +20,7 @@ export class Pace {
   }
 
   /** One that left early because it was full does not make the next one wait longer than `everyMs`. */
-  left(nowMs: number): void {
-    this.earnedMs = Math.min(Math.max(this.earnedMs, nowMs), nowMs + this.aheadMs) + this.everyMs;
+  left(nowMs: number, share = 1): void {
+    this.earnedMs = Math.min(Math.max(this.earnedMs, nowMs), nowMs + this.aheadMs) + share * this.everyMs;
   }
 }

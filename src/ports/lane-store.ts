@@ -44,6 +44,30 @@ export type WriteOutcome =
   | { readonly status: "unfinished" }
   | LedgerOutcome;
 
+/** How a write is answered, unless it is fenced; those that are not named are "done". */
+interface Answers {
+  readonly allocate: "allocated";
+  readonly align: "aligned";
+  readonly realign: "aligned";
+  readonly reconcile: "reconciled";
+  readonly transition: "applied";
+  readonly unwatch: "done" | "unfinished";
+  readonly reserve: "reserved";
+  readonly release: "released";
+  readonly expire: "expired";
+  readonly bind: "bound";
+  readonly findSkipped: "skipped";
+  readonly confirmations: "confirmations";
+}
+
+/** A write as it is planned: the fence is added by the term that lets it through. */
+export type Unfenced<K extends LaneWrite["kind"]> = Omit<Extract<LaneWrite, { readonly kind: K }>, "fence">;
+
+export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
+  WriteOutcome,
+  { readonly status: K extends keyof Answers ? Answers[K] : "done" }
+>;
+
 /** An intent waiting in the intake table, visible because its caller's transaction has committed. */
 export interface IntakeRow {
   readonly intakeId: number;

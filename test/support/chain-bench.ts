@@ -1,5 +1,6 @@
 import { ChainContext } from "../../src/application/chain/chain-context.ts";
 import { OwnedLane } from "../../src/application/lane/owned-lane.ts";
+import { Term, type TermPorts } from "../../src/application/lane/term.ts";
 import type { ChainSettings } from "../../src/application/settings.ts";
 import type { LaneSnapshot } from "../../src/ports/lane-store.ts";
 import { createManualClock, type ManualClock } from "../doubles/manual-clock.ts";
@@ -45,11 +46,22 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
   return { clock, telemetry, simulated, faults, elsewhere, chain, context };
 }
 
-export function createOwnedLane(snapshot: Partial<LaneSnapshot> = {}, context?: ChainContext): OwnedLane {
+/** A term that never ends by itself, and whose writes nobody expects. */
+export const ENDLESS: TermPorts = {
+  writer: { write: () => Promise.reject(new Error("nothing is written here")) },
+  lease: { mayAct: () => true, maySend: () => true },
+  telemetry: { emit: () => undefined },
+};
+
+export function createOwnedLane(
+  snapshot: Partial<LaneSnapshot> = {},
+  context?: ChainContext,
+  ports: TermPorts = ENDLESS,
+): OwnedLane {
   const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 1 };
   const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
   const empty = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
-  const lane = new OwnedLane(fence, { ...empty, ...snapshot }, context?.hashes ?? new Map());
+  const lane = new OwnedLane(new Term(fence, ports), { ...empty, ...snapshot }, context?.hashes ?? new Map());
   lane.lookOwed = false;
   return lane;
 }

@@ -34,7 +34,6 @@ export interface ReadableRows {
  */
 export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: ChainBenchOptions = {}) {
   const bench: ChainBench = createChainBench(options);
-  const lane = createOwnedLane(snapshot, bench.context);
   const writes: LaneWrite[] = [];
   const reloads: string[] = [];
   const passed: Failpoint[] = [];
@@ -57,14 +56,14 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
     codec: createCodec(),
     signer: new FakeSigner(SIGNERS),
     lease: { mayAct: () => control.mayAct, maySend: () => control.mayAct && control.maySend },
-    reload: (_: OwnedLane, reason: string) => void reloads.push(reason),
+    reload: ({ term }: OwnedLane, reason: string) => void (term.hasEnded || reloads.push(reason)),
     feedGrew: () => void control.feedGrew++,
     failpoint: (name: Failpoint) => {
       passed.push(name);
       control.at(name);
     },
     chains: new Map([[CHAIN_ID, bench.context]]),
-    lanesOf: () => [lane],
+    lanesOf: (): readonly OwnedLane[] => [lane],
     writer: {
       write: async (write: LaneWrite): Promise<WriteOutcome> => {
         writes.push(write);
@@ -87,6 +86,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
       loadIntake: async () => rows.intake,
     },
   };
+  const lane = createOwnedLane(snapshot, bench.context, ports);
   return { ...bench, lane, ports, writes, reloads, passed, rows, control };
 }
 

@@ -12,15 +12,15 @@ import { NO_DOUBT, weigh } from "../../domain/doubt.ts";
 import type { Hash } from "../../domain/lane.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { quietly } from "../lane/term.ts";
 import { RECEIPT_OWED } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 export interface TrustPorts {
   readonly store: Pick<LaneStore, "settledBelow" | "loadLane">;
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -40,7 +40,7 @@ export async function trustedLanes(
   const owing = lanes.filter(owesLook);
   if (owing.length === 0) return lanes;
   const nowMs = ports.clock.monotonicMs();
-  const due = owing.filter((lane) => !lane.stopped && nowMs >= lane.nextLookAtMs);
+  const due = owing.filter((lane) => nowMs >= lane.nextLookAtMs);
   if (due.length > 0) await lookAll(ports, context, due);
   const trusted: OwnedLane[] = [];
   for (const lane of lanes) {
@@ -68,8 +68,8 @@ function owesLook(lane: OwnedLane): boolean {
 async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
   try {
     const identity = await identityEvidence(context, lanes);
-    await Promise.all(lanes.map((lane) => lookAt(ports, context, { lane, identity })));
-    if (identity === null) await noteGenesis(ports, context, lanes);
+    await Promise.all(lanes.map((lane) => quietly(lookAt(ports, context, { lane, identity }))));
+    if (identity === null) await quietly(noteGenesis(ports, context, lanes));
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
   }
@@ -82,7 +82,7 @@ async function lookAt(
   { lane, identity }: { readonly lane: OwnedLane; readonly identity: string | null },
 ): Promise<void> {
   try {
-    const evidence = identity ?? (await countEvidence(ports, context, lane));
+    const evidence = identity ?? (await lane.term.during(countEvidence(ports, context, lane)));
     judge(ports, context, { lane, evidence });
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
@@ -181,11 +181,10 @@ function oweReceipts(lane: OwnedLane): void {
 
 /** The first owner of any lane on the chain notes its first block; every later owner compares. */
 async function noteGenesis(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
-  const lane = lanes.find(({ stopped }) => !stopped);
+  const [lane] = lanes;
   const genesisHash: Hash | null = context.seenGenesis;
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;
-  const outcome = await ports.writer.write({ kind: "identify", fence: lane.fence, genesisHash });
-  if (outcome.status !== "done") return;
+  await lane.term.write({ kind: "identify", genesisHash });
   // Another node may have been first, and on another chain: what stands is compared with, not what was to be noted.
   context.genesisHash = (await ports.store.loadLane(lane.fence))?.genesisHash ?? null;
   if (context.genesisHash !== genesisHash) for (const each of lanes) each.lookOwed = true;

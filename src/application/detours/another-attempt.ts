@@ -17,7 +17,6 @@ import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 
 export interface AnotherAttemptPorts extends LaneWriterPorts {
   readonly signer: Pick<BoundedSigner, "sign">;
-  readonly lease: { mayAct(): boolean };
   readonly failpoint: Failpoints;
 }
 
@@ -33,8 +32,8 @@ export interface AnotherPayload {
   readonly decision?: Decision;
 }
 
-/** The transaction moved on meanwhile: it is being sent, was mined, or the lane is no longer ours. Nothing was written. */
-export type AnotherAttemptFate = "committed" | "busy" | "mined" | "lost";
+/** But for "committed", the transaction moved on meanwhile: it is being sent, or was mined. Nothing was written. */
+export type AnotherAttemptFate = "committed" | "busy" | "mined";
 
 export async function signAnother(
   ports: AnotherAttemptPorts,
@@ -48,18 +47,26 @@ export async function signAnother(
   // Holds off the sender: what it is answered must be noted on the attempt it sent.
   tx.sending = true;
   try {
-    const [signed] = payload.signed ? [payload.signed] : await ports.signer.sign(lane.lane.signer, [payload.unsigned]);
+    const signed = payload.signed ?? (await signOne(ports, lane, payload.unsigned));
     await ports.failpoint("another.signed");
-    if (lane.stopped || !ports.lease.mayAct() || signed === undefined) return "lost";
     if (tx.receipt !== null) return "mined";
     const attempt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, ...paid(payload) };
-    if (!(await commitAttempt(ports, lane, { tx, payload, attempt }))) return "lost";
+    await commitAttempt(ports, lane, { tx, payload, attempt });
     await ports.failpoint("another.committed");
     return "committed";
   } finally {
     tx.sending = false;
     lane.broadcasting?.kick();
   }
+}
+
+export async function signOne(
+  { signer }: Pick<AnotherAttemptPorts, "signer">,
+  lane: OwnedLane,
+  unsigned: Bounded,
+): Promise<SignedTransaction> {
+  const [signed] = await lane.term.sign(() => signer.sign(lane.lane.signer, [unsigned]));
+  return signed as SignedTransaction;
 }
 
 function paid({ unsigned }: AnotherPayload): Pick<SignedAttempt, "gas" | "fees"> {
@@ -70,13 +77,13 @@ async function commitAttempt(
   ports: AnotherAttemptPorts,
   lane: OwnedLane,
   work: { readonly tx: Tracked; readonly payload: AnotherPayload; readonly attempt: SignedAttempt },
-): Promise<boolean> {
+): Promise<void> {
   const { tx, payload, attempt } = work;
   const { ordinal } = attempt;
   tx.attempts.push(attempt);
   const decision = payload.decision === undefined ? {} : { decision: payload.decision };
   const planned = plan(tx, payload.kind, { attempt, claim: { ordinal }, reason: payload.reason, ...decision });
-  if (!(await commitPlanned(ports, lane, [planned]))) return false;
+  await commitPlanned(ports, lane, [planned]);
   tx.sendOrdinal = ordinal;
   tx.rawTransaction = attempt.rawTransaction;
   tx.claimed = true;
@@ -89,5 +96,4 @@ async function commitAttempt(
   // Mined while this was committed: the new bytes are tracked, and sent only should that receipt be withdrawn.
   tx.nextSendAtMs = tx.receipt === null ? ports.clock.monotonicMs() : null;
   lane.follow(tx);
-  return true;
 }

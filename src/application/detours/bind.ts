@@ -8,8 +8,8 @@
  */
 import type { PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
-import type { BindWrite, SettleFate } from "../../ports/nonce-writes.ts";
+import { OutcomeUnknown, type Unfenced } from "../../ports/lane-store.ts";
+import type { SettleFate } from "../../ports/nonce-writes.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { LONG_AGO, signed, type Tracked } from "../lane/tracked.ts";
@@ -18,17 +18,14 @@ export interface BindPorts extends LaneWriterPorts {
   readonly failpoint: Failpoints;
 }
 
-export type Binding = Omit<BindWrite, "kind" | "fence">;
+export type Binding = Omit<Unfenced<"bind">, "kind">;
 
-/** Null: the lane is no longer ours; nothing was written. */
-export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<SettleFate | null> {
+export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<SettleFate> {
   const outcome = await write(ports, lane, binding);
-  if (outcome.status !== "bound") return null;
   if (outcome.fate !== "settled") return outcome.fate;
   await ports.failpoint("bind.committed");
   if (binding.reservation !== undefined) lane.nonces.settle(binding.reservation.reservationId);
   lane.nonces.take(binding.nonce);
-  if (lane.stopped) return outcome.fate;
   const { createdAt, requestId } = outcome;
   const tx = trackedOf({ ...binding, intent: { ...binding.intent, requestId } }, createdAt);
   tx.nextSendAtMs = binding.attempt.rawTransaction === null ? null : ports.clock.monotonicMs();
@@ -39,9 +36,9 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   return outcome.fate;
 }
 
-async function write(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<WriteOutcome> {
+async function write(ports: BindPorts, lane: OwnedLane, binding: Binding) {
   try {
-    return await ports.writer.write({ kind: "bind", fence: lane.fence, ...binding });
+    return await lane.term.write({ kind: "bind", ...binding });
   } catch (error) {
     if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it bound a nonce");
     throw error;

@@ -34,6 +34,7 @@ import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
+import { TermOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
@@ -53,7 +54,7 @@ export interface PayloadChange {
   readonly decision: Decision;
 }
 
-/** "movedOn": it is being sent, or the lane was lost or read again. Look at it anew; it may even be done. */
+/** "movedOn": it is being sent. Look at it anew; it may even be done. */
 export type ChangeFate = "done" | "movedOn";
 
 interface TrackedWork {
@@ -68,7 +69,7 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   refuseMined(tx);
   if (tx.sending) return "movedOn";
   const over = tx.attempts.length;
-  const payload = await askingChain(() => anotherPayload(ports, context, work));
+  const payload = await lane.term.during(askingChain(() => anotherPayload(ports, context, work)));
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
   const fate = await signing(() => signAnother(ports, lane, { tx, payload: { ...payload, over, ...decided(change) } }));
@@ -85,15 +86,15 @@ export async function changeQueued(
   const { lane, record, change } = work;
   if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
   if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
-  const { payload, gas } = await askingChain(() => queuedPayload(context, lane, work));
+  const { payload, gas } = await lane.term.during(askingChain(() => queuedPayload(context, lane, work)));
   lane.signingHeld++;
   try {
-    await lane.signing?.settled();
-    if (lane.stopped || lane.find(record.txId) !== null) return "movedOn";
+    if (lane.signing !== null) await lane.term.during(lane.signing.settled());
+    if (lane.find(record.txId) !== null) return "movedOn";
     const amended = { kind: change.kind, payload, gas };
     const tx = queued({ ...record, nonce: record.nonce as number });
     const planned = plan(tx, "amend", { change: amended, ...decided(change) });
-    if (!(await commitPlanned(ports, lane, [planned]))) return "movedOn";
+    await commitPlanned(ports, lane, [planned]);
     // A row at hand, or on its way here from an allocation, still has the payload from before.
     ports.reload(lane, `${record.txId} is to be signed with another payload`);
     return "done";
@@ -121,6 +122,7 @@ async function signing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
+    if (error instanceof TermOver) throw error;
     if (error instanceof SigningRefused) {
       throw new FencepostError("CONFLICT", `the signer refused it: ${error.message}`, { cause: error });
     }

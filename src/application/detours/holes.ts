@@ -39,7 +39,6 @@ const blocking = new WeakMap<OwnedLane, Look>();
 const passed = new WeakMap<OwnedLane, Map<number, number>>();
 
 export function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
-  if (lane.stopped || !ports.lease.mayAct()) return null;
   if (!lane.nonces.isDue(ports.clock.monotonicMs())) return tendNonces(ports, context, lane);
   return inTurn(
     () => expire(ports, lane),
@@ -48,11 +47,11 @@ export function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLa
 }
 
 function tendNonces(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
-  if (lane.stopped || lane.held || (lane.nonces.isWhole && lane.unmined.size === 0)) return null;
+  if (lane.held || (lane.nonces.isWhole && lane.unmined.size === 0)) return null;
   const tending = inTurn(
     () => findSkipped(ports, context, lane),
-    () => (lane.stopped ? null : tendLowest(ports, context, lane)),
-    () => (lane.stopped ? null : tendRefused(ports, context, lane)),
+    () => tendLowest(ports, context, lane),
+    () => tendRefused(ports, context, lane),
   );
   if (tending === null) return null;
   return tending.catch((error: unknown) => {
@@ -68,11 +67,10 @@ function isUnanswered(error: unknown): boolean {
 
 /** The database says which are past; they leave holes that only the policy closes. */
 async function expire(ports: HolePorts, lane: OwnedLane): Promise<void> {
-  const outcome = await ports.writer.write({ kind: "expire", fence: lane.fence });
-  if (outcome.status !== "expired") return;
-  if (outcome.holes.length > 0) await ports.failpoint("expire.committed");
-  lane.nonces.expired(outcome.holes, ports.clock.monotonicMs());
-  for (const { nonce, reservationId, detail } of outcome.holes) {
+  const { holes } = await lane.term.write({ kind: "expire" });
+  if (holes.length > 0) await ports.failpoint("expire.committed");
+  lane.nonces.expired(holes, ports.clock.monotonicMs());
+  for (const { nonce, reservationId, detail } of holes) {
     if (reservationId === null) continue;
     ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "EXPIRED" });
     const message = `nonce ${nonce} of ${lane.lane.signer} is held by nothing: ${detail}`;
@@ -129,8 +127,7 @@ async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLa
   const { holes } = lane.nonces;
   // What is about to be paid for is looked at once more.
   const atMostMs = heals(ports, context, lane) ? 0 : context.settings.pollIntervalMs;
-  const { count, askedAtMs } = await context.counts.mined(lane.lane.signer, { atMostMs });
-  if (lane.stopped) return { hole: null, askedAtMs };
+  const { count, askedAtMs } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs }));
   lane.nonces.usedBelow = Math.max(count, 0);
   lane.nonces.lookOwed = false;
   await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });
@@ -156,10 +153,10 @@ async function closePassed(
   const depth = watchDepth(settings.confirmations);
   const deepAt = (height: number) =>
     passedHoles.map(({ nonce }) => nonce).filter((nonce) => height - (seen.get(nonce) ?? head) >= depth);
-  const deep = deepAt(head).length === 0 ? [] : deepAt(await chain.heightReached(head));
+  const deep = deepAt(head).length === 0 ? [] : deepAt(await lane.term.during(chain.heightReached(head)));
   if (deep.length === 0) return;
-  const outcome = await ports.writer.write({ kind: "closeHoles", fence: lane.fence, nonces: deep });
-  if (outcome.status === "done") for (const nonce of deep) lane.nonces.take(nonce);
+  await lane.term.write({ kind: "closeHoles", nonces: deep });
+  for (const nonce of deep) lane.nonces.take(nonce);
 }
 
 function reportPassed({ telemetry }: HolePorts, lane: OwnedLane, nonce: number): void {
@@ -198,7 +195,7 @@ async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
   for (const tx of lane.unmined.values()) {
     if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.sending) continue;
     const reason = "every nonce below it is held again";
-    if (!(await commitPlanned(ports, lane, [plan(tx, "unstick", { reason })]))) return;
+    await commitPlanned(ports, lane, [plan(tx, "unstick", { reason })]);
     if (tx.sendOrdinal !== null) tx.nextSendAtMs = ports.clock.monotonicMs();
     lane.broadcasting?.kick();
   }
@@ -219,7 +216,6 @@ async function repairEach(
   { lane, refused }: { readonly lane: OwnedLane; readonly refused: readonly Tracked[] },
 ): Promise<void> {
   for (const tx of refused) {
-    if (lane.stopped) return;
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
     if (heals(ports, context, lane)) await cancel(ports, context, { lane, tx, reason });
     else if (tx.nonce === lane.headOfLine()) {

@@ -11,6 +11,7 @@ import { type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, LaneStore, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { TermOver } from "../lane/term.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 import { type AllocatePorts, allocate } from "../stages/2-allocate/allocate.ts";
 
@@ -82,8 +83,9 @@ export class Intake {
     try {
       hasMore = (await takeLane(this.ports, lane, rows)) && isFull;
     } catch (error) {
-      // What no nonce can be had for now, because of the chain or the database, waits for the next look.
-      if (!(error instanceof FencepostError) || error.code !== "UNAVAILABLE") this.events.onFailed(error);
+      // What no nonce can be had for now, because of the chain, the database or the lane's term, waits for the next look.
+      const waits = error instanceof TermOver || (error instanceof FencepostError && error.code === "UNAVAILABLE");
+      if (!waits) this.events.onFailed(error);
     } finally {
       this.underWay.delete(lane);
     }
@@ -112,12 +114,8 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   const fates: IntakeFate[] = [];
   let waits = false;
   for (const row of rows) {
-    const result = await prepareRow(ports, {
-      context,
-      lane,
-      row,
-      behindPending: prepared.length > 0 || lane.hasUnmined(),
-    });
+    const behindPending = prepared.length > 0 || lane.hasUnmined();
+    const result = await lane.term.during(prepareRow(ports, { context, lane, row, behindPending }));
     waits = result === "wait";
     if (result === "wait") break;
     if ("fate" in result) fates.push(result);
@@ -125,11 +123,10 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   }
   if (prepared.length > 0) {
     const outcome = await allocate(ports, context, { lane, items: prepared });
-    if (outcome === "fenced") return false;
     fates.push(...outcome.flatMap((fate, index) => duplicateFate(fate, prepared[index] as NewTransaction)));
   }
   await settle(ports, lane, fates);
-  return !waits && !lane.stopped;
+  return !waits;
 }
 
 interface RowWork {
@@ -176,7 +173,7 @@ function fateBeside(intakeId: number, existing: string, samePayload: boolean): I
 }
 
 async function settle(ports: IntakePorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {
-  if (fates.length === 0 || lane.stopped) return;
-  await ports.writer.write({ kind: "settleIntake", fence: lane.fence, fates });
+  if (fates.length === 0) return;
+  await lane.term.write({ kind: "settleIntake", fates });
   ports.feedGrew();
 }

@@ -37,7 +37,7 @@ async function lowerEach(
   { lane, waiting }: { readonly lane: OwnedLane; readonly waiting: readonly Tracked[] },
 ): Promise<void> {
   for (const tx of waiting) {
-    if (lane.stopped || lane.held || !ports.lease.mayAct()) return;
+    if (lane.held) return;
     try {
       await lowerOne(ports, context, { lane, tx });
     } catch (error) {
@@ -67,8 +67,8 @@ interface Work {
 async function lowerOne(ports: LowerGasPorts, context: ChainContext, { lane, tx }: Work): Promise<void> {
   const { rejections } = tx;
   const over = tx.attempts.length;
-  const unsigned = await withLessGas(ports, context, { lane, tx });
-  if (lane.stopped || tx.attempts.length !== over || tx.rejections !== rejections) return;
+  const unsigned = await lane.term.during(withLessGas(ports, context, { lane, tx }));
+  if (tx.attempts.length !== over || tx.rejections !== rejections) return;
   tx.gasJudgedAt = rejections;
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;

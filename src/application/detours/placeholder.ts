@@ -15,13 +15,13 @@ import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { signOne } from "./another-attempt.ts";
 import { type Binding, type BindPorts, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
 
 export interface PlaceholderPorts extends BindPorts {
   readonly signer: Pick<BoundedSigner, "sign">;
   readonly entropy: Entropy;
-  readonly lease: { mayAct(): boolean };
 }
 
 export interface Placing {
@@ -31,18 +31,17 @@ export interface Placing {
   readonly decision: Decision;
 }
 
-/** False: the nonce is no hole any more, or the lane is not ours. */
+/** False: the nonce is no hole any more. */
 export async function placeHolder(ports: PlaceholderPorts, context: ChainContext, placing: Placing): Promise<boolean> {
   const { lane, hole } = placing;
   const { signer, chainId } = lane.lane;
   const payload = nothing(signer);
   const { to, data, value } = payload;
-  const gas = await gasOfNothing(context, signer);
-  const { fees, reached } = await context.price({}, { gas, value });
+  const gas = await lane.term.during(gasOfNothing(context, signer));
+  const { fees, reached } = await lane.term.during(context.price({}, { gas, value }));
   const nonce = hole.nonce;
   const unsigned = bounded(context.ceilings, { chainId, nonce, to, data, value, gas, fees, accessList: [] });
-  const [made] = await ports.signer.sign(signer, [unsigned]);
-  if (made === undefined || lane.stopped || !ports.lease.mayAct()) return false;
+  const made = await signOne(ports, lane, unsigned);
   const metadata = { placeholder: hole.why };
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {

@@ -9,16 +9,14 @@
 import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
-import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { ReconcileResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type TrustPorts, trustedOnSight } from "../chain/trust.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { quietly } from "../lane/term.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 
-export interface ReconcilePorts extends TrustPorts {
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
-}
+export type ReconcilePorts = TrustPorts;
 
 interface MinedAndPending {
   readonly latest: number;
@@ -35,7 +33,7 @@ export async function reconcile(
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
   await Promise.all(
-    lanes.map((lane) => reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) })),
+    lanes.map((lane) => quietly(reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) }))),
   );
 }
 
@@ -74,7 +72,7 @@ async function compare(
   context: ChainContext,
   { lane, finalized }: Pick<Turn, "lane" | "finalized">,
 ): Promise<ReconcileResult> {
-  const counts = await countAll(context, lane, finalized);
+  const counts = await lane.term.during(countAll(context, lane, finalized));
   context.counts.of(lane.lane.signer).reported = counts.latest;
   await watchPool(ports, context, lane);
   if (lane.cursor === null) return "agreed";
@@ -103,11 +101,10 @@ async function countAll(
 /** Proved as for a create, so that creates find it done. Never down. */
 async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
   context.counts.of(lane.lane.signer).comparedAtMs = null;
-  const floor = await nonceFloor(ports, context, lane);
-  if (floor === null || lane.stopped) return "drift";
-  const outcome = await ports.writer.write({ kind: "align", fence: lane.fence, floor });
-  if (outcome.status !== "aligned") return "drift";
-  lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
+  const floor = await lane.term.during(nonceFloor(ports, context, lane));
+  if (floor === null) return "drift";
+  const { cursor } = await lane.term.write({ kind: "align", floor });
+  lane.cursor = Math.max(lane.cursor ?? 0, cursor);
   return "aligned";
 }
 
@@ -127,10 +124,8 @@ function reportDrift(
 async function watchPool(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const open = [...lane.unmined.values()];
   if (open.length === 0) return;
-  const pooled = await context.chain.pooled(
-    lane.lane.signer,
-    open.map(({ nonce }) => nonce),
-  );
+  const nonces = open.map(({ nonce }) => nonce);
+  const pooled = await lane.term.during(context.chain.pooled(lane.lane.signer, nonces));
   open.forEach((tx, index) => {
     const hash = pooled?.[index] ?? null;
     if (hash === null || tx.attempts.some(({ txHash }) => txHash === hash)) return;
@@ -144,7 +139,7 @@ async function watchPool(ports: ReconcilePorts, context: ChainContext, lane: Own
 
 async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const { alertLowBalanceWei: threshold } = context.settings;
-  const balance = await context.balance(lane.lane.signer);
+  const balance = await lane.term.during(context.balance(lane.lane.signer));
   ports.telemetry.emit({ type: "signer.balance", lane: lane.lane, balance });
   if (threshold === null || balance >= threshold) return;
   alert(ports, lane, {

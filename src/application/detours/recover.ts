@@ -6,14 +6,12 @@
  * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
  */
 import { judgeCount } from "../../domain/counts.ts";
-import type { LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
 export interface RecoverPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly telemetry: Telemetry;
 }
 
@@ -34,13 +32,11 @@ export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLan
 
 async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
   const context = ports.chains.get(lane.lane.chainId);
-  if (context === undefined || lane.stopped) return;
-  const floor = await provenFloor(context, lane);
-  if (floor === null || lane.stopped) return;
+  if (context === undefined) return;
+  const floor = await lane.term.during(provenFloor(context, lane));
+  if (floor === null) return;
   const from = lane.cursor;
-  const outcome = await ports.writer.write({ kind: "reconcile", fence: lane.fence, floor });
-  if (outcome.status !== "reconciled" || lane.stopped) return;
-  const { cursor, suspendedBy } = outcome;
+  const { cursor, suspendedBy } = await lane.term.write({ kind: "reconcile", floor });
   Object.assign(lane, { cursor, suspendedBy, reconciled: true });
   const { token } = lane.fence;
   ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });

@@ -28,8 +28,8 @@ import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./an
 
 export interface RepricePorts extends AnotherAttemptPorts, StoredBytes {}
 
-/** "signed": another attempt is on its way. "kept": what stands is to be sent again as it is. "lost": the lane is not ours. */
-export type RepriceFate = "signed" | "kept" | "lost";
+/** "signed": another attempt is on its way. "kept": what stands is to be sent again as it is. */
+export type RepriceFate = "signed" | "kept";
 
 interface Work {
   readonly context: ChainContext;
@@ -39,10 +39,10 @@ interface Work {
 
 export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<RepriceFate> {
   const strategy = work.context.settings.repricing;
-  const market = strategy === null ? null : await marketNow(work.context);
+  const market = strategy === null ? null : await work.lane.term.during(marketNow(work.context));
   const view = market === null ? null : viewOf(work.tx, market);
   if (strategy === null || view === null) return "kept";
-  const limit = await limitOf(ports, work, view);
+  const limit = await work.lane.term.during(limitOf(ports, work, view));
   const verdict = judge(ports, work, { strategy, view, limit });
   if (verdict.verdict !== "reprice") return "kept";
   const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
@@ -111,14 +111,13 @@ function maySign(ports: RepricePorts, { context, lane, tx }: Work): boolean {
 }
 
 async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
-  const payload = await payloadAt(ports, { context, lane, tx }, fees);
+  const payload = await lane.term.during(payloadAt(ports, { context, lane, tx }, fees));
   if (payload === null) {
     hold(ports, { lane, tx }, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
     return "kept";
   }
-  if (lane.stopped || tx.receipt !== null) return "lost";
-  const fate = await signAnother(ports, lane, { tx, payload });
-  return fate === "committed" ? "signed" : fate === "lost" ? "lost" : "kept";
+  const fate = tx.receipt === null ? await signAnother(ports, lane, { tx, payload }) : "mined";
+  return fate === "committed" ? "signed" : "kept";
 }
 
 /** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */

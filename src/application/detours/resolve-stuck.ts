@@ -17,6 +17,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { decodedNewest } from "../lane/stored-bytes.ts";
+import { quietly, unlessOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
 import { decodeGiven } from "../requests/reservation.ts";
@@ -47,6 +48,11 @@ export interface Resolution {
 /** "repeated": what was decided has been done before. "movedOn": look at it anew. */
 export type ResolutionFate = "applied" | "repeated" | "movedOn";
 
+/** Where the term ended, look at it anew: what was committed as it ended is found then. */
+export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
+  return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
+}
+
 export async function resolveStuck(
   ports: ResolvePorts,
   context: ChainContext,
@@ -57,12 +63,12 @@ export async function resolveStuck(
   if (verdict.action === "NOOP") return decideOnly(ports, resolution);
   const hole = verdict.action === "PLACEHOLDER" && tx !== null ? lane.holeBelow(tx.nonce) : null;
   if (hole !== null && tx !== null) return fillBelow(ports, context, { ...resolution, tx, hole });
-  const change = await changeOf(ports, resolution);
+  const change = await lane.term.during(changeOf(ports, resolution));
   if (tx === null) {
     const fate = await changeQueued(ports, context, { lane, record, change });
     return fate === "done" ? "applied" : "movedOn";
   }
-  if (await isDone(ports, context, { tx, change })) return "repeated";
+  if (await lane.term.during(isDone(ports, context, { tx, change }))) return "repeated";
   if ((await changeTracked(ports, context, { lane, tx, change })) === "movedOn") return "movedOn";
   if (verdict.afterwards === "stuck") await stick(ports, resolution, tx);
   return "applied";
@@ -76,12 +82,11 @@ async function fillBelow(
 ): Promise<ResolutionFate> {
   const { lane, tx, hole, reason, decision } = work;
   if (!(await placeHolder(ports, context, work))) {
-    if (lane.stopped || !ports.lease.mayAct()) return "movedOn";
     throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);
   }
   // Done, and kept there who decided it, also where it cannot be noted here: looked at anew, with no hole below it any
   // more, the same decision would be for the transaction's own nonce.
-  await commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision })]);
+  await quietly(commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision })]));
   return "applied";
 }
 
@@ -89,12 +94,14 @@ async function fillBelow(
 async function decideOnly(ports: ResolvePorts, resolution: Resolution): Promise<ResolutionFate> {
   const { lane, record, tx, verdict, reason, decision } = resolution;
   if (tx !== null && verdict.afterwards === "stuck" && canStick(lane, tx)) {
-    return (await stick(ports, resolution, tx)) ? "applied" : "movedOn";
+    await stick(ports, resolution, tx);
+    return "applied";
   }
   const moved = tx ?? queued({ ...record, nonce: record.nonce as number });
   const leaves = moved.status.state === "STUCK" && verdict.afterwards === "track";
   const planned = plan(moved, leaves ? "unstick" : "decide", { reason, decision });
-  return (await commitPlanned(ports, lane, [planned])) ? "applied" : "movedOn";
+  await commitPlanned(ports, lane, [planned]);
+  return "applied";
 }
 
 /** Only the head of a lane becomes STUCK: what is behind it waits for it. */
@@ -102,11 +109,10 @@ function canStick(lane: OwnedLane, { nonce, status }: Tracked): boolean {
   return status.state === "TRACKING" && nonce === lane.headOfLine();
 }
 
-async function stick(ports: ResolvePorts, { lane, reason, decision }: Resolution, tx: Tracked): Promise<boolean> {
-  if (!canStick(lane, tx) || tx.receipt !== null) return true;
-  const applied = await commitPlanned(ports, lane, [plan(tx, "stick", { reason, decision, lastError: reason })]);
-  if (applied) ports.feedGrew();
-  return applied;
+async function stick(ports: ResolvePorts, { lane, reason, decision }: Resolution, tx: Tracked): Promise<void> {
+  if (!canStick(lane, tx) || tx.receipt !== null) return;
+  await commitPlanned(ports, lane, [plan(tx, "stick", { reason, decision, lastError: reason })]);
+  ports.feedGrew();
 }
 
 const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace" } as const;

@@ -42,8 +42,7 @@ async function lookAgain(
   const nowMs = ports.clock.monotonicMs();
   const { counts, settings } = context;
   const memory = counts.of(lane.lane.signer);
-  const count = countNotExceeded(await counts.everywhere(lane.lane.signer, last.atBlock));
-  if (lane.stopped) return;
+  const count = countNotExceeded(await lane.term.during(counts.everywhere(lane.lane.signer, last.atBlock)));
   if (count === null) {
     memory.standing = { ...last, dueMs: nowMs + settings.pollIntervalMs };
     return;
@@ -54,8 +53,8 @@ async function lookAgain(
   memory.standing = { ...last, count: missing ? count : null, dueMs: nowMs + paceMs };
   if (!missing || again) return;
   const below = Math.min(head, count + AT_ONCE);
-  const outcome = await ports.writer.write({ kind: "findSkipped", fence: lane.fence, from: count, below });
-  if (outcome.status === "skipped") noteAll(ports, lane, outcome.holes);
+  const { holes } = await lane.term.write({ kind: "findSkipped", from: count, below });
+  noteAll(ports, lane, holes);
 }
 
 /** Whether the nonce that the chain waits for is known to be somebody's here: then it is waited for, or tended, as such. */

@@ -26,13 +26,12 @@ export function mayStick({ status, receipt }: Tracked): boolean {
 }
 
 /** Whoever finds that the head cannot get on by itself calls this; the reason is shown to people as it is. */
-export async function stick(ports: StuckPorts, lane: OwnedLane, { tx, reason }: StuckWork): Promise<boolean> {
-  if (!mayStick(tx) || lane.stopped || tx.sending) return false;
-  if (!(await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]))) return false;
+export async function stick(ports: StuckPorts, lane: OwnedLane, { tx, reason }: StuckWork): Promise<void> {
+  if (!mayStick(tx) || tx.sending) return;
+  await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
   ports.feedGrew();
   const message = `nonce ${tx.nonce} of ${lane.lane.signer} holds up its lane: ${reason}`;
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });
-  return true;
 }
 
 /** The reason where age alone is what is known: what was found out on the way is said first. */

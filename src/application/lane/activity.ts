@@ -1,3 +1,5 @@
+import { TermOver } from "./term.ts";
+
 /** Null: there was nothing to wait for. Most looks find nothing to do, and a thousand lanes make no promises of that. */
 export type Working = Promise<void> | null;
 
@@ -74,6 +76,6 @@ export class Activity {
 
   private failed(error: unknown): void {
     this.again = false;
-    this.onError(error);
+    if (!(error instanceof TermOver)) this.onError(error);
   }
 }

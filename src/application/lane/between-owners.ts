@@ -1,4 +1,7 @@
 import { FencepostError, notLeader } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { OwnedLane } from "./owned-lane.ts";
+import { unlessOver } from "./term.ts";
 
 /**
  * Nobody may act for the lane through this node right now, nothing was accepted, and that is a matter of moments: it is
@@ -18,6 +21,20 @@ export class BetweenOwners extends FencepostError {
 /** The lane was ours when the work began, and is no more: nothing was done. */
 export function lostLane(): FencepostError {
   return notLeader("another node took this signer over");
+}
+
+/** Whoever asked for it is told, and asks the next owner. */
+export function orLostLane<T>(work: Promise<T>): Promise<T> {
+  return unlessOver(work, () => Promise.reject<T>(lostLane()));
+}
+
+/** Work whose one effect is one write has consumed nothing where the term ended before it: done under the next term. */
+export function underNextTerm<T>(
+  lanes: { own(lane: Lane): Promise<OwnedLane> },
+  lane: OwnedLane,
+  work: (lane: OwnedLane) => Promise<T>,
+): Promise<T> {
+  return unlessOver(work(lane), async () => orLostLane(work(await lanes.own(lane.lane))));
 }
 
 /** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */

@@ -6,13 +6,12 @@ import {
   transition,
 } from "../../domain/transitions.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LaneWrite, NewCompletion, TransitionItem, WriteOutcome } from "../../ports/lane-store.ts";
+import type { NewCompletion, TransitionItem } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
-import { stopLate } from "./too-late.ts";
+import { TermOver } from "./term.ts";
 
 export interface LaneWriterPorts {
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly nodeId: string;
@@ -49,43 +48,41 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
 /** Moves in one write; more would hold the lane's row for longer than a takeover should have to wait. */
 const MOVES_AT_ONCE = 200;
 
-/** Commits planned moves. False: not all were applied, the lane has stopped, and nothing more may be done for it. */
-export async function commitPlanned(
-  ports: LaneWriterPorts,
-  lane: OwnedLane,
-  planned: readonly Planned[],
-): Promise<boolean> {
-  // It may be held again under the same term, read from the database before this: what the fence lets through, it would
-  // not know of.
-  if (lane.stopped) return stopLate(ports, lane, "transition");
-  if (planned.length > 0 && planned.length <= MOVES_AT_ONCE)
-    return (await commitSome(ports, lane, planned)) && !lane.stopped;
-  const writes: Promise<boolean>[] = [];
+/** Commits planned moves. Throws `TermOver` where not all were applied, or the term ended meanwhile. */
+export function commitPlanned(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+  return lane.term.during(
+    planned.length <= MOVES_AT_ONCE ? commitSome(ports, lane, planned) : commitAll(ports, lane, planned),
+  );
+}
+
+async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+  const writes: Promise<void>[] = [];
   for (let from = 0; from < planned.length; from += MOVES_AT_ONCE) {
     writes.push(commitSome(ports, lane, planned.slice(from, from + MOVES_AT_ONCE)));
   }
-  const applied = await Promise.all(writes);
-  return applied.every((each) => each) && !lane.stopped;
+  await Promise.all(writes);
 }
 
-async function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<boolean> {
-  let outcome: WriteOutcome;
-  try {
-    const items = planned.map(({ item }) => item);
-    outcome = await ports.writer.write({ kind: "transition", fence: lane.fence, items });
-  } catch (error) {
-    ports.reload(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
-    return false;
-  }
-  if (outcome.status !== "applied") return false;
-  const { items } = outcome;
+async function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+  if (planned.length === 0) return;
+  const { items } = await write(ports, lane, planned);
   planned.forEach((move, index) => {
     if (items[index] === "applied") report(ports, lane, move);
   });
   const conflict = planned[items.indexOf("conflict")];
-  if (conflict === undefined) return true;
+  if (conflict === undefined) return;
   ports.reload(lane, `${conflict.item.txId} was not ${conflict.item.from} when it was to ${conflict.item.event}`);
-  return false;
+  throw new TermOver();
+}
+
+/** Memory has moved already. Where the database did not follow, or may have, the lane is read again. */
+async function write(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
+  try {
+    return await lane.term.write({ kind: "transition", items: planned.map(({ item }) => item) });
+  } catch (error) {
+    ports.reload(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
+    throw new TermOver();
+  }
 }
 
 function report(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {

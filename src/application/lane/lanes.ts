@@ -13,7 +13,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
 import { type HashIndex, OwnedLane } from "./owned-lane.ts";
-import { noteFenced } from "./too-late.ts";
+import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
 import { keepPace, resubmitEveryMs } from "./tracked.ts";
 
 /** What a lane needs of its chain to be resumed. */
@@ -29,8 +29,8 @@ export interface LanesPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
-  readonly lease: { readonly instanceId: string; mayAct(): boolean; historyChanged(error: HistoryChanged): void };
-  readonly writer: { idle(lane?: Lane): Promise<void> };
+  readonly lease: TermPorts["lease"] & { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
+  readonly writer: TermPorts["writer"] & { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ServedChain>;
   readonly placement: {
     /** Placement gives this lane to us, or to nobody that is known. */
@@ -151,7 +151,7 @@ export class Lanes {
 
   /** Reads the lane again from the database: now, or as soon as that answers. */
   reload(lane: OwnedLane, reason: string): void {
-    if (lane.stopped) return;
+    if (lane.term.hasEnded) return;
     this.drop(lane, reason);
     if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
   }
@@ -162,7 +162,7 @@ export class Lanes {
 
   /** Lets a lane go so that another node can have it at once: what is in hand ends, nothing new begins. False: it is ours still. */
   async handOver(lane: OwnedLane, reason: string): Promise<boolean> {
-    if (lane.stopped) return false;
+    if (lane.term.hasEnded) return false;
     this.leaving.add(lane.key);
     this.drop(lane, reason);
     try {
@@ -185,7 +185,7 @@ export class Lanes {
   lose(fence: Fence, write: string): void {
     const lane = this.held.get(laneKey(fence.lane));
     noteFenced(this.ports.telemetry, fence, { write, stoppedBy: "database" });
-    if (lane?.fence.token === fence.token) this.lost(lane, "fenced");
+    if (lane?.fence.token === fence.token) this.drop(lane, "fenced", "lost");
   }
 
   /** A write was not made. Where its term is over by now, it was too late, and would be refused. */
@@ -197,7 +197,7 @@ export class Lanes {
 
   /** The instance is over, and every term with it. */
   loseAll(reason: string): void {
-    for (const lane of this.all()) this.lost(lane, reason);
+    for (const lane of this.all()) this.drop(lane, reason, "lost");
     this.wanted.clear();
   }
 
@@ -316,7 +316,7 @@ export class Lanes {
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
     context.counts.forget(fence.lane.signer);
-    const lane = new OwnedLane(fence, snapshot, context.hashes);
+    const lane = new OwnedLane(new Term(fence, this.ports), snapshot, context.hashes);
     this.keepPace(lane, context);
     this.held.set(lane.key, lane);
     this.listed = null;
@@ -332,11 +332,6 @@ export class Lanes {
     return lane;
   }
 
-  private lost(lane: OwnedLane, reason: string): void {
-    lane.lost = true;
-    this.drop(lane, reason);
-  }
-
   private keepPace(lane: OwnedLane, { settings }: ServedChain): void {
     const { clock } = this.ports;
     const moment = { nowMs: clock.monotonicMs(), now: clock.now() };
@@ -345,8 +340,8 @@ export class Lanes {
     }
   }
 
-  private drop(lane: OwnedLane, reason: string): void {
-    lane.stop();
+  private drop(lane: OwnedLane, reason: string, how: Ending = "putOff"): void {
+    lane.stop(how);
     if (this.held.get(lane.key) === lane) this.held.delete(lane.key);
     this.listed = null;
     this.ports.telemetry.emit({ type: "lane.stopped", lane: lane.lane, reason });

@@ -10,6 +10,7 @@ import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
 import type { HeadOfLine } from "./head-of-line.ts";
 import { LaneNonces } from "./lane-nonces.ts";
+import type { Ending, Term } from "./term.ts";
 import { RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
 
 export { LONG_AGO, queued, RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
@@ -27,6 +28,7 @@ const REOPEN: BackoffRule = { firstMs: 2_000, mostMs: 600_000 };
 
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {
+  readonly term: Term;
   readonly fence: Fence;
   readonly lane: Lane;
   readonly key: LaneKey;
@@ -34,10 +36,6 @@ export class OwnedLane {
   suspendedBy: SuspendedBy | null;
   /** False: the database's history changed, and the lane has not been compared with the chain since. */
   reconciled: boolean;
-  /** Set once: fenced, released or about to be read again. Work that finds it set ends without another effect. */
-  stopped = false;
-  /** The term is over: what is stopped then is not put off, it is too late. */
-  lost = false;
   /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
   signingHeld = 0;
   /** The transaction that a ceiling keeps from being signed, once that was said. */
@@ -82,10 +80,11 @@ export class OwnedLane {
   private closedUntilMs = 0;
   private closures = 0;
   private readonly index: HashIndex;
-  constructor(fence: Fence, snapshot: LaneSnapshot, index: HashIndex) {
-    this.fence = fence;
-    this.lane = fence.lane;
-    this.key = laneKey(fence.lane);
+  constructor(term: Term, snapshot: LaneSnapshot, index: HashIndex) {
+    this.term = term;
+    this.fence = term.fence;
+    this.lane = term.fence.lane;
+    this.key = laneKey(this.lane);
     this.cursor = snapshot.cursor;
     this.suspendedBy = snapshot.suspendedBy;
     this.reconciled = snapshot.reconciled;
@@ -127,9 +126,9 @@ export class OwnedLane {
     return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > own;
   }
 
-  /** Nothing is signed or sent: an operator said so, or nobody knows whether this is still our chain. */
+  /** Nothing is signed or sent: we may not act, an operator said so, or it is not known whether this is still our chain. */
   get held(): boolean {
-    return this.suspended || this.lookOwed || this.doubt !== NO_DOUBT;
+    return this.suspended || this.lookOwed || this.doubt !== NO_DOUBT || !this.term.mayAct;
   }
 
   /** The lowest nonce that is not final, as far as it is at hand; null where there is none. */
@@ -184,8 +183,9 @@ export class OwnedLane {
     this.follow(tx);
   }
 
-  /** Every attempt is found by its hash from here on. */
+  /** Every attempt is found by its hash from here on, unless a newer reading of the lane is found by it. */
   follow(tx: Tracked): void {
+    if (this.term.hasEnded) return;
     for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.set(hash, { lane: this, tx });
   }
 
@@ -210,7 +210,7 @@ export class OwnedLane {
   settle(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.delete(tx.nonce);
-    for (const hash of hashesOf(tx.attempts)) this.index.delete(hash);
+    this.unfollow(tx);
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 
@@ -252,6 +252,7 @@ export class OwnedLane {
 
   /** Due to be sent, ascending by nonce. What owes a look for its receipt waits for that, what was answered for a verdict. */
   toSend(nowMs: number, limit: number): readonly Tracked[] {
+    if (!this.term.maySend) return [];
     const due = this.due(nowMs).filter((tx) => !awaitsVerdict(tx));
     return due.slice(0, limit);
   }
@@ -319,11 +320,15 @@ export class OwnedLane {
   }
 
   /** Ends this tenure in memory: nothing of it is found by hash any more. */
-  stop(): void {
-    this.stopped = true;
-    for (const tx of [...this.unmined.values(), ...this.mined.values()]) {
-      for (const hash of hashesOf(tx.attempts)) if (this.index.get(hash)?.lane === this) this.index.delete(hash);
-    }
+  stop(how: Ending = "putOff"): void {
+    this.term.end(how);
+    for (const tx of this.unmined.values()) this.unfollow(tx);
+    for (const tx of this.mined.values()) this.unfollow(tx);
+  }
+
+  /** A newer reading of the lane keeps its own. */
+  private unfollow(tx: Tracked): void {
+    for (const hash of hashesOf(tx.attempts)) if (this.index.get(hash)?.lane === this) this.index.delete(hash);
   }
 }
 

@@ -17,6 +17,7 @@ import { trustedLanes } from "../chain/trust.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
 import { Activity, inTurn, type Working } from "../lane/activity.ts";
 import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
+import { quietly, TermOver } from "../lane/term.ts";
 import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
 import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
 import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
@@ -184,7 +185,7 @@ export class ChainLoop {
       ),
     );
     // For people to look at: no decision reads them.
-    await recordConfirmations(ports, context, lanes).catch((error: unknown) => this.reportFailure(error));
+    await quietly(recordConfirmations(ports, context, lanes)).catch((error: unknown) => this.reportFailure(error));
     // Where it is unknown what a reorg took, nothing is final, and no watch ends.
     const sure = lanes.filter((lane) => !unsure.has(lane));
     const pass = await openPass(context, sure);
@@ -206,7 +207,7 @@ export class ChainLoop {
     const due: OwnedLane[] = [];
     for (const lane of ports.lanesOf(context.chain.chainId)) {
       lane.reconcileAtMs ??= turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
-      if (!lane.stopped && nowMs >= lane.reconcileAtMs) due.push(lane);
+      if (nowMs >= lane.reconcileAtMs) due.push(lane);
     }
     for (let from = 0; from < due.length && !this.stopping.signal.aborted; from += RECONCILED_AT_ONCE) {
       const lanes = due.slice(from, from + RECONCILED_AT_ONCE);
@@ -229,13 +230,12 @@ export class ChainLoop {
     const failed = new Set<OwnedLane>();
     const fail = (lane: OwnedLane, error: unknown): void => {
       failed.add(lane);
-      if (!(error instanceof ChainUnavailable)) this.ports.reload(lane, String(error));
+      if (!(error instanceof ChainUnavailable || error instanceof TermOver)) this.ports.reload(lane, String(error));
     };
     const underWay: Promise<void>[] = [];
     for (const lane of lanes) {
-      if (lane.stopped) continue;
       try {
-        const working = work(lane);
+        const working = lane.term.begin(() => work(lane));
         if (working !== null) underWay.push(working.catch((error: unknown) => fail(lane, error)));
       } catch (error) {
         fail(lane, error);

@@ -16,7 +16,7 @@ import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.t
 import { Cluster } from "../cluster/cluster.ts";
 import { Intake } from "../detours/intake.ts";
 import { recoverLanes } from "../detours/recover.ts";
-import { Activity } from "../lane/activity.ts";
+import { Activity, type Working } from "../lane/activity.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -219,8 +219,6 @@ export class FencepostNode {
       entropy,
       telemetry,
       failpoint,
-      writer: this.writer,
-      lease: this.lease,
       nodeId: this.settings.nodeId,
       reload: (lane: OwnedLane, reason: string) => this.lanes.reload(lane, reason),
       feedGrew: () => this.feedGrew(),
@@ -233,10 +231,11 @@ export class FencepostNode {
     const context = this.chains.get(lane.lane.chainId) as ChainContext;
     const ports = this.stagePorts();
     const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
-    lane.signing = new Activity(() => sign(ports, context, lane), failed);
-    lane.broadcasting = new Activity(() => broadcast(ports, context, lane), failed);
+    const working = (work: () => Working): Activity => new Activity(() => lane.term.work(work), failed);
+    lane.signing = working(() => sign(ports, context, lane));
+    lane.broadcasting = working(() => broadcast(ports, context, lane));
     if (!lane.reconciled) this.reconciling.kick();
-    lane.tending = new Activity(() => tendLane(ports, context, lane), failed);
+    lane.tending = working(() => tendLane(ports, context, lane));
     this.loops.find((loop) => loop.context === context)?.kick();
     lane.signing.kick();
   }

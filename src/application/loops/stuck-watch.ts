@@ -61,7 +61,7 @@ export class StuckWatch {
   private lookAt(lane: OwnedLane): readonly Question[] {
     const context = this.ports.chains.get(lane.lane.chainId);
     const head = lane.unmined.get(lane.headOfLine() ?? -1);
-    if (context === undefined || lane.stopped) return [];
+    if (context === undefined) return [];
     const findings = lane.hasUnmined() ? this.findings(context, lane, head) : [];
     this.tell(lane, head, findings);
     // An operator or the node has suspended it: that is a decision already.

@@ -39,14 +39,14 @@ export function tendLane(ports: TendLanePorts, context: ChainContext, lane: Owne
 const LEAST_LOOK_MS = 60_000;
 
 export function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): Working {
-  if (lane.stopped || lane.held || !ports.lease.mayAct()) return null;
+  if (lane.held) return null;
   const head = watchHead(ports, lane);
   if (head === null) return null;
   const due = lane.toJudge(ports.clock.monotonicMs());
   if (due.length === 0) return judgeHead(ports, context, { lane, head });
-  return judgeAll(ports, context, { lane, due }).then(async (goesOn) => {
+  return judgeAll(ports, context, { lane, due }).then(async () => {
     // Looked at once more: who was repaired meanwhile has the lane's patience anew.
-    if (goesOn && watchHead(ports, lane) === head) await judgeHead(ports, context, { lane, head });
+    if (watchHead(ports, lane) === head) await judgeHead(ports, context, { lane, head });
   });
 }
 
@@ -77,18 +77,16 @@ async function judgeAll(
   ports: TendPorts,
   context: ChainContext,
   { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
-): Promise<boolean> {
-  if (!(await markStale(ports, lane, due))) return false;
-  const executable = context.settings.repricing === null ? NONE : await executableOf(context, lane);
+): Promise<void> {
+  await markStale(ports, lane, due);
+  const executable = context.settings.repricing === null ? NONE : await lane.term.during(executableOf(context, lane));
   for (const tx of due) {
-    if (tx.receipt !== null || tx.sending || lane.stopped) continue;
+    if (tx.receipt !== null || tx.sending) continue;
     const fate = executable.has(tx.nonce) ? await repriceIfBelow(ports, { context, lane, tx }) : "kept";
-    if (fate === "lost" && lane.stopped) return false;
     // Judged: the same bytes are due at once, under a claim of their own.
     if (fate !== "signed" && !tx.sending) tx.answer = null;
   }
   lane.broadcasting?.kick();
-  return !lane.stopped;
 }
 
 const NONE: ReadonlySet<number> = new Set();
@@ -109,16 +107,16 @@ async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane)
 }
 
 /** A node took them, and no block did in time. */
-async function markStale(ports: TendPorts, lane: OwnedLane, due: readonly Tracked[]): Promise<boolean> {
+async function markStale(ports: TendPorts, lane: OwnedLane, due: readonly Tracked[]): Promise<void> {
   const stale = due.filter(
     ({ status, answer, receipt }) =>
       receipt === null && status.subState === "BROADCAST" && answer !== null && isTaken(answer),
   );
   const head = stale.find(({ nonce }) => nonce === lane.head?.nonce);
   if (head !== undefined) reportBlocked(ports, lane, head);
-  if (stale.length === 0) return true;
+  if (stale.length === 0) return;
   const reason = "no receipt within the resubmit interval";
-  return commitPlanned(
+  await commitPlanned(
     ports,
     lane,
     stale.map((tx) => plan(tx, "stale", { reason })),
@@ -147,5 +145,5 @@ function judgeHead(
     tx.receiptCheckedAtMs = Math.min(tx.receiptCheckedAtMs, LONG_AGO);
     return null;
   }
-  return stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) }).then(() => undefined);
+  return stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) });
 }

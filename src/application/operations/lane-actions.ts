@@ -1,11 +1,11 @@
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { bounded, type Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
-import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { TermOver } from "../lane/term.ts";
 import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { parseLaneOrder } from "../requests/order.ts";
@@ -59,12 +59,11 @@ async function setSuspended(
   if (suspended) lane.suspendedBy ??= "OPERATOR";
   try {
     const decision = { action: suspended ? "suspend" : "resume", actor, reason };
-    const outcome = await ports.writer.write({ kind: "suspend", fence: lane.fence, suspended, decision });
-    if (outcome.status !== "done") throw lostLane();
+    await lane.term.write({ kind: "suspend", suspended, decision });
   } catch (error) {
     // The outcome is unknown: the database may or may not have it suspended, and other orders may have come in between.
     ports.reload(lane, "the database did not say whether it was suspended or resumed");
-    if (error instanceof FencepostError) throw error;
+    if (error instanceof TermOver) throw error;
     throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
   }
   // An order that was on its way when this one came may have changed it since: the last that is durable holds.

@@ -2,14 +2,13 @@ import { countNotExceeded, countUnanimous } from "../../domain/counts.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
+import { OutcomeUnknown } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { TermOver } from "../lane/term.ts";
 
 export interface RealignPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
@@ -34,15 +33,14 @@ export async function realign(ports: RealignPorts, lane: OwnedLane, task: LaneTa
   if (lane.doubt !== NO_DOUBT) {
     throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.distrust?.reason}`);
   }
-  const floor = Math.max(task.nonce ?? 0, await chainFloor(ports, lane));
-  if (lane.stopped) throw lostLane();
+  const floor = Math.max(task.nonce ?? 0, await lane.term.during(chainFloor(ports, lane)));
   const decision = { action: "realign", actor, reason };
-  const outcome = await ports.writer.write({ kind: "realign", fence: lane.fence, floor, decision }).catch((error) => {
+  const { cursor } = await lane.term.write({ kind: "realign", floor, decision }).catch((error) => {
+    if (error instanceof TermOver) throw error;
     if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it lowered the cursor");
     throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
   });
-  if (outcome.status !== "aligned") throw lostLane();
-  ports.reload(lane, `an operator set the cursor to ${outcome.cursor}`);
+  ports.reload(lane, `an operator set the cursor to ${cursor}`);
 }
 
 async function chainFloor(ports: RealignPorts, { lane }: OwnedLane): Promise<number> {

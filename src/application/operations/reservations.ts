@@ -7,14 +7,15 @@ import type { Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
+import { OutcomeUnknown } from "../../ports/lane-store.ts";
 import type { ReserveFate, SettleFate } from "../../ports/nonce-writes.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { lostLane } from "../lane/between-owners.ts";
+import { underNextTerm } from "../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { TermOver } from "../lane/term.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { parseReserve } from "../requests/reservation.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
@@ -51,11 +52,8 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, Asked, Gi
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
-    const first = await reserveOn(ports, { context, lane, wanted });
     // Lost while it waited: nothing was consumed, and the lane may be had again.
-    const fate = first ?? (await reserveOn(ports, { context, lane: await ports.lanes.own(lane.lane), wanted }));
-    if (fate === null) throw lostLane();
-    return given(fate);
+    return given(await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted })));
   },
   answer: async (ports, _, { outcome, reservationId }) => ({
     outcome,
@@ -71,7 +69,6 @@ export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void,
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
   async perform(ports, lane, { reservationId }) {
     const fate = await releaseOn(ports, lane, reservationId);
-    if (fate === "lost") throw lostLane();
     if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
   },
   answer: (ports, { reservationId }) => findReservation(ports, reservationId),
@@ -91,19 +88,16 @@ export function overAlready({ reservationId, state, txId }: Reservation): Fencep
   return new FencepostError("CONFLICT", detail, txId === null ? {} : { txId });
 }
 
-/** Null: the lane is not ours any more; nothing was consumed. */
 async function reserveOn(
   ports: ReservationPorts,
   work: { readonly context: ChainContext; readonly lane: OwnedLane; readonly wanted: Wanted },
-): Promise<ReserveFate | null> {
+): Promise<ReserveFate> {
   const { context, lane, wanted } = work;
-  const floor = await nonceFloor(ports, context, lane);
-  // Read again meanwhile: what is written here now, the lane as it is held would not know of, and never let expire.
-  if (lane.stopped) return null;
+  const floor = await lane.term.during(nonceFloor(ports, context, lane));
   const fill = lane.nonces.free(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
-  const outcome = await written(ports, lane, { kind: "reserve", fence: lane.fence, floor, ...filling, ...wanted });
-  if (outcome.status !== "reserved") return null;
+  const write = lane.term.write({ kind: "reserve", floor, ...filling, ...wanted });
+  const outcome = await written(ports, lane, write);
   await ports.failpoint("reserve.committed");
   if (outcome.fate.fate !== "created") return outcome.fate;
   lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
@@ -132,13 +126,8 @@ function note(
   telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }
 
-async function releaseOn(
-  ports: ReservationPorts,
-  lane: OwnedLane,
-  reservationId: string,
-): Promise<SettleFate | "lost"> {
-  const outcome = await written(ports, lane, { kind: "release", fence: lane.fence, reservationId });
-  if (outcome.status !== "released") return "lost";
+async function releaseOn(ports: ReservationPorts, lane: OwnedLane, reservationId: string): Promise<SettleFate> {
+  const outcome = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
   if (outcome.fate !== "settled" || outcome.hole === null) return outcome.fate;
   await ports.failpoint("release.committed");
   lane.nonces.settle(reservationId);
@@ -150,9 +139,9 @@ async function releaseOn(
   return "settled";
 }
 
-async function written(ports: ReservationPorts, lane: OwnedLane, write: LaneWrite): Promise<WriteOutcome> {
+async function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promise<T>): Promise<T> {
   try {
-    return await ports.writer.write(write);
+    return await write;
   } catch (error) {
     throw storeFailure(ports, lane, error);
   }
@@ -163,9 +152,10 @@ export function storeFailure(
   ports: Pick<ReservationPorts, "reload" | "chains">,
   lane: OwnedLane,
   error: unknown,
-): FencepostError {
+): Error {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   context.counts.of(lane.lane.signer).comparedAtMs = null;
+  if (error instanceof TermOver) return error;
   if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
   ports.reload(lane, "the database did not say whether it settled a nonce");
   const detail =

@@ -15,8 +15,9 @@ import type {
 } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity, StuckResultLabel } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { type ResolutionFate, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
+import { orMovedOn, type ResolutionFate, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { TermOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseMetadata } from "../requests/normalise.ts";
@@ -92,7 +93,7 @@ export class HookRunner {
 
   /** Throws what a caller can act on; counts what became of it. */
   async consult(consultation: Consultation): Promise<ResolutionFate> {
-    const { lane, record } = consultation;
+    const { lane, record, tx } = consultation;
     const { txId } = record;
     if (!this.isConfigured) {
       throw new FencepostError("CONFLICT", "no hook is configured (FENCEPOST_STUCK_HOOK): say which action to take", {
@@ -109,7 +110,11 @@ export class HookRunner {
     this.underWay.add(txId);
     try {
       const ruling = await this.decide(consultation);
-      return await this.carryOut(consultation, ruling);
+      // It was decided on what the hook was shown: another payload since then is another question.
+      const isAsShown = tx === null || tx.attempts.length === record.attempts.length;
+      const fate = isAsShown ? await orMovedOn(lane.term.begin(() => this.carryOut(consultation, ruling))) : "movedOn";
+      this.report(lane, txId, { action: ruling.verdict.action, result: fate });
+      return fate;
     } finally {
       this.underWay.delete(txId);
     }
@@ -158,25 +163,15 @@ export class HookRunner {
   private async carryOut(consultation: Consultation, ruling: Ruling): Promise<ResolutionFate> {
     const { lane, context, tx, record } = consultation;
     const { action } = ruling.verdict;
-    const seen = record.attempts.length;
-    // It was decided on what the hook was shown: another payload since then is another question.
-    if (lane.stopped || !this.ports.lease.mayAct() || (tx !== null && tx.attempts.length !== seen)) {
-      this.report(lane, record.txId, { action, result: "movedOn" });
-      return "movedOn";
-    }
     if (ruling.severity !== undefined) {
       const message = `${action}: ${ruling.reason}`;
       this.alert(lane, record.txId, { severity: ruling.severity, code: "STUCK_HOOK_DECISION", message });
     }
-    if (this.isOldNews(consultation, ruling)) {
-      this.report(lane, record.txId, { action, result: "repeated" });
-      return "repeated";
-    }
+    if (this.isOldNews(consultation, ruling)) return "repeated";
     try {
-      const fate = await resolveStuck(this.ports, context, { lane, record, tx, ...ruling });
-      this.report(lane, record.txId, { action, result: fate });
-      return fate;
+      return await resolveStuck(this.ports, context, { lane, record, tx, ...ruling });
     } catch (error) {
+      if (error instanceof TermOver) throw error;
       this.report(lane, record.txId, { action, result: "refused" });
       // What cannot be carried out as it was said is the hook's mistake, not that of the operator who asked for it.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;

@@ -8,7 +8,7 @@ import type { TransactionAction, TransactionOrder, TransactionView } from "../ap
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import { type ChangePorts, changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
-import { type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
+import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
@@ -85,7 +85,7 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   const { txId } = asked;
   let owned = lane;
   for (let looks = 1; looks <= MOST_LOOKS; looks++) {
-    if ((await attempt(ports, owned, asked)) === "done") return;
+    if ((await orMovedOn(attempt(ports, owned, asked))) === "done") return;
     await ports.clock.sleep(LOOK_AGAIN_MS);
     try {
       // Read again meanwhile, or with another node: then this is refused with its name.
@@ -106,10 +106,10 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
 async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
   const { txId, instruction } = asked;
   // Read again: what was true before the lane was ours, or before another look, may not be any more.
-  const record = await ports.store.transaction(txId);
-  if (record === null || lane.stopped) return "movedOn";
+  const record = await lane.term.during(ports.store.transaction(txId));
+  if (record === null) return "movedOn";
   // At the first look, too: an owner before this one, or this node in an earlier term, may have done it.
-  if (await isCarriedOut(ports, asked)) return "done";
+  if (await lane.term.during(isCarriedOut(ports, asked))) return "done";
   refuseSettled(record);
   const tx = lane.find(txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
@@ -143,7 +143,7 @@ async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: T
   if (tx.sending) return "movedOn";
   const { reason, decision } = instruction;
   const event = tx.status.state === "STUCK" ? "unstick" : "decide";
-  if (!(await commitPlanned(ports, lane, [plan(tx, event, { reason, decision })]))) return "movedOn";
+  await commitPlanned(ports, lane, [plan(tx, event, { reason, decision })]);
   tx.answer = null;
   tx.failures = 0;
   if (tx.receipt === null) tx.nextSendAtMs = ports.clock.monotonicMs();

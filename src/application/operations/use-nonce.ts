@@ -11,7 +11,6 @@ import type { Created } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import { blobCost } from "../detours/change-payload.ts";
-import { lostLane } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { type HandedIn, parseSubmission, parseUsed } from "../requests/reservation.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
@@ -96,7 +95,6 @@ async function settle(ports: UseNoncePorts, owned: OwnedLane, use: Use): Promise
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
   const fate = await bindOn(ports, owned, binding);
-  if (fate === null) throw lostLane();
   if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
   ports.telemetry.emit({ type: "nonce.reserved", lane, reservationId, nonce, state: becomes });

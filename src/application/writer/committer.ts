@@ -37,7 +37,7 @@ import {
   WORTH_A_COMMIT,
   weightOf,
 } from "./batch.ts";
-import { isMove, Turns } from "./turn.ts";
+import { createsOf, isMove, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts {
@@ -76,7 +76,10 @@ const MAX_IN_FLIGHT = 2;
 const COMMIT_EVERY_MS = 16;
 /** What a single transaction needs until it is sent, and one more, leaves without waiting. */
 const COMMITS_IN_RESERVE = 4;
-/** Moves that were left for the sake of callers who wait: whether they still do is looked at so often. */
+/** Creates of many lanes leave alone and everything else beside them: both gather for longer, what no caller waits for more. */
+const CREATES_ALONE = 1.25;
+const MOVES_EVERY_MS = 32;
+/** What was left, because callers wait or its lanes are in flight, is looked at again so often. */
 const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
@@ -90,10 +93,15 @@ export class Committer {
   private queuedItems = 0;
   private inFlight = 0;
   private completing = false;
+  /** Creates of many lanes, in a transaction of their own. */
+  private creating = false;
   private readonly busyShards = new Set<number>();
   private readonly turns: Turns;
   private readonly pace = new Pace(COMMIT_EVERY_MS, COMMITS_IN_RESERVE);
+  private readonly movesPace = new Pace(MOVES_EVERY_MS, 1);
   private isFlushedSoon = false;
+  /** A full queue of which nothing could be taken: not looked through again for every write that joins it. */
+  private isHeldUp = false;
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
   private leaving: { readonly atMs: number; readonly cancel: () => void } | null = null;
@@ -158,7 +166,7 @@ export class Committer {
   private queueUp(entry: Entry): void {
     this.queue.push(entry);
     this.queuedItems += entry.weight;
-    this.schedule(isWorthACommit(entry.write));
+    this.schedule(entry);
   }
 
   /** Sends writes that have waited for company long enough. */
@@ -188,14 +196,16 @@ export class Committer {
     for (const waiter of ready) waiter.resolve();
   }
 
-  private schedule(urgent: boolean): void {
+  private schedule({ write, shard }: Entry): void {
     if (this.inFlight >= MAX_IN_FLIGHT) return;
-    if (this.queuedItems >= this.settings.batchSize || (urgent && this.inFlight === 0)) {
+    const isHeldUp = this.creating || (this.isHeldUp && this.busyShards.has(shard));
+    const isFull = this.queuedItems >= this.settings.batchSize && !isHeldUp;
+    if (isFull || (isWorthACommit(write) && this.inFlight === 0)) {
       this.flush();
       return;
     }
     if (this.inFlight === 0) this.flushSoon();
-    else this.flushLater(this.settings.batchTimeoutMs);
+    else this.flushLater(isHeldUp ? LOOK_AGAIN_MS : this.settings.batchTimeoutMs);
   }
 
   private flushSoon(): void {
@@ -217,8 +227,9 @@ export class Committer {
 
   /** Now, or when the pace allows it. */
   private flushInTurn(): void {
-    const waitMs = this.pace.waitMs(this.ports.clock.monotonicMs());
-    if (waitMs === 0 || this.isFull) this.flush();
+    const pace = this.creating ? this.movesPace : this.pace;
+    const waitMs = pace.waitMs(this.ports.clock.monotonicMs());
+    if (waitMs === 0 || (this.isFull && !this.creating)) this.flush();
     else this.flushLater(waitMs);
   }
 
@@ -235,7 +246,8 @@ export class Committer {
 
   private flush(): void {
     if (this.inFlight >= MAX_IN_FLIGHT) return;
-    const batch = this.take();
+    const { taken: batch, cargo } = this.take();
+    this.isHeldUp = batch.length === 0;
     if (batch.length === 0) {
       if (this.queue.length > 0 && this.inFlight === 0) this.flushLater(LOOK_AGAIN_MS);
       return;
@@ -244,14 +256,20 @@ export class Committer {
     const completing = batch.some((entry) => hasCompletion(entry.write));
     for (const shard of shards) this.busyShards.add(shard);
     if (completing) this.completing = true;
+    if (cargo === "creates") this.creating = true;
     this.inFlight++;
-    this.pace.left(this.ports.clock.monotonicMs());
+    const nowMs = this.ports.clock.monotonicMs();
+    if (cargo === "moves") this.movesPace.left(nowMs);
+    else this.pace.left(nowMs, cargo === "creates" ? CREATES_ALONE : 1);
     void this.commit(batch, () => {
       for (const shard of shards) this.busyShards.delete(shard);
       if (completing) this.completing = false;
+      if (cargo === "creates") this.creating = false;
       this.inFlight--;
+      this.isHeldUp = false;
       if (this.queue.length > 0) this.goOn();
     });
+    if (cargo === "creates" && this.queue.length > 0) this.flushInTurn();
   }
 
   /** A few creates wait for the end of this turn of the event loop, which is often about to bring others. */
@@ -261,15 +279,15 @@ export class Committer {
     else this.flushInTurn();
   }
 
-  private take(): Entry[] {
-    const { busyShards, completing, ports } = this;
+  private take(): Turn {
+    const { busyShards, completing, creating, ports } = this;
     const callersWait = ports.callersWait?.() ?? false;
     const isHurried = (shard: number) => this.idleWaiters.some((each) => each.shard === null || each.shard === shard);
-    const underWay = { busyShards, completing, callersWait, isHurried, nowMs: ports.clock.monotonicMs() };
-    const { taken, left } = this.turns.next(this.queue, underWay);
-    this.queue = left;
-    for (const { weight } of taken) this.queuedItems -= weight;
-    return taken;
+    const underWay = { busyShards, completing, creating, callersWait, isHurried, nowMs: ports.clock.monotonicMs() };
+    const turn = this.turns.next(this.queue, underWay);
+    this.queue = turn.left;
+    for (const { weight } of turn.taken) this.queuedItems -= weight;
+    return turn;
   }
 
   /** The next transaction is under way (`over`) before the callers of this one are answered: their work does not delay it. */
@@ -340,30 +358,13 @@ export class Committer {
     const moves = batch.filter(({ write }) => isMove(write));
     const own = batch.filter(({ write }) => write.kind === "allocate");
     if (moves.length === 0 || moves.length + own.length < batch.length) return;
-    const creates = [...own, ...this.takeCreates(new Set(batch.map(({ shard }) => shard)))];
+    const { taken, left } = createsOf(this.queue, new Set(batch.map(({ shard }) => shard)), this.settings.batchSize);
+    const creates = [...own, ...taken];
     if (creates.length === 0) return;
+    this.queue = left;
+    for (const { weight } of taken) this.queuedItems -= weight;
     batch.splice(0, batch.length, ...moves);
     await this.commit(creates, () => undefined);
-  }
-
-  /** In order, as many as fit; not past what has to keep its place before them. */
-  private takeCreates(shards: ReadonlySet<number>): readonly Entry[] {
-    const taken: Entry[] = [];
-    const held = new Set<number>();
-    let room = this.settings.batchSize;
-    this.queue = this.queue.filter((entry) => {
-      const { write, shard, weight } = entry;
-      if (!shards.has(shard) || isMove(write)) return true;
-      if (write.kind !== "allocate" || held.has(shard) || weight > room) {
-        held.add(shard);
-        return true;
-      }
-      room -= weight;
-      this.queuedItems -= weight;
-      taken.push(entry);
-      return false;
-    });
-    return taken;
   }
 
   private tell(fates: readonly Fate[]): void {
@@ -383,7 +384,7 @@ export class Committer {
     const queued = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
     this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
     for (const entry of queued) this.queuedItems -= entry.weight;
-    const doomed = [...queued, ...[...lanes].flatMap((lane) => this.rooms.answersOf(lane))];
+    const doomed = [...queued, ...[...lanes].flatMap((lane) => this.rooms.movesOf(lane))];
     if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);
     if (error instanceof StoreUnavailable && !partlyCommitted) {
       for (const { write } of mergeAllocations([...batch, ...doomed])) this.events.onGivenUp(write.fence, write.kind);

@@ -1,8 +1,10 @@
+import type { LaneKey } from "../../domain/lane.ts";
 import type { LaneWrite } from "../../ports/lane-store.ts";
 import { type Entry, hasCompletion } from "./batch.ts";
 
 /** A create writes its rows blind; a move is looked up first and changes more. So many creates cost what one move does. */
 const CREATES_PER_MOVE = 3;
+const LEAST_COST = 1 / CREATES_PER_MOVE;
 
 /** Where creates press, this many of them are committed for every move. */
 const CREATES_FOR_A_MOVE = 8;
@@ -10,11 +12,22 @@ const CREATES_FOR_A_MOVE = 8;
 /** Where callers wait unread, a move that has waited for so long leaves whatever its share is. */
 const PATIENCE_MS = 1_000;
 
+/**
+ * Creates of so many lanes leave in a transaction of their own, which takes one round trip and a third of the time; what
+ * follows transactions that exist goes beside it. Of few lanes, both would only wait for the same locks.
+ */
+const MANY_LANES = 8;
+
+/** What a transaction is for. */
+export type Cargo = "creates" | "moves" | "all";
+
 /** What is in flight, and what waits outside. */
 export interface UnderWay {
   readonly busyShards: ReadonlySet<number>;
   /** A transaction that ends at the feed's counter row. */
   readonly completing: boolean;
+  /** A transaction of creates alone. */
+  readonly creating: boolean;
   /** More callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
   /** A hand-over, reload or stop waits until nothing of these lanes is open. */
@@ -23,6 +36,7 @@ export interface UnderWay {
 }
 
 export interface Turn {
+  readonly cargo: Cargo;
   readonly taken: Entry[];
   readonly left: Entry[];
 }
@@ -47,17 +61,19 @@ export class Turns {
   }
 
   next(queue: readonly Entry[], underWay: UnderWay): Turn {
-    const { busyShards, completing } = underWay;
-    this.findPressed(queue, underWay);
-    const turn: Turn = { taken: [], left: [] };
-    const held = new Set(busyShards);
-    const movesHeld = new Set<number>();
+    const survey = surveyOf(queue, underWay);
+    this.findPressed(queue, survey, underWay);
+    const turn: Turn = { cargo: cargoOf(survey, underWay), taken: [], left: [] };
+    const held: Held = { all: new Set(underWay.busyShards), moves: new Set(), creates: new Set() };
     let room = this.batchSize;
     for (const entry of queue) {
-      const fits = turn.taken.length === 0 || costOf(entry) <= room;
-      const queuesUp = completing && hasCompletion(entry.write);
-      if (held.has(entry.shard) || !fits || queuesUp || this.isBehind(entry, movesHeld, underWay)) {
-        (isMove(entry.write) ? movesHeld : held).add(entry.shard);
+      // Of a queue of hundreds that is looked through sixty times a second, most need no closer look.
+      const isPassedBy = !belongs(turn.cargo, entry.write) || (room < LEAST_COST && turn.taken.length > 0);
+      if (isPassedBy || costOf(entry) > (turn.taken.length === 0 ? Number.POSITIVE_INFINITY : room)) {
+        if (survey.hasStrict || !isPassedBy) hold(held, entry, turn.cargo);
+        turn.left.push(entry);
+      } else if (this.mustWait(entry, held, underWay)) {
+        hold(held, entry, turn.cargo);
         turn.left.push(entry);
       } else {
         room -= costOf(entry);
@@ -68,12 +84,21 @@ export class Turns {
     return turn;
   }
 
-  private findPressed(queue: readonly Entry[], { busyShards, callersWait }: UnderWay): void {
+  private mustWait(entry: Entry, held: Held, underWay: UnderWay): boolean {
+    const { shard, write } = entry;
+    if (held.all.has(shard) || (underWay.completing && hasCompletion(write))) return true;
+    if (held.creates.size > 0 && held.creates.has(shard) && !isMove(write)) return true;
+    return this.isBehind(entry, held.moves, underWay);
+  }
+
+  private findPressed(queue: readonly Entry[], survey: Survey, { busyShards, callersWait }: UnderWay): void {
+    const mayPress = callersWait || survey.creates >= this.batchSize;
+    if (!mayPress && this.shares.size === 0) return;
     const creates = new Map<number, number>();
     const strict = new Set<number>();
     for (const { shard, weight, write } of queue) {
       creates.set(shard, (creates.get(shard) ?? 0) + (write.kind === "allocate" ? weight : 0));
-      if (write.kind !== "allocate" && !isMove(write)) strict.add(shard);
+      if (isStrict(write)) strict.add(shard);
     }
     const isPressed = (shard: number) =>
       !strict.has(shard) && (callersWait || (creates.get(shard) ?? 0) >= this.batchSize);
@@ -98,12 +123,84 @@ export class Turns {
   }
 }
 
+/** What is in the queue, at a glance. */
+interface Survey {
+  /** How many transactions. */
+  readonly creates: number;
+  readonly hasMany: boolean;
+  readonly hasStrict: boolean;
+}
+
+function surveyOf(queue: readonly Entry[], { busyShards }: UnderWay): Survey {
+  const lanes = new Set<LaneKey>();
+  let creates = 0;
+  let hasStrict = false;
+  for (const { write, key, shard, weight } of queue) {
+    if (write.kind === "allocate") {
+      creates += weight;
+      if (lanes.size < MANY_LANES && !busyShards.has(shard)) lanes.add(key);
+    } else if (!isMove(write)) hasStrict = true;
+  }
+  return { creates, hasMany: lanes.size >= MANY_LANES, hasStrict };
+}
+
+function cargoOf({ hasMany }: Survey, { creating }: UnderWay): Cargo {
+  if (creating) return "moves";
+  return hasMany ? "creates" : "all";
+}
+
+/** Shards of which something was left: what must not overtake it waits as well. */
+interface Held {
+  /** Nothing overtakes. */
+  readonly all: Set<number>;
+  /** Creates overtake. */
+  readonly moves: Set<number>;
+  /** Left for the next transaction of creates alone: moves overtake. */
+  readonly creates: Set<number>;
+}
+
+function hold({ all, moves, creates }: Held, { shard, write }: Entry, cargo: Cargo): void {
+  const isForNext = cargo === "moves" && write.kind === "allocate";
+  (isMove(write) ? moves : isForNext ? creates : all).add(shard);
+}
+
+function belongs(cargo: Cargo, { kind }: LaneWrite): boolean {
+  return cargo === "all" || (cargo === "creates") === (kind === "allocate");
+}
+
 /** In places of a batch. */
 function costOf({ weight, write }: Entry): number {
   return write.kind === "allocate" ? weight / CREATES_PER_MOVE : weight;
 }
 
+/** Keeps its place among everything of its lane. */
+function isStrict(write: LaneWrite): boolean {
+  return write.kind !== "allocate" && !isMove(write);
+}
+
 /** Follows transactions that exist: neither gives a nonce nor changes what the lane may do. */
 export function isMove({ kind }: LaneWrite): boolean {
   return kind === "transition" || kind === "unwatch" || kind === "confirmations";
+}
+
+/** The creates of these shards, in order, as many as fit; not past what has to keep its place before them. */
+export function createsOf(
+  queue: readonly Entry[],
+  shards: ReadonlySet<number>,
+  most: number,
+): { readonly taken: Entry[]; readonly left: Entry[] } {
+  const taken: Entry[] = [];
+  const held = new Set<number>();
+  let room = most;
+  const left = queue.filter(({ write, shard, weight }, at) => {
+    if (!shards.has(shard) || isMove(write)) return true;
+    if (write.kind !== "allocate" || held.has(shard) || weight > room) {
+      held.add(shard);
+      return true;
+    }
+    room -= weight;
+    taken.push(queue[at] as Entry);
+    return false;
+  });
+  return { taken, left };
 }

@@ -6,10 +6,16 @@ import type { Entry } from "./batch.ts";
  * What a node said to bytes that it took: no decision reads it from the database, and a next owner who does not find it
  * looks for a receipt and sends again. Often the receipt comes soon, and both cost one change of the row.
  */
-const ANSWERS_WAIT_MS = 100;
+const ANSWERS_WAIT_MS = 200;
+
+/**
+ * A receipt that was found: the next owner, who does not find it in the database, finds it on the chain by the hash. Where
+ * the block is deep enough soon, receipt and outcome cost one change of the row.
+ */
+const RECEIPTS_WAIT_MS = 200;
 
 /** Rows past their watch only cost memory at the lane's next owner. */
-const ENDINGS_WAIT_MS = 5_000;
+const ENDINGS_WAIT_MS = 10_000;
 
 interface Guests {
   readonly entries: Entry[];
@@ -28,8 +34,8 @@ class WaitingRoom {
     this.waitMs = waitMs;
   }
 
-  admit(key: LaneKey, entry: Entry): void {
-    const guests = this.lanes.get(key) ?? { entries: [], leaveAtMs: entry.sinceMs + this.waitMs };
+  admit(key: LaneKey, entry: Entry, nowMs = entry.sinceMs): void {
+    const guests = this.lanes.get(key) ?? { entries: [], leaveAtMs: nowMs + this.waitMs };
     this.lanes.set(key, guests);
     const last = guests.entries.at(-1);
     const joined = last === undefined ? null : joinedEnding(last, entry);
@@ -65,56 +71,67 @@ class WaitingRoom {
   }
 }
 
-/** The two kinds of writes that no caller waits for. */
+/** The three kinds of writes that no caller waits for. */
 export class WaitingRooms {
   private readonly answers = new WaitingRoom(ANSWERS_WAIT_MS);
+  /** With the answers of the same lane that came before or after them: a lane has guests in one of the two. */
+  private readonly receipts = new WaitingRoom(RECEIPTS_WAIT_MS);
   private readonly endings = new WaitingRoom(ENDINGS_WAIT_MS);
 
   /** False: this write does not wait. */
   admit(key: LaneKey, entry: Entry): boolean {
-    const room = this.roomFor(entry.write);
+    const room = this.roomFor(key, entry.write);
+    if (room === this.receipts) for (const answer of this.answers.leave(key)) room.admit(key, answer, entry.sinceMs);
     room?.admit(key, entry);
     return room !== null;
   }
 
   /** What must be written before this: allocations overtake, and what ends a watch is about rows that nothing else moves. */
   before(key: LaneKey, { kind }: LaneWrite): readonly Entry[] {
-    return kind === "allocate" ? NOBODY : this.answers.leave(key);
+    return kind === "allocate" ? NOBODY : this.movesOf(key);
   }
 
-  /** Answers that were planned on top of a write that failed. */
-  answersOf(key: LaneKey): readonly Entry[] {
-    return this.answers.leave(key);
+  /** Answers and receipts: where a write of the lane failed, they were planned on top of it. */
+  movesOf(key: LaneKey): readonly Entry[] {
+    return [...this.answers.leave(key), ...this.receipts.leave(key)];
   }
 
   all(key: LaneKey): readonly Entry[] {
-    return [...this.answers.leave(key), ...this.endings.leave(key)];
+    return [...this.movesOf(key), ...this.endings.leave(key)];
   }
 
   /** Null: of any lane. */
   has(key: LaneKey | null): boolean {
-    return this.answers.has(key) || this.endings.has(key);
+    return this.answers.has(key) || this.receipts.has(key) || this.endings.has(key);
   }
 
   leaveBefore(nowMs: number): readonly Entry[] {
-    return [...this.answers.leaveBefore(nowMs), ...this.endings.leaveBefore(nowMs)];
+    const { answers, receipts, endings } = this;
+    return [...answers.leaveBefore(nowMs), ...receipts.leaveBefore(nowMs), ...endings.leaveBefore(nowMs)];
   }
 
   /** Infinity: none waits. */
   get nextLeaveMs(): number {
-    return Math.min(this.answers.nextLeaveMs, this.endings.nextLeaveMs);
+    return Math.min(this.answers.nextLeaveMs, this.receipts.nextLeaveMs, this.endings.nextLeaveMs);
   }
 
-  private roomFor(write: LaneWrite): WaitingRoom | null {
+  private roomFor(key: LaneKey, write: LaneWrite): WaitingRoom | null {
     if (write.kind === "unwatch") return this.endings;
     if (write.kind !== "transition") return null;
-    return write.items.every(isPlainAnswer) ? this.answers : null;
+    if (write.items.every(isPlainReceipt)) return this.receipts;
+    if (!write.items.every(isPlainAnswer)) return null;
+    return this.receipts.has(key) ? this.receipts : this.answers;
   }
 }
 
 /** Not where a node that signed names the hash: that is written at once, because it is known nowhere else. */
 function isPlainAnswer({ event, identified }: TransitionItem): boolean {
   return event === "broadcast" && identified === undefined;
+}
+
+/** Not where it ends what somebody was told is stuck, nor where it is another's transaction at our nonce. */
+function isPlainReceipt({ event, from, attempt }: TransitionItem): boolean {
+  return event === "mine" && from === "TRACKING" && attempt === undefined;
 }
 
 /** A watch that ends at a higher block ends at the lower one, too. Null: these are no ends of a watch. */

@@ -2,8 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { ChainContext } from "../../../src/application/chain/chain-context.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import { Term } from "../../../src/application/lane/term.ts";
 import { nonceFloor } from "../../../src/application/stages/2-allocate/nonce-floor.ts";
 import type { Address } from "../../../src/domain/lane.ts";
+import { ENDLESS } from "../../support/chain-bench.ts";
 import { type EvmBench, useEvmBench } from "../../support/evm-bench.ts";
 import { type FaultyRpc, Refusal, type RpcRequest } from "../../support/faulty-rpc.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -19,7 +21,7 @@ function laneOf(index: number): OwnedLane {
   const fence = { lane: { chainId: 31_337, signer }, instanceId: "instance", token: 1 };
   const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
   const snapshot = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
-  return new OwnedLane(fence, snapshot, new Map());
+  return new OwnedLane(new Term(fence, ENDLESS), snapshot, new Map());
 }
 
 const LANES_OF_ALL = Array.from({ length: LANES }, (_, index) => laneOf(index));

@@ -3,11 +3,13 @@ import type { ChainContext } from "../../../src/application/chain/chain-context.
 import { Counts } from "../../../src/application/chain/counts.ts";
 import { recoverLanes } from "../../../src/application/detours/recover.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import { Term } from "../../../src/application/lane/term.ts";
 import type { CountAnswer } from "../../../src/domain/counts.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
+import { ENDLESS } from "../../support/chain-bench.ts";
 import { uniqueAddress } from "../../support/lane-samples.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 
@@ -50,19 +52,20 @@ function bench(script: Script = {}) {
     const cursor = one.kind === "reconcile" ? one.floor : 0;
     return { status: "reconciled", cursor, suspendedBy: null };
   };
-  const ports = { chains: new Map([[1, context]]), writer: { write }, telemetry };
+  const ports = { chains: new Map([[1, context]]), telemetry };
+  const termPorts = { ...ENDLESS, telemetry, writer: { write } };
+  const aHeldLane = (cursor: number | null = 5, chainId = 1): OwnedLane => {
+    const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [], epochFloor: 0 };
+    const snapshot = { cursor, suspendedBy: null, reconciled: false, genesisHash: null, ...nothing };
+    const term = new Term({ lane: { chainId, signer: uniqueAddress() }, instanceId: "i", token: 1 }, termPorts);
+    return new OwnedLane(term, snapshot, new Map());
+  };
   const run = async (lanes: readonly OwnedLane[]) => {
     const running = recoverLanes(ports, lanes);
     for (let i = 0; i < 10; i++) await clock.advance(100);
     await running;
   };
-  return { ports, seen, telemetry, run };
-}
-
-function aHeldLane(cursor: number | null = 5, chainId = 1): OwnedLane {
-  const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [], epochFloor: 0 };
-  const snapshot = { cursor, suspendedBy: null, reconciled: false, genesisHash: null, ...nothing };
-  return new OwnedLane({ lane: { chainId, signer: uniqueAddress() }, instanceId: "i", token: 1 }, snapshot, new Map());
+  return { writer: termPorts.writer, aHeldLane, seen, telemetry, run };
 }
 
 describe("a lane after the database's history changed", () => {
@@ -84,7 +87,7 @@ describe("a lane after the database's history changed", () => {
       8,
     ],
   ])("goes on where %s", async (_, script, cursor) => {
-    const { run, seen, telemetry } = bench(script);
+    const { run, aHeldLane, seen, telemetry } = bench(script);
     const lane = aHeldLane();
     expect([lane.heldByHistory, lane.suspended]).toEqual([true, true]);
     await run([lane]);
@@ -101,7 +104,7 @@ describe("a lane after the database's history changed", () => {
     ["the chain does not answer", { latest: [new ChainUnavailable("away")] }],
     ["it stops answering in between", { latest: [8, new ChainUnavailable("away")] }],
   ])("stays held while %s", async (_, script) => {
-    const { run, seen } = bench(script);
+    const { run, aHeldLane, seen } = bench(script);
     const lane = aHeldLane();
     await run([lane]);
     expect(seen.writes).toEqual([]);
@@ -109,19 +112,19 @@ describe("a lane after the database's history changed", () => {
   });
 
   it("begins where the chain is, where the database knows nothing of it", async () => {
-    const { run } = bench({ latest: [2], pending: [3] });
+    const { run, aHeldLane } = bench({ latest: [2], pending: [3] });
     const lane = aHeldLane(null);
     await run([lane]);
     expect(lane.cursor).toBe(3);
   });
 
   it("does not keep others from going on, whatever befalls it; and all of them do not ask at once", async () => {
-    const { run, seen, ports } = bench({ latest: [5] });
+    const { run, aHeldLane, seen, writer } = bench({ latest: [5] });
     const lanes = Array.from({ length: 200 }, () => aHeldLane());
     const [failing, stopped] = lanes as [OwnedLane, OwnedLane];
     stopped.stop();
-    const { write } = ports.writer;
-    ports.writer.write = async (one) => {
+    const { write } = writer;
+    writer.write = async (one) => {
       if (one.fence === failing.fence) throw new StoreUnavailable("away");
       return write(one);
     };
@@ -131,9 +134,9 @@ describe("a lane after the database's history changed", () => {
   });
 
   it("is left alone once it is reconciled, and not touched where it was lost meanwhile", async () => {
-    const { run, seen, ports } = bench({ latest: [8] });
+    const { run, aHeldLane, seen, writer } = bench({ latest: [8] });
     const lane = aHeldLane();
-    ports.writer.write = async () => ({ status: "fenced" });
+    writer.write = async () => ({ status: "fenced" });
     await run([lane]);
     expect(lane).toMatchObject({ heldByHistory: true, cursor: 5 });
     lane.reconciled = true;

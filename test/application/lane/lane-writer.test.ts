@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../../src/application/lane/lane-writer.ts";
 import { type OwnedLane, resumed, type Tracked } from "../../../src/application/lane/owned-lane.ts";
+import { TermOver } from "../../../src/application/lane/term.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import { IllegalTransition } from "../../../src/domain/transitions.ts";
 import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
-import { createOwnedLane } from "../../support/chain-bench.ts";
+import { createOwnedLane, ENDLESS } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 
@@ -37,7 +38,7 @@ function tracked(
   return resumed({ txId: `tx ${n}`, nonce: n, attempts, ...status, ...past, ...sent });
 }
 
-function bench(answer: (write: LaneWrite) => WriteOutcome | Error) {
+function bench(answer: (write: LaneWrite, lane: OwnedLane) => WriteOutcome | Error) {
   const clock = createManualClock();
   const telemetry = recordTelemetry();
   const reloads: string[] = [];
@@ -46,17 +47,16 @@ function bench(answer: (write: LaneWrite) => WriteOutcome | Error) {
     clock,
     telemetry,
     nodeId: "node",
-    reload: (_, reason) => void reloads.push(reason),
-    writer: {
-      write: async (write) => {
-        writes.push(write);
-        const outcome = answer(write);
-        if (outcome instanceof Error) throw outcome;
-        return outcome;
-      },
-    },
+    reload: ({ term }, reason) => void (term.hasEnded || reloads.push(reason)),
   };
-  return { ports, clock, telemetry, reloads, writes };
+  const write = async (write: LaneWrite): Promise<WriteOutcome> => {
+    writes.push(write);
+    const outcome = answer(write, lane);
+    if (outcome instanceof Error) throw outcome;
+    return outcome;
+  };
+  const lane = createOwnedLane({}, undefined, { ...ENDLESS, telemetry, writer: { write } });
+  return { ports, lane, clock, telemetry, reloads, writes };
 }
 
 function applied(write: LaneWrite): WriteOutcome {
@@ -101,27 +101,24 @@ describe("a planned move", () => {
 });
 
 describe("committing", () => {
-  function moves(lane: OwnedLane, count: number): readonly Planned[] {
-    void lane;
+  function moves(count: number): readonly Planned[] {
     return Array.from({ length: count }, (_, n) => plan(tracked(n), "resubmit"));
   }
 
   it("nothing is nothing", async () => {
-    const { ports, writes } = bench(applied);
-    const lane = createOwnedLane();
-    expect(await commitPlanned(ports, lane, [])).toBe(true);
+    const { ports, lane, writes } = bench(applied);
+    await commitPlanned(ports, lane, []);
     lane.stop();
-    expect(await commitPlanned(ports, lane, [])).toBe(false);
+    await expect(commitPlanned(ports, lane, [])).rejects.toThrow(TermOver);
     expect(writes).toEqual([]);
   });
 
   it("reports every move that was applied, with its age where it is final", async () => {
-    const { ports, telemetry, clock } = bench(applied);
+    const { ports, lane, telemetry, clock } = bench(applied);
     await clock.advance(5_000);
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
     tx.receipt = RECEIPT;
-    const lane = createOwnedLane();
-    expect(await commitPlanned(ports, lane, [plan(tracked(2), "resubmit"), plan(tx, "confirm")])).toBe(true);
+    await commitPlanned(ports, lane, [plan(tracked(2), "resubmit"), plan(tx, "confirm")]);
     const [first, second] = telemetry.of("tx.transition");
     expect(first).toMatchObject({ txId: "tx 2", event: "resubmit", txHash: hashNumber(22), nodeId: "node", token: 1 });
     expect(first).not.toHaveProperty("ageMs");
@@ -129,42 +126,37 @@ describe("committing", () => {
   });
 
   it("many goes in pieces, and is whole only where all are", async () => {
-    const { ports, writes } = bench(applied);
-    const lane = createOwnedLane();
-    expect(await commitPlanned(ports, lane, moves(lane, 450))).toBe(true);
+    const { ports, lane, writes } = bench(applied);
+    await commitPlanned(ports, lane, moves(450));
     expect(writes.map((write) => (write.kind === "transition" ? write.items.length : 0))).toEqual([200, 200, 50]);
     const failing = bench((write) => (failing.writes.length === 2 ? { status: "fenced" } : applied(write)));
-    expect(await commitPlanned(failing.ports, lane, moves(lane, 450))).toBe(false);
+    await expect(commitPlanned(failing.ports, failing.lane, moves(450))).rejects.toThrow(TermOver);
   });
 
   it("that fails means that memory may differ: the lane is read again", async () => {
-    const { ports, reloads } = bench(() => new StoreUnavailable("away"));
-    const lane = createOwnedLane();
-    expect(await commitPlanned(ports, lane, moves(lane, 1))).toBe(false);
+    const { ports, lane, reloads } = bench(() => new StoreUnavailable("away"));
+    await expect(commitPlanned(ports, lane, moves(1))).rejects.toThrow(TermOver);
     expect(reloads).toEqual(["a write failed: away"]);
   });
 
   it("that finds another state means the same, although the others were applied", async () => {
-    const { ports, reloads, telemetry } = bench(() => ({ status: "applied", items: ["applied", "conflict"] }));
-    const lane = createOwnedLane();
-    expect(await commitPlanned(ports, lane, moves(lane, 2))).toBe(false);
+    const { ports, lane, reloads, telemetry } = bench(() => ({ status: "applied", items: ["applied", "conflict"] }));
+    await expect(commitPlanned(ports, lane, moves(2))).rejects.toThrow(TermOver);
     expect(reloads).toEqual(["tx 1 was not TRACKING when it was to resubmit"]);
     expect(telemetry.of("tx.transition").map(({ txId }) => txId)).toEqual(["tx 0"]);
   });
 
   it("that is fenced ends the work, and is no error", async () => {
-    const { ports, reloads, telemetry } = bench(() => ({ status: "fenced" }));
-    const lane = createOwnedLane();
-    expect(await commitPlanned(ports, lane, moves(lane, 1))).toBe(false);
+    const { ports, lane, reloads, telemetry } = bench(() => ({ status: "fenced" }));
+    await expect(commitPlanned(ports, lane, moves(1))).rejects.toThrow(TermOver);
     expect([reloads, telemetry.events]).toEqual([[], []]);
   });
 
   it("for a lane that stopped meanwhile has no effect beyond itself", async () => {
-    const lane = createOwnedLane();
-    const { ports } = bench((write) => {
+    const { ports, lane } = bench((write, lane) => {
       lane.stop();
       return applied(write);
     });
-    expect(await commitPlanned(ports, lane, moves(lane, 1))).toBe(false);
+    await expect(commitPlanned(ports, lane, moves(1))).rejects.toThrow(TermOver);
   });
 });

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Lanes } from "../../../src/application/lane/lanes.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import { TermOver } from "../../../src/application/lane/term.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { type Lane, laneKey } from "../../../src/domain/lane.ts";
 import { HistoryChanged } from "../../../src/ports/lane-store.ts";
 import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
-import { createChainBench } from "../../support/chain-bench.ts";
+import { createChainBench, ENDLESS } from "../../support/chain-bench.ts";
 import { type Deferred, deferred } from "../../support/deferred.ts";
 import { CHAIN_ID, SIGNERS } from "../../support/world.ts";
 
@@ -54,9 +55,10 @@ beforeEach(async () => {
         return instanceId;
       },
       mayAct: () => mayAct,
+      maySend: () => mayAct,
       historyChanged: (error) => histories.push(error),
     },
-    writer: { idle: async () => writing?.promise },
+    writer: { write: ENDLESS.writer.write, idle: async () => writing?.promise },
     chains: new Map([[CHAIN_ID, bench.context]]),
     placement: {
       isOurs: () => true,
@@ -250,7 +252,7 @@ describe("claiming everything that is free", () => {
     };
     await lanes.claimAll();
     expect(resumed.filter(({ lane }) => lane.signer === LANE.signer).length).toBe(1);
-    expect(resumed.every(({ stopped }) => !stopped)).toBe(true);
+    expect(resumed.every(({ term }) => !term.hasEnded)).toBe(true);
   });
 
   it("a lane that is ours in the database and could not be read is read later: no other node will", async () => {
@@ -268,7 +270,7 @@ describe("reloading", () => {
   it("drops the reading and takes another under the same term", async () => {
     const owned = await lanes.own(LANE);
     lanes.reload(owned, "a write failed");
-    expect(owned.stopped).toBe(true);
+    expect(owned.term.hasEnded).toBe(true);
     expect(lanes.size).toBe(0);
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "a write failed" }]);
     await lanes.retryWanted();
@@ -352,16 +354,17 @@ describe("losing", () => {
   it("a fenced lane: it is dropped, and counted", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose(owned.fence, "allocate");
-    expect([owned.stopped, lanes.size]).toEqual([true, 0]);
+    expect([owned.term.hasEnded, lanes.size]).toEqual([true, 0]);
     expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ token: 1, write: "allocate", stoppedBy: "database" }]);
-    expect(owned.lost).toBe(true);
+    await expect(owned.term.write({ kind: "expire" })).rejects.toThrow(TermOver);
+    expect(bench.telemetry.of("lease.fenced"), "what comes later is too late").toHaveLength(2);
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "fenced" }]);
   });
 
   it("a late word about an older term does not drop the newer one", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose({ ...owned.fence, token: 0 }, "transition");
-    expect([owned.stopped, lanes.size]).toEqual([false, 1]);
+    expect([owned.term.hasEnded, lanes.size]).toEqual([false, 1]);
     expect(bench.telemetry.of("lease.fenced").length).toBe(1);
   });
 
@@ -388,8 +391,9 @@ describe("losing", () => {
     lanes.loseAll("the instance is over");
     await lanes.retryWanted();
     expect(lanes.size).toBe(0);
-    expect(resumed.every(({ stopped }) => stopped)).toBe(true);
-    expect(resumed.filter(({ lost }) => lost)).toHaveLength(LANES.length - 1);
+    expect(resumed.every(({ term }) => term.hasEnded)).toBe(true);
+    for (const { term } of resumed) await expect(term.write({ kind: "expire" })).rejects.toThrow(TermOver);
+    expect(bench.telemetry.of("lease.fenced"), "one was put off before").toHaveLength(LANES.length - 1);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { HashIndex, OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import type { HashIndex, OwnedLane, Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../../src/application/lane/owned-lane.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot, TrackedRecord } from "../../../src/ports/lane-store.ts";
@@ -170,7 +170,7 @@ describe("what is in flight", () => {
     expect([...index.keys()]).toEqual([hashNumber(1)]);
     lane.stop();
     expect(index.size).toBe(0);
-    expect(lane.stopped).toBe(true);
+    expect(lane.term.hasEnded).toBe(true);
   });
 
   it("of an older reading does not take the newer one's hashes with it", () => {
@@ -178,6 +178,10 @@ describe("what is in flight", () => {
     const old = createOwnedLane({ tracking: [tracked(1)] }, context);
     const fresh = createOwnedLane({ tracking: [tracked(1)] }, context);
     old.stop();
+    expect(context.hashes.get(hashNumber(1))?.lane).toBe(fresh);
+    const remembered = old.unmined.get(1) as Tracked;
+    old.follow(remembered);
+    old.settle(remembered);
     expect(context.hashes.get(hashNumber(1))?.lane).toBe(fresh);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RECEIPT_OWED, type Tracked } from "../../../src/application/lane/owned-lane.ts";
+import { quietly } from "../../../src/application/lane/term.ts";
 import { broadcast } from "../../../src/application/stages/4-broadcast/broadcast.ts";
 import type { SubmitAnswer } from "../../../src/domain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
@@ -30,7 +31,7 @@ function wired(...transactions: readonly Tracked[]): Wired {
 }
 
 async function run(bench: Wired): Promise<void> {
-  await broadcast(bench.ports, bench.context, bench.lane);
+  await quietly(broadcast(bench.ports, bench.context, bench.lane) ?? Promise.resolve());
   await bench.clock.advance(0);
 }
 
@@ -264,8 +265,7 @@ describe("an answer", () => {
   it("for a lane that was lost meanwhile is too late, and counted as that", async () => {
     const bench = wired(due(1));
     bench.duringSend = () => {
-      bench.lane.lost = true;
-      bench.lane.stop();
+      bench.lane.stop("lost");
     };
     await run(bench);
     expect(bench.writes).toEqual([]);

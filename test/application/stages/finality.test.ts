@@ -1,6 +1,7 @@
 import { getContractAddress } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
+import { quietly } from "../../../src/application/lane/term.ts";
 import type { ChainSettings } from "../../../src/application/settings.ts";
 import { decideFinal, openPass, withdrawOrphaned } from "../../../src/application/stages/6-finality/finality.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
@@ -40,8 +41,13 @@ function mined(bench: StageBench, nonce: number, number: number, hash?: Hash): T
 }
 
 async function decide(bench: StageBench): Promise<readonly string[]> {
-  await decideFinal(bench.ports, await openPass(bench.context, [bench.lane]), bench.lane);
+  const pass = await openPass(bench.context, [bench.lane]);
+  await quietly(decideFinal(bench.ports, pass, bench.lane) ?? Promise.resolve());
   return eventsOf(bench.writes);
+}
+
+async function withdraw(bench: StageBench): Promise<void> {
+  await quietly(withdrawOrphaned(bench.ports, bench.context, bench.lane));
 }
 
 describe("a pass", () => {
@@ -147,8 +153,7 @@ describe("what is final", () => {
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
     Object.assign(bench.chain, {
       blocksByNumber: (numbers: readonly number[]) => {
-        bench.lane.lost = true;
-        bench.lane.stop();
+        bench.lane.stop("lost");
         return blocksByNumber(numbers);
       },
     });
@@ -354,7 +359,7 @@ describe("what left the chain", () => {
     const bench = await at(20);
     const gone = mined(bench, 1, 19, hashNumber(77));
     mined(bench, 2, 19);
-    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    await withdraw(bench);
     expect(eventsOf(bench.writes)).toEqual(["withdraw tx 1"]);
     expect(bench.writes).toMatchObject([{ items: [{ receipt: null, to: "TRACKING", subState: "PENDING" }] }]);
     expect(gone).toMatchObject({ receipt: null, claimed: false, nextSendAtMs: 0, rawTransaction: null });
@@ -367,7 +372,7 @@ describe("what left the chain", () => {
     const tx = mined(bench, 1, 19, hashNumber(77));
     tx.attempts.push({ ...(tx.attempts[0] as Tracked["attempts"][number]), ordinal: 2, txHash: hashNumber(500) });
     tx.sendOrdinal = 2;
-    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    await withdraw(bench);
     expect(tx.sendOrdinal).toBe(1);
   });
 
@@ -381,7 +386,7 @@ describe("what left the chain", () => {
         return blocksByNumber(numbers);
       },
     });
-    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    await withdraw(bench);
     expect(bench.writes).toEqual([]);
   });
 
@@ -389,7 +394,7 @@ describe("what left the chain", () => {
     const bench = await at(20);
     mined(bench, 1, 25, hashNumber(25)); // above the window: the endpoint fell back
     bench.lane.watched.set(hashNumber(26), 26);
-    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    await withdraw(bench);
     expect(bench.writes).toEqual([]);
   });
 
@@ -410,7 +415,7 @@ describe("what left the chain", () => {
         receipt: receiptOf(1, { number: 10, hash: hashNumber(77) }),
       }),
     ];
-    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    await withdraw(bench);
     expect(eventsOf(bench.writes)).toEqual(events);
     const isDisputed = opinion.kind === "disagree";
     expect(bench.telemetry.of("alert").filter(({ code }) => code === "RPC_DISAGREES")).toHaveLength(isDisputed ? 1 : 0);
@@ -425,7 +430,7 @@ describe("what left the chain", () => {
     bench.lane.watched.set(hashNumber(77), 10);
     bench.lane.watched.set(bench.simulated.blocks.byNumber(11)?.hash as Hash, 11);
     bench.rows.watched = [trackedRecord(1, { state: "CONFIRMED", subState: null, receipt: stored })];
-    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    await withdraw(bench);
     expect(bench.writes).toMatchObject([
       {
         items: [
@@ -451,7 +456,7 @@ describe("what left the chain", () => {
     bench.lane.watched.set(hashNumber(77), 10);
     bench.rows.watched = [trackedRecord(1, { state: "CONFIRMED", subState: null })];
     bench.control.answer = () => ({ status: "fenced" });
-    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    await withdraw(bench);
     expect([bench.lane.unmined.size, bench.control.feedGrew]).toEqual([0, 0]);
   });
 
@@ -464,7 +469,7 @@ describe("what left the chain", () => {
         return [trackedRecord(1, { state: "CONFIRMED", subState: null })];
       },
     });
-    await withdrawOrphaned(bench.ports, bench.context, bench.lane);
+    await withdraw(bench);
     expect([bench.writes, bench.telemetry.of("alert")]).toEqual([[], []]);
   });
 });

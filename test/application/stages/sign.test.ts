@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LONG_AGO } from "../../../src/application/lane/owned-lane.ts";
+import { quietly } from "../../../src/application/lane/term.ts";
 import { sign } from "../../../src/application/stages/3-sign/sign.ts";
 import type { SignedTransaction } from "../../../src/ports/signer.ts";
 import { allocatedRecord, createStageBench, eventsOf, type StageBench } from "../../support/stage-bench.ts";
@@ -7,8 +8,8 @@ import { TO } from "../../support/world.ts";
 
 const PRICED = { maxFeePerGas: 9n, maxPriorityFeePerGas: 2n };
 
-function run(bench: StageBench): Promise<void> {
-  return sign(bench.ports, bench.context, bench.lane);
+function run(bench: StageBench): Promise<boolean> {
+  return quietly(sign(bench.ports, bench.context, bench.lane));
 }
 
 function waiting(count: number, payload = PRICED): StageBench {

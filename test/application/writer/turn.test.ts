@@ -6,7 +6,14 @@ import { laneKey } from "../../../src/domain/lane.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, moves } from "./scripted-store.ts";
 
-const FREE = { busyShards: new Set<number>(), completing: false, callersWait: false, isHurried: () => false, nowMs: 0 };
+const FREE = {
+  creating: false,
+  busyShards: new Set<number>(),
+  completing: false,
+  callersWait: false,
+  isHurried: () => false,
+  nowMs: 0,
+};
 
 /** The shard of a lane is its number. */
 function entry(write: LaneWrite): Entry {
@@ -39,6 +46,44 @@ describe("a transaction", () => {
     const queue = [moves(1, "a"), allocation(1, "b"), completion(2, "c"), moves(2, "d"), allocation(2, "e")].map(entry);
     const { taken } = new Turns(100).next(queue, { ...FREE, busyShards: new Set([1]), completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["e"]);
+  });
+});
+
+describe("creates of many lanes", () => {
+  const many = ids("c", 8).map((id, at) => allocation(at + 1, id));
+
+  it("leave in a transaction of their own; what follows transactions goes beside it", () => {
+    const turns = new Turns(100);
+    const queue = [moves(1, "m"), ...many, moves(9, "n")].map(entry);
+    const first = turns.next(queue, FREE);
+    expect(first.cargo).toBe("creates");
+    expect(first.taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
+    const busyShards = new Set(first.taken.map(({ shard }) => shard));
+    const second = turns.next([...first.left, entry(allocation(10, "later"))], { ...FREE, busyShards, creating: true });
+    expect(
+      second.taken.flatMap(({ write }) => idsOf(write)),
+      "lane 1 is in flight",
+    ).toEqual(["n"]);
+    expect(second.left.flatMap(({ write }) => idsOf(write))).toEqual(["m", "later"]);
+  });
+
+  it("of few lanes go with everything else: they would wait for the same locks", () => {
+    const queue = [moves(1, "m"), ...many.slice(0, 7)].map(entry);
+    const { cargo, taken } = new Turns(100).next(queue, FREE);
+    expect(cargo).toBe("all");
+    expect(taken.length).toBe(8);
+  });
+
+  it("overtake moves, but nothing that has to keep its place; and nothing of that kind overtakes them", () => {
+    const queue = [moves(1, "m"), suspension(2), ...many, suspension(3)].map(entry);
+    const first = new Turns(100).next(queue, FREE);
+    expect(
+      first.taken.flatMap(({ write }) => idsOf(write)),
+      "lane 2 is to be suspended first",
+    ).toEqual(ids("c", 8).filter((id) => id !== "c1"));
+    const beside = new Turns(100).next([...many, suspension(3), moves(3, "n")].map(entry), { ...FREE, creating: true });
+    expect(beside.taken.flatMap(({ write }) => idsOf(write))).toEqual([]);
+    expect(beside.left.length).toBe(10);
   });
 });
 

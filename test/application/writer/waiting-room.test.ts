@@ -4,10 +4,11 @@ import { BatchRefused, type LaneWrite, StoreUnavailable, type TransitionItem } f
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
-import { allocation, fence, idsOf, lane, moves, outcomeOf, ScriptedStore } from "./scripted-store.ts";
+import { allocation, completion, fence, idsOf, lane, moves, outcomeOf, ScriptedStore } from "./scripted-store.ts";
 
-const ANSWERS_WAIT_MS = 100;
-const ENDINGS_WAIT_MS = 5_000;
+const ANSWERS_WAIT_MS = 200;
+const RECEIPTS_WAIT_MS = 200;
+const ENDINGS_WAIT_MS = 10_000;
 
 function bench() {
   const clock = createManualClock();
@@ -23,6 +24,10 @@ function bench() {
 
 function answered(txId: string, more: Partial<TransitionItem> = {}): TransitionItem {
   return { txId, event: "broadcast", from: "TRACKING", to: "TRACKING", subState: "BROADCAST", ...more };
+}
+
+function mined(txId: string, more: Partial<TransitionItem> = {}): TransitionItem {
+  return { txId, event: "mine", from: "TRACKING", to: "TRACKING", subState: "MINED", ...more };
 }
 
 function answer(n: number, ...items: readonly TransitionItem[]): LaneWrite {
@@ -96,6 +101,55 @@ describe("the answer of a node that took a transaction", () => {
       throw new StoreUnavailable("away");
     };
     const written = committer.write(answer(1, answered("b"))).catch((error: unknown) => error);
+    await clock.advance(1);
+    await expect(refused).resolves.toBeInstanceOf(StoreUnavailable);
+    await expect(written).resolves.toMatchObject({ message: "a write before this one failed" });
+  });
+});
+
+describe("a receipt that was found", () => {
+  it("waits for the outcome, takes the answer before it along, and all three leave together and in order", async () => {
+    const { clock, store, committer } = bench();
+    void committer.write(answer(1, answered("a")));
+    await clock.advance(ANSWERS_WAIT_MS - 1);
+    void committer.write(answer(1, mined("a")));
+    await clock.advance(RECEIPTS_WAIT_MS - 1);
+    expect(store.calls).toEqual([]);
+    void committer.write(completion(1, "a"));
+    await clock.advance(1);
+    const events = store.calls.map(({ writes }) =>
+      writes.flatMap((write) => (write.kind === "transition" ? write.items.map(({ event }) => event) : [])),
+    );
+    expect(events).toEqual([["broadcast", "mine", "confirm"]]);
+    await committer.idle();
+    expect(clock.armedTimers, "no timer is left behind").toBe(0);
+  });
+
+  it("leaves after a while without it, with the answers to what was sent behind it", async () => {
+    const { clock, store, committer } = bench();
+    const written = committer.write(answer(1, mined("a")));
+    await clock.advance(RECEIPTS_WAIT_MS - 1);
+    void committer.write(answer(1, answered("b")));
+    await clock.advance(1);
+    await expect(written).resolves.toMatchObject({ status: "applied" });
+    expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"], ["b"]]]);
+  });
+
+  it("does not wait where it ends what was told to be stuck, or brings somebody else's attempt", async () => {
+    const { clock, store, committer } = bench();
+    void committer.write(answer(1, mined("a", { from: "STUCK" })));
+    void committer.write(answer(2, mined("b", { attempt: {} as never })));
+    await clock.advance(1);
+    expect(store.calls.flatMap(({ writes }) => writes.map(idsOf))).toEqual([["a"], ["b"]]);
+  });
+
+  it("fails with the write of its lane that it was planned on top of", async () => {
+    const { clock, store, committer } = bench();
+    store.reply = () => {
+      throw new StoreUnavailable("away");
+    };
+    const refused = committer.write(moves(1, "a")).catch((error: unknown) => error);
+    const written = committer.write(answer(1, mined("b"))).catch((error: unknown) => error);
     await clock.advance(1);
     await expect(refused).resolves.toBeInstanceOf(StoreUnavailable);
     await expect(written).resolves.toMatchObject({ message: "a write before this one failed" });

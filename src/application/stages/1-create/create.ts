@@ -10,12 +10,7 @@ import { DatabaseSilent, FencepostError, queueFull, unavailable } from "../../..
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
-import {
-  type AllocateFate,
-  type ExistingTransaction,
-  type NewTransaction,
-  OutcomeUnknown,
-} from "../../../ports/lane-store.ts";
+import { type AllocateFate, type ExistingTransaction, OutcomeUnknown } from "../../../ports/lane-store.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
@@ -23,7 +18,7 @@ import type { Created, CreateRequest } from "../../api.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
-import { BetweenOwners, lostLane } from "../../lane/between-owners.ts";
+import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { hear, type NormalisePorts } from "../../requests/normalise.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
@@ -217,7 +212,11 @@ async function createAdmitted(ports: CreatePorts, lane: OwnedLane, batch: Batch)
   await ports.failpoint("create.prepared");
   const mayExist = batch.repeat ?? false;
   const transactions = prepared.map(({ intent }) => (mayExist ? { intent, mayExist } : { intent }));
-  const allocated = await allocateOrReroute(ports, lane, transactions);
+  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  // A lane lost while its creates waited is acquired once more; nothing had been consumed.
+  const allocated = await underNextTerm(ports.lanes, lane, (owned) =>
+    allocate(ports, context, { lane: owned, items: transactions }),
+  );
   allocated.forEach((fate, at) => {
     const { index, intent } = prepared[at] as Item;
     fates[index] = answer(fate, intent);
@@ -288,21 +287,6 @@ async function prepareAll(ports: CreatePorts, lane: OwnedLane, batch: Batch): Pr
   // A repeat may have been accepted while this one was being refused: an existing transaction wins.
   if (refused.length > 0) await answerExisting(ports, refused, batch.fates);
   return settled.filter((item) => item !== null);
-}
-
-/** A lane lost while its creates waited is acquired once more; nothing had been consumed. */
-async function allocateOrReroute(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  transactions: readonly NewTransaction[],
-): Promise<readonly AllocateFate[]> {
-  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  const first = await allocate(ports, context, { lane, items: transactions });
-  if (first !== "fenced") return first;
-  const again = await ports.lanes.own(lane.lane);
-  const second = await allocate(ports, context, { lane: again, items: transactions });
-  if (second !== "fenced") return second;
-  throw lostLane();
 }
 
 const HELD =

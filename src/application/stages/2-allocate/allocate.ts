@@ -11,69 +11,60 @@ import type { Failpoints } from "../../../ports/failpoints.ts";
 import {
   type AllocatedRecord,
   type AllocateFate,
-  type LaneWrite,
   type NewTransaction,
   OutcomeUnknown,
-  StoreUnavailable,
-  type WriteOutcome,
+  type Unfenced,
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { stopLate } from "../../lane/too-late.ts";
+import { TermOver } from "../../lane/term.ts";
 import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
 
 export interface AllocatePorts extends NonceFloorPorts {
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly failpoint: Failpoints;
-  readonly lease: { mayAct(): boolean };
   readonly nodeId: string;
   /** Memory and database may differ: drop the one and read the other. */
   readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
-/** One fate per item, in order. "fenced": the lane was lost while they waited; nothing was consumed. */
+/** One fate per item, in order. Throws `TermOver` where the lane was lost while they waited: nothing was consumed. */
 export async function allocate(
   ports: AllocatePorts,
   context: ChainContext,
   batch: { readonly lane: OwnedLane; readonly items: readonly NewTransaction[] },
-): Promise<readonly AllocateFate[] | "fenced"> {
+): Promise<readonly AllocateFate[]> {
   const { lane, items } = batch;
   // A held lane gives no nonce; whether a request exists already, its database can still say.
-  const floor = lane.heldByHistory ? null : await nonceFloor(ports, context, lane);
-  if (lane.stopped) {
-    stopLate(ports, lane, "allocate");
-    return "fenced";
-  }
+  const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.nonces.free(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
-  const outcome = await write(
-    ports,
-    { context, lane },
-    { kind: "allocate", fence: lane.fence, floor, ...filling, items },
-  );
-  if (outcome.status !== "allocated") return "fenced";
+  const outcome = await write(ports, { context, lane }, { kind: "allocate", floor, ...filling, items });
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items);
   // A lane that gave no nonce may have no cursor yet.
   if (records.length > 0) lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
   const recycled = recycle(ports, lane, outcome.items);
   // Committed under our term: told also where the lane was handed over meanwhile. The next owner finds the rows.
-  if (records.length > 0) report(ports, lane, records);
-  if (records.length > 0 && !lane.stopped) {
-    for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
-    lane.backlog.enqueue(records.filter(({ nonce }) => !recycled.has(nonce)));
-    lane.signing?.kick();
+  if (records.length > 0) {
+    report(ports, lane, records);
+    lane.term.begin(() => queueUp(lane, records, recycled));
   }
   return outcome.items;
+}
+
+function queueUp(lane: OwnedLane, records: readonly AllocatedRecord[], recycled: ReadonlySet<number>): void {
+  for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
+  lane.backlog.enqueue(records.filter(({ nonce }) => !recycled.has(nonce)));
+  lane.signing?.kick();
 }
 
 async function write(
   ports: AllocatePorts,
   { context, lane }: { readonly context: ChainContext; readonly lane: OwnedLane },
-  write: LaneWrite,
-): Promise<WriteOutcome> {
+  write: Unfenced<"allocate">,
+) {
   try {
-    return await ports.writer.write(write);
+    return await lane.term.write(write);
   } catch (error) {
     // Whatever was cached about this lane was true for a batch that did not happen.
     context.counts.of(lane.lane.signer).comparedAtMs = null;
@@ -81,9 +72,7 @@ async function write(
       ports.reload(lane, "the database did not say whether it accepted a batch");
       throw error;
     }
-    // Too late, and counted as that by the writer: like what the database refuses, it may still be done elsewhere.
-    if (error instanceof StoreUnavailable && (lane.lost || !ports.lease.mayAct())) return { status: "fenced" };
-    throw new DatabaseSilent("nothing was accepted", error);
+    throw error instanceof TermOver ? error : new DatabaseSilent("nothing was accepted", error);
   }
 }
 

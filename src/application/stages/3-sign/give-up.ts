@@ -17,16 +17,15 @@ export interface GiveUpPorts extends LaneWriterPorts {
   readonly feedGrew: () => void;
 }
 
-/** False: the lane is no longer ours, or is being read again. */
 export async function giveUp(
   ports: GiveUpPorts,
   lane: OwnedLane,
   { record, why }: { readonly record: AllocatedRecord; readonly why: string },
-): Promise<boolean> {
+): Promise<void> {
   const { txId, nonce } = record;
   const reason = `nonce ${nonce} is given up: ${why}`;
   const planned = plan(queued(record), "giveUp", { reason, lastError: why });
-  if (!(await commitPlanned(ports, lane, [planned]))) return false;
+  await commitPlanned(ports, lane, [planned]);
   await ports.failpoint("giveUp.committed");
   const detail = `${txId} gave it up: ${why}`;
   lane.nonces.leave({ nonce, why: "givenUp", detail, since: ports.clock.now(), reservationId: null });
@@ -34,5 +33,4 @@ export async function giveUp(
   ports.feedGrew();
   const message = `${txId} will never be signed and gave nonce ${nonce} of ${lane.lane.signer} up: ${why}`;
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NONCE_GIVEN_UP", message, lane: lane.lane, txId });
-  return true;
 }

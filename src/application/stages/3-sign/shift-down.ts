@@ -16,12 +16,11 @@ export interface ShiftDownPorts extends LaneWriterPorts {
   readonly failpoint: Failpoints;
 }
 
-/** False: the lane is no longer ours, or is being read again. */
-export async function shiftDown(ports: ShiftDownPorts, { counts }: ChainContext, lane: OwnedLane): Promise<boolean> {
+export async function shiftDown(ports: ShiftDownPorts, { counts }: ChainContext, lane: OwnedLane): Promise<void> {
   const free = lane.nonces.free(counts.of(lane.lane.signer).usedBelow);
-  if (free.length === 0) return true;
+  if (free.length === 0) return;
   const moves = planShiftDown(free, lane.holders());
-  if (moves.length === 0) return true;
+  if (moves.length === 0) return;
   const byId = new Map(lane.backlog.atHand.map((record) => [record.txId, record]));
   const planned = moves.flatMap(({ txId, from, to }) => {
     const record = byId.get(txId);
@@ -30,12 +29,11 @@ export async function shiftDown(ports: ShiftDownPorts, { counts }: ChainContext,
       plan(queued({ ...record, nonce: to }), "shiftDown", { nonce: to, reason: `moved from nonce ${from} to ${to}` }),
     ];
   });
-  if (!(await commitPlanned(ports, lane, planned))) return false;
+  await commitPlanned(ports, lane, planned);
   await ports.failpoint("shiftDown.committed");
   noteHoles(ports, lane, moves);
   lane.backlog.shifted(moves);
   ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: free.length });
-  return true;
 }
 
 function noteHoles({ clock }: ShiftDownPorts, lane: OwnedLane, moves: readonly NonceMove[]): void {

@@ -18,7 +18,6 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { stopLate } from "../../lane/too-late.ts";
 import { LONG_AGO, signed } from "../../lane/tracked.ts";
 import { type GiveUpPorts, giveUp } from "./give-up.ts";
 import { shiftDown } from "./shift-down.ts";
@@ -26,7 +25,6 @@ import { shiftDown } from "./shift-down.ts";
 export interface SignPorts extends LaneWriterPorts, GiveUpPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;
   readonly signer: BoundedSigner;
-  readonly lease: { mayAct(): boolean };
   readonly failpoint: Failpoints;
 }
 
@@ -35,10 +33,10 @@ const PAGE = 512;
 
 /** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
 export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  while (!lane.stopped && !lane.held && lane.signingHeld === 0 && ports.lease.mayAct()) {
+  while (!lane.held && lane.signingHeld === 0) {
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
     // Nothing is signed above a free nonce before what is above it has had its chance to move down.
-    if (!lane.nonces.isWhole && !(await shiftDown(ports, context, lane))) return;
+    if (!lane.nonces.isWhole) await shiftDown(ports, context, lane);
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
     if (batch.length === 0 || !(await signBatch(ports, context, { lane, batch }))) return;
@@ -47,11 +45,12 @@ export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedL
 
 async function refill(ports: SignPorts, lane: OwnedLane): Promise<void> {
   for (let from = lane.backlog.missingFrom(); from !== null; ) {
-    const page = await ports.store.loadAllocated(lane.lane, from, PAGE);
+    const page = await lane.term.during(ports.store.loadAllocated(lane.lane, from, PAGE));
     from = lane.backlog.refill(page, PAGE) ? null : lane.backlog.missingFrom();
   }
 }
 
+/** False: nothing more can be signed now. */
 async function signBatch(
   ports: SignPorts,
   context: ChainContext,
@@ -65,11 +64,10 @@ async function signBatch(
   if (priced === null) return false;
   const unsigned = priced.map((each) => each.unsigned);
   const made = await signAll(ports, lane, { batch, unsigned });
-  if (made === null) return !lane.stopped;
+  if (made === null) return true;
   await ports.failpoint("sign.signed");
-  if (lane.stopped || !ports.lease.mayAct()) return stopLate(ports, lane, "sign");
   const planned = batch.map((record, index) => planSigned(record, unsigned[index] as Bounded, made[index] ?? null));
-  if (!(await commitPlanned(ports, lane, planned))) return false;
+  await commitPlanned(ports, lane, planned);
   await ports.failpoint("sign.committed");
   const nowMs = ports.clock.monotonicMs();
   const sentAt = ports.clock.now();
@@ -100,8 +98,10 @@ async function refuseBeyond(
   const { gas, payload, txId, nonce } = record;
   const content = { gas, value: payload.value };
   const why = overCeiling(ceilings, content, { cap: 0n, limit: feeLimit(ceilings, content) }).message;
-  if (lane.stopped || !ports.lease.mayAct()) return false;
-  if ((record.attempts ?? []).length === 0) return (await giveUp(ports, lane, { record, why })) && !lane.stopped;
+  if ((record.attempts ?? []).length === 0) {
+    await giveUp(ports, lane, { record, why });
+    return true;
+  }
   if (lane.overCeiling === txId) return false;
   lane.overCeiling = txId;
   const message = `nonce ${nonce} of ${lane.lane.signer} is not signed: ${why}`;
@@ -120,15 +120,13 @@ async function signAll(
   // The chain node signs when it is sent: what is committed before is payload, nonce and fees.
   if (ports.signer.custody(lane.lane.signer) === "node") return unsigned.map(() => null);
   try {
-    return await ports.signer.sign(lane.lane.signer, unsigned);
+    return await lane.term.sign(() => ports.signer.sign(lane.lane.signer, unsigned));
   } catch (error) {
     const refused = error instanceof SigningRefused ? batch[error.index] : undefined;
     if (!(error instanceof SigningRefused) || refused === undefined) throw error;
     // Signed before, at a nonce that somebody else used: what may be on a chain is given up by nobody.
     if ((refused.attempts ?? []).length > 0) throw error;
-    if (!lane.stopped && ports.lease.mayAct()) {
-      await giveUp(ports, lane, { record: refused, why: `the signer refused it: ${error.message}` });
-    }
+    await giveUp(ports, lane, { record: refused, why: `the signer refused it: ${error.message}` });
     return null;
   }
 }
@@ -147,7 +145,7 @@ async function priceAll(
   try {
     // What its caller priced costs the same on any market.
     const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
-    const market = await context.marketFor(unpriced.payload);
+    const market = await lane.term.during(context.marketFor(unpriced.payload));
     return batch.map((record) => priceOne(context, lane, { record, market }));
   } catch (error) {
     if (error instanceof ChainUnavailable) return null;

@@ -11,7 +11,7 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Working } from "../../lane/activity.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { stopLate } from "../../lane/too-late.ts";
+import { quietly } from "../../lane/term.ts";
 import type { Tracked } from "../../lane/tracked.ts";
 import { isNodeSigned, type NodeSignedPorts, sendThroughNode } from "./node-signed.ts";
 import { note } from "./note-answer.ts";
@@ -30,8 +30,7 @@ export function broadcast(ports: BroadcastPorts, context: ChainContext, lane: Ow
 }
 
 function dueNow(ports: BroadcastPorts, lane: OwnedLane): readonly Tracked[] {
-  if (lane.unmined.size === 0 || lane.stopped || lane.held || !ports.lease.maySend()) return [];
-  return lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
+  return lane.unmined.size === 0 || lane.held ? [] : lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
 }
 
 async function sendDue(
@@ -44,8 +43,8 @@ async function sendDue(
     try {
       const atNode = due.filter(isNodeSigned);
       const local = atNode.length === 0 ? due : due.filter((tx) => !isNodeSigned(tx));
-      if (local.length > 0 && !(await sendAll(ports, context, { lane, due: local }))) return;
-      if (atNode.length > 0 && !(await sendThroughNode(ports, context, { lane, due: atNode }))) return;
+      if (local.length > 0) await sendAll(ports, context, { lane, due: local });
+      if (atNode.length > 0) await sendThroughNode(ports, context, { lane, due: atNode });
     } finally {
       for (const tx of due) tx.sending = false;
     }
@@ -56,22 +55,19 @@ async function sendAll(
   ports: BroadcastPorts,
   context: ChainContext,
   work: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
-): Promise<boolean> {
+): Promise<void> {
   const { lane, due } = work;
-  const isClaimed = due.every(({ claimed }) => claimed) || (await claimAgain(ports, lane, due));
-  if (!isClaimed || lane.stopped || !ports.lease.maySend()) return false;
+  if (!due.every(({ claimed }) => claimed)) await claimAgain(ports, lane, due);
   // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.rawTransaction !== null);
   const raws = sendable.map((tx) => tx.rawTransaction as Hex);
   const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
-  const results = await context.chain.submit(raws, { everywhere });
+  const results = await lane.term.send(() => context.chain.submit(raws, { everywhere }));
   await ports.failpoint("broadcast.sent");
-  if (lane.stopped) return stopLate(ports, lane, "broadcast");
   const planned = sendable.flatMap((tx, index) =>
     note(ports, context, { lane, tx, result: results[index] as SubmitResult }),
   );
-  if (planned.length > 0) void commitAnswers(ports, lane, planned);
-  return true;
+  if (planned.length > 0) void quietly(commitAnswers(ports, lane, planned));
 }
 
 /** A node said that it took these very bytes, and they are due again: it may have dropped them, and would once more. */
@@ -81,5 +77,6 @@ function wasTaken({ acceptedOrdinal, sendOrdinal }: Tracked): boolean {
 
 /** The next send need not wait for this: order within the lane is the writer's, and a failure reloads the lane. */
 async function commitAnswers(ports: BroadcastPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
-  if (await commitPlanned(ports, lane, planned)) await ports.failpoint("broadcast.committed");
+  await commitPlanned(ports, lane, planned);
+  await ports.failpoint("broadcast.committed");
 }

@@ -46,17 +46,16 @@ export async function loseSight(
   ports: GrayZonePorts,
   lane: OwnedLane,
   { tx, why }: { readonly tx: Tracked; readonly why: string },
-): Promise<boolean> {
+): Promise<void> {
   tx.nextSendAtMs = null;
   tx.claimed = false;
   tx.lastError = why;
   const nowMs = ports.clock.monotonicMs();
   searches.set(tx, { sinceMs: nowMs, nextMs: nowMs });
   if (tx.status.state === "TRACKING" && tx.status.subState !== "UNKNOWN_SUBMIT_RESULT") {
-    if (!(await commitPlanned(ports, lane, [plan(tx, "loseSight", { lastError: why, reason: why })]))) return false;
+    await commitPlanned(ports, lane, [plan(tx, "loseSight", { lastError: why, reason: why })]);
   }
   report(ports, lane, { tx, result: "entered", detail: why });
-  return true;
 }
 
 /** Looks for everything of the lane that is out of sight and due. */
@@ -77,12 +76,11 @@ async function searchEach(
   { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
 ): Promise<void> {
   try {
-    const payloads = await ports.store.loadPayloads(due.map(({ txId }) => txId));
-    const { count } = await context.counts.mined(lane.lane.signer, { atMostMs: 0 });
+    const payloads = await lane.term.during(ports.store.loadPayloads(due.map(({ txId }) => txId)));
+    const { count } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs: 0 }));
     const seen = new Map<number, ChainTransaction>();
     for (const [index, tx] of due.entries()) {
-      if (lane.stopped) return;
-      const found = await look(context, lane, { tx, count, seen });
+      const found = await lane.term.during(look(context, lane, { tx, count, seen }));
       await conclude(ports, context, { lane, tx, found, payload: payloads[index] as StoredPayload });
     }
   } catch (error) {
@@ -149,11 +147,11 @@ async function conclude(ports: GrayZonePorts, context: ChainContext, work: Concl
   const nowMs = ports.clock.monotonicMs();
   const search = searchOf(ports, tx);
   search.nextMs = nowMs + (context.settings.grayZoneIntervalMs ?? context.settings.grayZoneTimeoutMs);
-  if (lane.stopped || tx.receipt !== null || !isOutOfSight(tx)) return;
+  if (tx.receipt !== null || !isOutOfSight(tx)) return;
   if ((found.kind === "mined" || found.kind === "pooled") && saysTheSame(payload, found.transaction)) {
     await adopt(ports, lane, { tx, found: found.transaction });
   } else if (found.kind === "mined") {
-    if (!(await commitPlanned(ports, lane, [mineForeign(ports, lane, { tx, sent: found.sent })]))) return;
+    await commitPlanned(ports, lane, [mineForeign(ports, lane, { tx, sent: found.sent })]);
     report(ports, lane, { tx, result: "foreign", detail: found.transaction.txHash });
   } else if (nowMs - search.sinceMs >= context.settings.grayZoneTimeoutMs && found.kind !== "unseen") {
     await sendAnew(ports, lane, tx);
@@ -178,7 +176,7 @@ async function adopt(
   const change = { identified: { ordinal, txHash }, accepted: { ordinal }, lastError: null };
   const reason = `found by sender and nonce: ${txHash}`;
   const event = tx.status.state === "STUCK" ? "resubmit" : "adopt";
-  if (!(await commitPlanned(ports, lane, [plan(tx, event, { ...change, reason })]))) return;
+  await commitPlanned(ports, lane, [plan(tx, event, { ...change, reason })]);
   report(ports, lane, { tx, result: "adopted", detail: txHash });
   lane.broadcasting?.kick();
 }
@@ -189,7 +187,7 @@ async function sendAnew(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked): Pro
   tx.nextSendAtMs = ports.clock.monotonicMs();
   const reason = "its nonce is still free after the whole timeout: sent anew";
   const planned: readonly Planned[] = tx.status.state === "STUCK" ? [] : [plan(tx, "sendAnew", { reason })];
-  if (planned.length > 0 && !(await commitPlanned(ports, lane, planned))) return;
+  if (planned.length > 0) await commitPlanned(ports, lane, planned);
   report(ports, lane, { tx, result: "sentAnew", detail: reason });
   lane.broadcasting?.kick();
 }

@@ -14,7 +14,6 @@ import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { stopLate } from "../../lane/too-late.ts";
 import { identify, type Tracked } from "../../lane/tracked.ts";
 import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
 import type { LearnPorts } from "./learn.ts";
@@ -23,7 +22,6 @@ import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {
   readonly store: GrayZonePorts["store"] & ResubmitPorts["store"];
-  readonly lease: { maySend(): boolean };
 }
 
 /** What waits behind a payload that is out of sight looks again after this. */
@@ -33,17 +31,12 @@ export function isNodeSigned(tx: Tracked): boolean {
   return toSend(tx)?.nodeSigned === true;
 }
 
-/** False: nothing more may be done for the lane now. */
 export async function sendThroughNode(
   ports: NodeSignedPorts,
   context: ChainContext,
   { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
-): Promise<boolean> {
-  for (const tx of due) {
-    if (lane.stopped || !ports.lease.maySend()) return false;
-    if (tx.receipt === null && !(await sendOne(ports, context, { lane, tx }))) return false;
-  }
-  return true;
+): Promise<void> {
+  for (const tx of due) if (tx.receipt === null) await sendOne(ports, context, { lane, tx });
 }
 
 interface Work {
@@ -51,24 +44,24 @@ interface Work {
   readonly tx: Tracked;
 }
 
-async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx }: Work): Promise<boolean> {
+async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx }: Work): Promise<void> {
   if (isOutOfSight(tx) && tx.answer === null) {
     tx.nextSendAtMs = null;
-    return true;
+    return;
   }
   if (mayHaveBeenSent(tx)) {
     return loseSight(ports, lane, { tx, why: "an earlier owner may have had it sent, and knew no hash" });
   }
   if (isBehind(lane, tx)) {
     tx.nextSendAtMs = ports.clock.monotonicMs() + BEHIND_MS;
-    return true;
+    return;
   }
-  if (!(await claimAgain(ports, lane, [tx])) || lane.stopped || !ports.lease.maySend()) return false;
-  const [stored] = await ports.store.loadPayloads([tx.txId]);
-  if (stored === undefined || tx.receipt !== null) return !lane.stopped;
-  const result = await context.chain.sendUnsigned(lane.lane.signer, unsignedOf(lane, tx, stored));
+  await claimAgain(ports, lane, [tx]);
+  const [stored] = await lane.term.during(ports.store.loadPayloads([tx.txId]));
+  if (stored === undefined || tx.receipt !== null) return;
+  const unsigned = unsignedOf(lane, tx, stored);
+  const result = await lane.term.send(() => context.chain.sendUnsigned(lane.lane.signer, unsigned));
   await ports.failpoint("broadcast.sent");
-  if (lane.stopped) return stopLate(ports, lane, "broadcast");
   return conclude(ports, context, { lane, tx, result });
 }
 
@@ -95,7 +88,7 @@ async function conclude(
   ports: NodeSignedPorts,
   context: ChainContext,
   work: Work & { readonly result: NodeSubmission },
-): Promise<boolean> {
+): Promise<void> {
   const { lane, tx, result } = work;
   const { txHash, ...said } = result;
   const known = toSend(tx)?.txHash ?? null;
@@ -106,9 +99,8 @@ async function conclude(
     return loseSight(ports, lane, { tx, why });
   }
   const named = txHash === null || tx.receipt !== null ? planned : nameIt(lane, { tx, known, txHash, planned });
-  if (named.length > 0 && !(await commitPlanned(ports, lane, named))) return false;
+  if (named.length > 0) await commitPlanned(ports, lane, named);
   await ports.failpoint("broadcast.committed");
-  return true;
 }
 
 /** A node that signed the same payload in other bytes than before has made another attempt of it. */

@@ -16,24 +16,22 @@ export interface ResubmitPorts extends LaneWriterPorts {
   readonly failpoint: Failpoints;
 }
 
-/** True where every one of them may now be sent, with its bytes at hand. */
+/** Afterwards every one of them may be sent, with its bytes at hand. */
 export async function claimAgain(
   ports: ResubmitPorts,
   lane: OwnedLane,
   transactions: readonly Tracked[],
-): Promise<boolean> {
+): Promise<void> {
   const unclaimed = transactions.filter((tx) => !tx.claimed);
-  if (unclaimed.length === 0) return true;
-  await fetchBytes(ports, unclaimed);
-  if (lane.stopped) return false;
+  if (unclaimed.length === 0) return;
+  await lane.term.during(fetchBytes(ports, unclaimed));
   const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.sendOrdinal as number } }));
-  if (!(await commitPlanned(ports, lane, planned))) return false;
+  await commitPlanned(ports, lane, planned);
   for (const tx of unclaimed) {
     tx.claimed = true;
     tx.submitAttempts++;
   }
   await ports.failpoint("resubmit.claimed");
-  return true;
 }
 
 /** What a node signs itself is stored as a payload, and asked for when it is sent. */

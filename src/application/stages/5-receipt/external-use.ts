@@ -31,13 +31,13 @@ const AT_ONCE = 16;
 export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const due = suspectsOf(context, lane).length > 0 || countIsDue(context, lane, nowMs);
-  return !due || lane.stopped || nowMs < lane.externalLookAtMs ? null : lookInto(ports, context, lane);
+  return !due || nowMs < lane.externalLookAtMs ? null : lookInto(ports, context, lane);
 }
 
 async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   try {
     const { counts, settings } = context;
-    const { count } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
+    const { count } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs }));
     counts.of(lane.lane.signer).reported = count;
     const consumed = suspectsOf(context, lane).filter(({ nonce }) => nonce < count);
     const planned = await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE) });
@@ -84,15 +84,15 @@ async function findForeign(
   const seen = new Map<number, ChainTransaction>();
   const planned: Planned[] = [];
   for (const tx of consumed) {
-    const sent = await findSent(context, { signer: lane.lane.signer, nonce: tx.nonce, seen });
+    const sent = await lane.term.during(findSent(context, { signer: lane.lane.signer, nonce: tx.nonce, seen }));
     if (sent.kind === "unseen") reportUnseen(ports, context, { lane, tx, detail: sent.detail });
-    if (sent.kind !== "mined" || lane.stopped || tx.receipt !== null) continue;
+    if (sent.kind !== "mined" || tx.receipt !== null) continue;
     const ours = tx.attempts.some(({ txHash, foreign }) => foreign !== true && txHash === sent.transaction.txHash);
     // Ours after all, and missed so far: the look by hash brings its receipt in.
     if (ours) tx.receiptCheckedAtMs = RECEIPT_OWED;
-    else if (await noneOfOursIsMined(context, tx)) {
-      const isOurs = await isMadeByNode(ports, tx, sent.transaction);
-      if (lane.stopped || tx.receipt !== null) continue;
+    else if (await lane.term.during(noneOfOursIsMined(context, tx))) {
+      const isOurs = await lane.term.during(isMadeByNode(ports, tx, sent.transaction));
+      if (tx.receipt !== null) continue;
       planned.push(isOurs ? mineMisnamed(ports, lane, { tx, sent }) : mineForeign(ports, lane, { tx, sent }));
     }
   }

@@ -17,6 +17,7 @@ import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import { LONG_AGO, type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
+import { quietly } from "../../lane/term.ts";
 import { establish } from "../../lane/tracked.ts";
 
 export interface ReceiptPorts extends LaneWriterPorts, OwnContractPorts {
@@ -179,7 +180,7 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
   if (receipts.length > 0) await ports.failpoint("receipt.found");
   for (const found of receipts) {
     const indexed = context.hashes.get(found.txHash);
-    if (indexed === undefined || indexed.lane.stopped || indexed.tx.receipt !== null) continue;
+    if (indexed === undefined || indexed.tx.receipt !== null) continue;
     // From a chain that may not be ours: looked for again once that is known.
     const { lane, tx } = indexed;
     if (lane.lookOwed || lane.doubt !== NO_DOUBT) {
@@ -197,6 +198,11 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
     byLane.set(lane, planned);
     planned.push(plan(tx, "mine", { receipt, lastError: null }));
   }
-  const committed = await Promise.all([...byLane].map(([lane, planned]) => commitPlanned(ports, lane, planned)));
-  if (committed.some((applied) => applied)) await ports.failpoint("receipt.committed");
+  for (const [lane, planned] of byLane) void quietly(commitReceipts(ports, lane, planned));
+}
+
+/** The pass goes on: what it decides is written behind this, in the lane's order, and a failure reloads the lane. */
+async function commitReceipts(ports: ReceiptPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+  await commitPlanned(ports, lane, planned);
+  await ports.failpoint("receipt.committed");
 }

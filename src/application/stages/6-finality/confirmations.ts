@@ -6,13 +6,11 @@
  * under the fence of a lane this node decides for. A crash leaves an older list that the next pass extends.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/confirmations.ts";
-import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 
 export interface ConfirmationsPorts {
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly telemetry: Telemetry;
 }
 
@@ -21,20 +19,15 @@ export async function recordConfirmations(
   context: ChainContext,
   lanes: readonly OwnedLane[],
 ): Promise<void> {
-  const deciding = lanes.find((lane) => !lane.stopped && lane.mined.size > 0);
+  const deciding = lanes.find((lane) => lane.mined.size > 0);
   const lowest = lowestMined(lanes);
   const { window } = context.follower;
   if (deciding === undefined || lowest === null || window.oldest === null) return;
   const observed = window.above(lowest).map(({ number, hash }): Confirmation => ({ number, hash }));
   const change = reviseConfirmations(context.storedConfirmations, observed);
   if (change.kind === "same") return;
-  const outcome = await ports.writer.write({
-    kind: "confirmations",
-    fence: deciding.fence,
-    blocks: change.blocks,
-    pruneBelow: window.oldest.number,
-  });
-  if (outcome.status !== "confirmations") return;
+  const pruneBelow = window.oldest.number;
+  const outcome = await deciding.term.write({ kind: "confirmations", blocks: change.blocks, pruneBelow });
   context.storedConfirmations = observed;
   if (outcome.newFork) {
     const fromBlock = (change.blocks[0] as Confirmation).number;

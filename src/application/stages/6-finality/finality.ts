@@ -14,7 +14,6 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import { inTurn, type Working } from "../../lane/activity.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
-import { stopLate } from "../../lane/too-late.ts";
 import { type CompletePorts, complete } from "../7-complete/complete.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "./reorg.ts";
 import { type RequeuePorts, requeueLost } from "./requeue.ts";
@@ -79,7 +78,6 @@ function deepEnough(
   const { window } = context.follower;
   const deep: MinedOn[] = [];
   for (const lane of lanes) {
-    if (lane.stopped) continue;
     for (const tx of lane.mined.values()) {
       const { receipt } = tx;
       if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) continue;
@@ -120,15 +118,15 @@ async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): P
 /** Withdraws what left the canonical chain. Done before new blocks are matched, so that a moved transaction is found again. */
 export async function withdrawOrphaned(ports: FinalityPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const mined = [...lane.mined.values()];
-  const hashAt = await canonicalHashes(context, mined.map(blockNumberOf));
+  const hashAt = await lane.term.during(canonicalHashes(context, mined.map(blockNumberOf)));
   const orphaned = mined.filter((tx) => differs(hashAt.get(blockNumberOf(tx)), tx.receipt?.blockHash));
-  if (orphaned.length > 0 && !lane.stopped) {
+  if (orphaned.length > 0) {
     await withdraw(ports, lane, { transactions: orphaned, because: "left the canonical chain" });
   }
-  const watchedHashes = await canonicalHashes(context, [...lane.watched.values()]);
+  const watchedHashes = await lane.term.during(canonicalHashes(context, [...lane.watched.values()]));
   const differing = [...lane.watched].filter(([hash, number]) => differs(watchedHashes.get(number), hash));
-  const gone = differing.length === 0 ? [] : await goneForAll(context, differing);
-  if (gone.length > 0 && !lane.stopped) await reviseWatched(ports, lane, gone);
+  const gone = differing.length === 0 ? [] : await lane.term.during(goneForAll(context, differing));
+  if (gone.length > 0) await reviseWatched(ports, lane, gone);
 }
 
 /** An outcome that was reported is taken back on no one endpoint's word: where two are up, two show another block. */
@@ -151,10 +149,10 @@ export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: Owne
   const { verdicts } = pass;
   const asked: Tracked[] = [];
   for (const tx of lane.mined.values()) if (tx.receipt !== null && verdicts.has(tx.receipt.txHash)) asked.push(tx);
-  if (asked.length === 0) return endWatch(ports, pass, lane);
+  if (asked.length === 0) return endWatch(pass, lane);
   return inTurn(
     () => decideAsked(ports, pass, { lane, asked }),
-    () => endWatch(ports, pass, lane),
+    () => endWatch(pass, lane),
   );
 }
 
@@ -163,14 +161,11 @@ async function decideAsked(
   { context, verdicts }: FinalityPass,
   { lane, asked }: { readonly lane: OwnedLane; readonly asked: readonly Tracked[] },
 ): Promise<void> {
-  const hashAt = await canonicalHashes(context, asked.map(blockNumberOf));
+  const hashAt = await lane.term.during(canonicalHashes(context, asked.map(blockNumberOf)), "finality");
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
   const { settled, corrected, absent } = applyVerdicts(ports, lane, { candidates, verdicts });
-  if (settled.length + absent.length > 0 && lane.stopped) stopLate(ports, lane, "finality");
-  if (absent.length > 0 && !lane.stopped) {
-    await withdraw(ports, lane, { transactions: absent, because: "does not hold it" });
-  }
-  if (settled.length > 0 && !lane.stopped) {
+  if (absent.length > 0) await withdraw(ports, lane, { transactions: absent, because: "does not hold it" });
+  if (settled.length > 0) {
     await ports.failpoint("finality.decided");
     const others = await requeueLost(ports, context, { lane, decided: settled });
     if (others.length > 0) await complete(ports, lane, { settled: others, corrected });
@@ -178,15 +173,15 @@ async function decideAsked(
 }
 
 /** Nobody waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
-function endWatch(ports: FinalityPorts, { context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane): null {
-  if (lane.stopped || !hasWatched(lane, throughBlock)) return null;
+function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane): null {
+  if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
   const past = [...lane.watched].filter(([, number]) => number <= throughBlock);
   for (const [hash] of past) lane.watched.delete(hash);
   const watchOn = () => {
     for (const [hash, number] of past) lane.watched.set(hash, number);
   };
-  ports.writer.write({ kind: "unwatch", fence: lane.fence, throughBlock }).then(({ status }) => {
+  lane.term.write({ kind: "unwatch", throughBlock }).then(({ status }) => {
     if (status === "unfinished") watchOn();
   }, watchOn);
   return null;

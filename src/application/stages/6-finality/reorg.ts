@@ -36,13 +36,13 @@ export async function withdraw(
     lane.unmine(tx);
     return plan(tx, "withdraw", { receipt: null, reason });
   });
-  if (await commitPlanned(ports, lane, planned)) await ports.failpoint("withdraw.committed");
+  await commitPlanned(ports, lane, planned);
+  await ports.failpoint("withdraw.committed");
 }
 
 /** Outcomes that were final and watched: a reorg deeper than finality. */
 export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
-  const records = await ports.store.loadWatched(lane.lane, gone);
-  if (lane.stopped) return;
+  const records = await lane.term.during(ports.store.loadWatched(lane.lane, gone));
   for (const hash of gone) lane.watched.delete(hash);
   const nowMs = ports.clock.monotonicMs();
   const planned = records.map((record) => {
@@ -62,7 +62,7 @@ export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: re
     message: `${records.length} settled transactions were reorganised away; each is tracked and sent again`,
     lane: lane.lane,
   });
-  if (!(await commitPlanned(ports, lane, planned))) return;
+  await commitPlanned(ports, lane, planned);
   for (const { tx } of planned) lane.track(tx);
   ports.feedGrew();
   await ports.failpoint("withdraw.committed");

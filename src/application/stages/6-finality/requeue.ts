@@ -31,16 +31,16 @@ export async function requeueLost(
 ): Promise<readonly Tracked[]> {
   const { lane, decided } = work;
   if (context.settings.externalUsePolicy !== "requeue" || !decided.some(isLost)) return decided;
-  const deepEnough = await finalizedDepth(context);
+  const deepEnough = await lane.term.during(finalizedDepth(context));
   const others: Tracked[] = [];
   const planned: Planned[] = [];
   for (const tx of decided) {
-    const mayMove = isLost(tx) && (await mayGetAnother(ports, context, { lane, tx }));
+    const mayMove = isLost(tx) && (await lane.term.during(mayGetAnother(ports, context, { lane, tx })));
     if (mayMove === false) others.push(tx);
     else if (mayMove && (tx.receipt?.blockNumber ?? Number.POSITIVE_INFINITY) <= deepEnough) planned.push(move(tx));
   }
   if (planned.length > 0) await commitMoves(ports, lane, planned);
-  return lane.stopped ? [] : others;
+  return others;
 }
 
 function isLost({ attempts, receipt }: Tracked): boolean {
@@ -120,7 +120,7 @@ function move(tx: Tracked): Planned {
 
 /** The lane is read again: cursor, line and backlog have all changed. */
 async function commitMoves(ports: RequeuePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
-  if (!(await commitPlanned(ports, lane, planned))) return;
+  await commitPlanned(ports, lane, planned);
   for (const { tx } of planned) {
     ports.telemetry.emit({
       type: "alert",

@@ -42,7 +42,7 @@ export async function complete(
     const receipt = correction === undefined ? {} : { receipt: tx.receipt, reason: REASONS[correction] };
     return plan(tx, outcomeOf(tx), receipt);
   });
-  if (!(await commitPlanned(ports, lane, planned))) return;
+  await commitPlanned(ports, lane, planned);
   ports.feedGrew();
   await ports.failpoint("complete.committed");
 }

@@ -42,7 +42,7 @@ export async function startNodeChild(name: string, variables: Readonly<Record<st
 
 /** Of the options of Node only the room for young objects, which the launcher gave: a second debugger would find its port taken. */
 export function inherited(options: readonly string[]): readonly string[] {
-  return options.filter((option) => /^--max[-_]semi[-_]space[-_]size=/.test(option));
+  return options.filter((option) => /^--(max[-_]semi[-_]space[-_]size=|no[-_]parallel[-_]scavenge$)/.test(option));
 }
 
 async function readyLine(

@@ -219,7 +219,7 @@ describe("a request id that exists", () => {
 describe("a lane that is lost while its creates wait", () => {
   it("is acquired once more: nothing had been consumed", async () => {
     const made = bench();
-    const again = createOwnedLane({ cursor: 100 }, made.context);
+    const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
     let writes = 0;
     made.control.answer = (write) => (++writes === 1 ? { status: "fenced" } : applied(write));
@@ -230,9 +230,28 @@ describe("a lane that is lost while its creates wait", () => {
 
   it("twice belongs to another node by now", async () => {
     const made = bench();
+    made.own = async () => createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.control.answer = () => ({ status: "fenced" });
     expect(await ask(made, transfer())).toMatchObject([{ code: "NOT_LEADER", extras: { ownerUrl: null } }]);
     expect(made.writes.length).toBe(2);
+  });
+
+  it.each(["lost", "putOff"] as const)(
+    "is told of a create whose commit landed as the term ended (%s)",
+    async (how) => {
+      const made = bench();
+      made.control.meanwhile = () => made.lane.stop(how);
+      expect(await ask(made, transfer())).toMatchObject([{ outcome: "created", nonce: 100 }]);
+      expect([made.owned, made.writes.length]).toEqual([1, 1]);
+    },
+  );
+
+  it("is told that nobody knows where the database did not say what became of the commit", async () => {
+    const made = bench();
+    made.control.meanwhile = () => made.lane.stop("lost");
+    made.control.answer = () => new OutcomeUnknown("the connection broke");
+    expect(await ask(made, transfer())).toMatchObject([{ code: "UNAVAILABLE", extras: { outcome: "unknown" } }]);
+    expect(made.writes.length).toBe(1);
   });
 
   it("and held by another node is told with its address", async () => {

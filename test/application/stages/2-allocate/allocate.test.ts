@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec.ts";
+import { TermOver } from "../../../../src/application/lane/term.ts";
 import { normalise } from "../../../../src/application/requests/normalise.ts";
 import { allocate } from "../../../../src/application/stages/2-allocate/allocate.ts";
 import { type NewTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
@@ -83,11 +84,10 @@ describe("a lane that stopped", () => {
   it("because it is lost has come too late with its batch, and says so", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     bench.faults.lieAboutNonce((honest) => {
-      bench.lane.lost = true;
-      bench.lane.stop();
+      bench.lane.stop("lost");
       return honest;
     });
-    expect(await run(bench)).toBe("fenced");
+    expect(await run(bench)).toBeInstanceOf(TermOver);
     expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ write: "allocate", stoppedBy: "deadline" }]);
   });
 
@@ -97,7 +97,7 @@ describe("a lane that stopped", () => {
       bench.lane.stop();
       return honest;
     });
-    expect(await run(bench)).toBe("fenced");
+    expect(await run(bench)).toBeInstanceOf(TermOver);
     expect(bench.writes).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe("a lane that stopped", () => {
   it("because it was fenced consumed nothing", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.answer = () => ({ status: "fenced" });
-    expect(await run(bench)).toBe("fenced");
+    expect(await run(bench)).toBeInstanceOf(TermOver);
     expect([bench.lane.cursor, bench.passed]).toEqual([5, []]);
   });
 });

@@ -1,0 +1,191 @@
+import { describe, expect, it } from "vitest";
+import { Activity } from "../../../src/application/lane/activity.ts";
+import { type Ending, quietly, Term, TermOver } from "../../../src/application/lane/term.ts";
+import { type LaneWrite, OutcomeUnknown, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
+import { deferred } from "../../support/deferred.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { CHAIN_ID, SIGNER } from "../../support/world.ts";
+
+function bench() {
+  const telemetry = recordTelemetry();
+  const writes: LaneWrite[] = [];
+  const control = { mayAct: true, maySend: true };
+  const committed = deferred<WriteOutcome>();
+  const write = (write: LaneWrite): Promise<WriteOutcome> => {
+    writes.push(write);
+    return committed.promise;
+  };
+  const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 7 };
+  const lease = { mayAct: () => control.mayAct, maySend: () => control.maySend };
+  const term = new Term(fence, { writer: { write }, lease, telemetry });
+  const late = () => telemetry.of("lease.fenced").map((event) => event.write);
+  return { term, fence, writes, control, committed, late };
+}
+
+type Bench = ReturnType<typeof bench>;
+
+const ENDS: readonly [string, (bench: Bench) => void, late: number][] = [
+  ["the lane was lost", ({ term }) => term.end("lost"), 1],
+  ["the lane was put off", ({ term }) => term.end("putOff"), 0],
+  ["our own deadline came", ({ control }) => void Object.assign(control, { mayAct: false, maySend: false }), 1],
+];
+
+describe("a read", () => {
+  it("comes through while the term lasts, also past our own deadline, and fails as it fails", async () => {
+    const { term, control } = bench();
+    control.mayAct = false;
+    expect(await term.during(Promise.resolve(5))).toBe(5);
+    await expect(term.during(Promise.reject(new TypeError("away")))).rejects.toThrow(TypeError);
+  });
+
+  it.each<Ending>(["lost", "putOff"])(
+    "throws where the term ended meanwhile (%s), whatever it brought",
+    async (how) => {
+      const { term, late } = bench();
+      const read = deferred<number>();
+      const failing = deferred<number>();
+      const waiting = [term.during(read.promise), term.during(failing.promise)];
+      term.end(how);
+      read.resolve(5);
+      failing.resolve(Promise.reject(new TypeError("away")));
+      for (const each of waiting) await expect(each).rejects.toThrow(TermOver);
+      expect(late(), "a read is no late write").toEqual([]);
+    },
+  );
+
+  it("of what is to be written is counted where it came too late, and not where it was put off", async () => {
+    const { term, late } = bench();
+    term.end("putOff");
+    await expect(term.during(Promise.resolve(5), "finality")).rejects.toThrow(TermOver);
+    expect(late()).toEqual([]);
+    term.end("lost");
+    await expect(term.during(Promise.resolve(5), "finality")).rejects.toThrow(TermOver);
+    expect(late()).toEqual(["finality"]);
+    term.end("putOff");
+    await expect(term.during(Promise.resolve(5), "sign")).rejects.toThrow(TermOver);
+    expect(late(), "lost is lost").toEqual(["finality", "sign"]);
+  });
+});
+
+describe("a write", () => {
+  it("carries the fence of its term", async () => {
+    const { term, fence, writes, committed } = bench();
+    const outcome = { status: "expired", holes: [] } as const;
+    committed.resolve(outcome);
+    expect(await term.write({ kind: "expire" })).toBe(outcome);
+    expect(writes).toEqual([{ kind: "expire", fence }]);
+  });
+
+  it.each(ENDS)("is not made where %s", async (_, end, count) => {
+    const made = bench();
+    made.committed.resolve({ status: "expired", holes: [] });
+    end(made);
+    await expect(made.term.write({ kind: "expire" })).rejects.toThrow(TermOver);
+    expect(made.writes).toEqual([]);
+    expect(made.late()).toHaveLength(count);
+  });
+
+  it.each(ENDS)("that is on its way is answered with what became of it where %s meanwhile", async (_, end) => {
+    for (const error of [null, new OutcomeUnknown("the connection broke")]) {
+      const made = bench();
+      const waiting = made.term.write({ kind: "suspend", suspended: true, decision: null as never });
+      end(made);
+      if (error === null) made.committed.resolve({ status: "done" });
+      else made.committed.resolve(Promise.reject(error));
+      if (error === null) expect(await waiting).toEqual({ status: "done" });
+      else await expect(waiting).rejects.toBe(error);
+    }
+  });
+
+  it("that the database fenced ends the term", async () => {
+    const { term, committed } = bench();
+    committed.resolve({ status: "fenced" });
+    await expect(term.write({ kind: "expire" })).rejects.toThrow(TermOver);
+    expect(term.hasEnded).toBe(true);
+  });
+
+  it.each<[string, (bench: Bench) => void, boolean]>([
+    ["is too late where the lane was lost", ({ term }) => term.end("lost"), true],
+    ["is too late past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false }), true],
+    ["is the database's failure where it was put off", ({ term }) => term.end("putOff"), false],
+    ["is the database's failure while the term lasts", () => undefined, false],
+  ])("that the database did not take %s", async (_, end, isLate) => {
+    const made = bench();
+    const waiting = made.term.write({ kind: "expire" });
+    end(made);
+    made.committed.resolve(Promise.reject(new StoreUnavailable("away")));
+    await expect(waiting).rejects.toThrow(isLate ? TermOver : StoreUnavailable);
+  });
+});
+
+describe("a signature or a send", () => {
+  it.each(ENDS)("is not begun where %s", async (_, end) => {
+    const made = bench();
+    end(made);
+    let begun = 0;
+    const work = async () => begun++;
+    await expect(made.term.sign(work)).rejects.toThrow(TermOver);
+    await expect(made.term.send(work)).rejects.toThrow(TermOver);
+    expect(begun).toBe(0);
+    expect(made.late(), "nothing was ready to be written").toEqual([]);
+  });
+
+  it("waits, but signatures and writes do not, while others may take our session lock's end for ours", async () => {
+    const { term, control, committed } = bench();
+    control.maySend = false;
+    let begun = 0;
+    await expect(term.send(async () => begun++)).rejects.toThrow(TermOver);
+    expect(begun).toBe(0);
+    expect(await term.sign(async () => "signed")).toBe("signed");
+    committed.resolve({ status: "done" });
+    expect(await term.write({ kind: "closeHoles", nonces: [1] })).toEqual({ status: "done" });
+  });
+
+  it("that comes back after the lane was lost is counted as late", async () => {
+    const { term, late } = bench();
+    const answer = deferred<string>();
+    const waiting = [term.sign(() => answer.promise), term.send(() => answer.promise)];
+    term.end("lost");
+    answer.resolve("accepted");
+    for (const each of waiting) await expect(each).rejects.toThrow(TermOver);
+    expect(late()).toEqual(["sign", "broadcast"]);
+  });
+});
+
+describe("the end of a term", () => {
+  it("lets nothing begin; past our own deadline what has been written is still noted, and no work begins", () => {
+    const { term, control } = bench();
+    const begun = () => [term.begin(() => "noted"), term.work(() => "worked")];
+    expect(begun()).toEqual(["noted", "worked"]);
+    control.mayAct = false;
+    expect(begun()).toEqual(["noted", null]);
+    control.mayAct = true;
+    term.end("putOff");
+    expect(begun()).toEqual([null, null]);
+  });
+
+  it("is the quiet end of an activity, which can be kicked again", async () => {
+    const { term } = bench();
+    const errors: unknown[] = [];
+    let runs = 0;
+    const activity = new Activity(
+      async () => {
+        runs++;
+        await term.during(Promise.resolve());
+      },
+      (error) => errors.push(error),
+    );
+    term.end("lost");
+    for (const run of [1, 2]) {
+      activity.kick();
+      await activity.settled();
+      expect([runs, errors]).toEqual([run, []]);
+    }
+  });
+
+  it("is told to those who go on without it, and hides no other failure", async () => {
+    expect(await quietly(Promise.resolve(5))).toBe(true);
+    expect(await quietly(Promise.reject(new TermOver()))).toBe(false);
+    await expect(quietly(Promise.reject(new TypeError("a mistake of ours")))).rejects.toThrow(TypeError);
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { besideTheDoor } from "./rules/one-door.ts";
+import { parseSource, readCode } from "./tree.ts";
+
+describe("a lane", () => {
+  it("is asked nowhere but in its term whether it may go on; and writes, signs and sends through it alone", () => {
+    const application = readCode("src/application");
+    expect(application.length).toBeGreaterThan(50);
+    expect(application.flatMap(besideTheDoor)).toEqual([]);
+  });
+});
+
+describe("the rule about the one door", () => {
+  const found = (text: string, path = "src/application/stages/3-sign/sign.ts") =>
+    besideTheDoor(parseSource(path, text)).map((each) => each.split(": ")[1]);
+
+  it.each([
+    ["const n = await read(); if (lane.term.hasEnded) stop();", "asks hasEnded"],
+    ["if (!ports.lease.mayAct()) stop();", "asks mayAct"],
+    ["while (lane.term.maySend) work();", "asks maySend"],
+    ["await ports.writer.write({ kind: 'expire' });", "writer.write beside term.write"],
+    ["await writer.write(write);", "writer.write beside term.write"],
+    ["await context.chain.submit(raws);", "chain.submit beside term.send"],
+    ["await lane.term.during(context.chain.submit(raws));", "chain.submit beside term.send"],
+    ["await lane.term.sign(() => chain.sendUnsigned(signer, tx));", "chain.sendUnsigned beside term.send"],
+    ["await ports.signer.sign(address, [unsigned]);", "signer.sign beside term.sign"],
+  ])("finds %s", (text, what) => {
+    expect(found(text)).toEqual([what]);
+  });
+
+  it.each([
+    "await lane.term.write({ kind: 'expire' });",
+    "await lane.term.send(() => context.chain.submit(raws));",
+    "await lane.term.sign(() => ports.signer.sign(address, [unsigned]));",
+    "await stream.write(bytes);",
+    "await context.chain.transactionCount(signer);",
+  ])("lets %s through", (text) => {
+    expect(found(text)).toEqual([]);
+  });
+
+  it("knows the places that ask", () => {
+    expect(found("if (lane.term.hasEnded) stop();", "src/application/lane/lanes.ts")).toEqual([]);
+    expect(found("if (lease.mayAct()) stop();", "src/application/queries/readiness.ts")).toEqual([]);
+    expect(found("if (lease.maySend()) stop();", "src/application/queries/readiness.ts")).toEqual(["asks maySend"]);
+  });
+});

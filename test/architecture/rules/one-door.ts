@@ -1,0 +1,64 @@
+import { isNode, lineOf, type Node, nameOf, type SourceFile, walk } from "../tree.ts";
+
+/** Where it may be asked whether a lane, or the node itself, may still act. */
+const ASKERS: Readonly<Record<string, readonly string[]>> = {
+  hasEnded: ["lane/term.ts", "lane/owned-lane.ts", "lane/lanes.ts"],
+  maySend: ["lane/term.ts", "lane/owned-lane.ts", "lane/lease.ts"],
+  // The last three ask about the node, not about a lane: whether it takes requests, is ready, or claims anything.
+  mayAct: [
+    "lane/term.ts",
+    "lane/owned-lane.ts",
+    "lane/lease.ts",
+    "lane/lanes.ts",
+    "loops/node.ts",
+    "loops/reception.ts",
+    "queries/readiness.ts",
+  ],
+};
+
+/** By the name of what is called, and of what it is called on; null: on anything. */
+const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly door: string }>> = {
+  write: { on: "writer", door: "write" },
+  submit: { on: null, door: "send" },
+  sendUnsigned: { on: null, door: "send" },
+  sign: { on: "signer", door: "sign" },
+};
+
+/** Questions and effects of a lane that do not go through its term (application/lane/term.ts). */
+export function besideTheDoor(file: SourceFile): readonly string[] {
+  const place = file.path.replace("src/application/", "");
+  const found: string[] = [];
+  walk(file.program, (node, ancestors) => {
+    const what = question(node, place) ?? (place === "lane/term.ts" ? null : effect(node, ancestors));
+    if (what !== null) found.push(`${file.path}:${lineOf(file, node.start)}: ${what}`);
+    return undefined;
+  });
+  return found;
+}
+
+function question(node: Node, place: string): string | null {
+  if (node.type !== "MemberExpression") return null;
+  const name = nameOf(node.property) ?? "";
+  if (!Object.hasOwn(ASKERS, name) || ASKERS[name]?.includes(place)) return null;
+  return `asks ${name}`;
+}
+
+function effect(node: Node, ancestors: readonly Node[]): string | null {
+  const called = calledBy(node);
+  if (called === null || !Object.hasOwn(EFFECTS, called.name)) return null;
+  const { on, door } = EFFECTS[called.name] as (typeof EFFECTS)[string];
+  if (on !== null && called.on !== on) return null;
+  const isInside = ancestors.some((around) => {
+    const outer = calledBy(around);
+    return outer?.on === "term" && outer.name === door;
+  });
+  return isInside ? null : `${called.on ?? "?"}.${called.name} beside term.${door}`;
+}
+
+function calledBy(node: Node): { readonly on: string | null; readonly name: string } | null {
+  const { callee } = node;
+  if (node.type !== "CallExpression" || !isNode(callee) || callee.type !== "MemberExpression") return null;
+  const { object } = callee;
+  const on = isNode(object) && object.type === "MemberExpression" ? nameOf(object.property) : nameOf(object);
+  return { on, name: nameOf(callee.property) ?? "" };
+}
