@@ -3,6 +3,9 @@ import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { Address, Hash, Hex, Lane } from "../../domain/lane.ts";
 import type { AccessListEntry, Payload, Receipt } from "../../domain/transaction.ts";
 
+/** So far above its nonce a transaction stands while it moves: beyond any nonce there is. */
+export const OUT_OF_THE_WAY = 2 ** 52;
+
 export function bare(hex: Hex): string {
   return hex.slice(2);
 }

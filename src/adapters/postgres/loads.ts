@@ -1,6 +1,6 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
 import { compareLanes, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../domain/lane.ts";
-import type { Attempt, AttemptKind, Receipt } from "../../domain/transaction.ts";
+import type { Receipt } from "../../domain/transaction.ts";
 import type { State, SubState } from "../../domain/transitions.ts";
 import type {
   AllocatedRecord,
@@ -13,10 +13,9 @@ import type {
   StoredPayload,
   TrackedRecord,
 } from "../../ports/lane-store.ts";
-import { feesOf, laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
-import { holeOf } from "./commit/holes.ts";
+import { laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
 import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
-import { existingOf } from "./commit/plan.ts";
+import { attemptOf, existingOf, groupByTransaction, holeOf } from "./rows.ts";
 import type { Connections } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import type { BlockRow } from "./statements/confirmation.ts";
@@ -169,33 +168,8 @@ function requestKey(lane: Lane, requestId: string): string {
   return `${laneKey(lane)}/${requestId}`;
 }
 
-export function attemptOf(row: AttemptRow): Attempt {
-  return {
-    ordinal: row.ordinal,
-    kind: row.kind as AttemptKind,
-    txHash: row.tx_hash as Hash | null,
-    gas: BigInt(row.gas),
-    fees: feesOf(row),
-    ...(row.is_foreign ? { foreign: true as const } : {}),
-    ...(row.node_signed ? { nodeSigned: true as const } : {}),
-  };
-}
-
 export function blockOf(row: BlockRow): { readonly number: number; readonly hash: Hash } {
   return { number: row.block_number, hash: row.block_hash as Hash };
-}
-
-/** Rows of the same transaction together, in the order they came. */
-export function groupByTransaction<Row extends { readonly tx_id: string }>(
-  rows: readonly Row[],
-): ReadonlyMap<string, readonly Row[]> {
-  const groups = new Map<string, Row[]>();
-  for (const row of rows) {
-    const group = groups.get(row.tx_id);
-    if (group === undefined) groups.set(row.tx_id, [row]);
-    else group.push(row);
-  }
-  return groups;
 }
 
 function trackedRecords(

@@ -1,5 +1,6 @@
 /** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
 import type { Address, Hash, Lane } from "../../domain/lane.ts";
+import { reservationAt } from "../../domain/ledger/index.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../../domain/transitions.ts";
 import type {
@@ -13,11 +14,10 @@ import type {
   TransactionRecord,
 } from "../../ports/query-store.ts";
 import { laneOf, payloadOf, receiptOf } from "./columns.ts";
-import { holeOf } from "./commit/holes.ts";
-import { reservationOf } from "./commit/reservations.ts";
 import { ownerOf } from "./leases.ts";
-import { attemptOf, blockOf, groupByTransaction } from "./loads.ts";
+import { blockOf } from "./loads.ts";
 import { findPage, isNarrow, matches } from "./pages.ts";
+import { attemptOf, groupByTransaction, holeOf, reservationOf } from "./rows.ts";
 import type { Connections } from "./session/connections.ts";
 import { type AttemptRow, readAttempts } from "./statements/attempt.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
@@ -119,7 +119,7 @@ export class Queries {
   async reservation(reservationId: string): Promise<Reservation | null> {
     if (!UUID.test(reservationId)) return null;
     const [row] = await this.connections.read((run) => run(readReservation, [reservationId]));
-    return row === undefined ? null : reservationOf(row);
+    return row === undefined ? null : reservationAt(reservationOf(row), row.asked_at);
   }
 
   async liveStates(): Promise<ReadonlyMap<State, number>> {

@@ -1,8 +1,7 @@
-import { laneKey } from "../lane.ts";
 import { allocate } from "./allocate.ts";
 import { bind } from "./bind.ts";
 import type { Change } from "./changes.ts";
-import { Draft } from "./draft.ts";
+import { Draft, type Moment } from "./draft.ts";
 import type { LedgerOutcome } from "./fates.ts";
 import type { Ledger } from "./ledger.ts";
 import { move } from "./move.ts";
@@ -24,9 +23,11 @@ export interface Applied {
  * Judges a write, at this moment of the database's clock. Whether its writer may write at all was asked before. Throws
  * `NotLoaded` where the ledger lacks something that the write is about, `BatchRefused` where the write is a mistake.
  */
-export function apply(ledger: Ledger, write: LedgerWrite, at: Date): Applied {
-  if (laneKey(write.fence.lane) !== laneKey(ledger.lane)) throw new Error("a write to the ledger of another lane");
-  const draft = new Draft(ledger, at);
+export function apply(ledger: Ledger, write: LedgerWrite, at: Date | Moment): Applied {
+  const { chainId, signer } = write.fence.lane;
+  const isOwn = chainId === ledger.lane.chainId && signer === ledger.lane.signer;
+  if (!isOwn) throw new Error("a write to the ledger of another lane");
+  const draft = new Draft(ledger, at instanceof Date ? { at, past: at } : at);
   const outcome = judge(draft, write);
   return { ledger: draft.ledger, outcome, changes: draft.changes };
 }

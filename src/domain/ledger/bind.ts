@@ -24,7 +24,7 @@ function takeNonce(draft: Draft, { reservation, nonce, intent }: BindWrite): Set
     if (left?.state === "EXPIRED" && left.nonce === nonce) settle(draft, left, { state: "EXPIRED", txId });
     return "settled";
   }
-  const found = judged(draft.ledger, reservation.reservationId, draft.at);
+  const found = judged(draft, reservation.reservationId);
   if (found.reservation?.nonce !== nonce) return "conflict";
   if (found.fate === "settled") settle(draft, found.reservation, { state: reservation.becomes, txId });
   return found.fate;

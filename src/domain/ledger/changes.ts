@@ -1,8 +1,7 @@
 import type { Hole } from "../holes.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent } from "../transaction.ts";
-import type { State } from "../transitions.ts";
-import type { WaitingIntent } from "./ledger.ts";
+import type { WaitingIntent, Watched } from "./ledger.ts";
 import type { IntakeFate, LaneDecision, NewCompletion, SuspendedBy, TransitionItem } from "./writes.ts";
 
 /**
@@ -20,7 +19,7 @@ export type Change =
   | Refused
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
   /** Settled as `state` says, mined in `block`: past its watch. */
-  | { readonly kind: "unwatched"; readonly txId: string; readonly state: State; readonly block: number }
+  | ({ readonly kind: "unwatched"; readonly block: number } & Watched)
   | { readonly kind: "holeLeft"; readonly hole: Hole }
   | { readonly kind: "holeClosed"; readonly nonce: number }
   | { readonly kind: "reserved"; readonly reservation: Reservation }
@@ -45,6 +44,8 @@ export interface Moved {
   /** As they are from now on. */
   readonly nonce: number | null;
   readonly live: boolean;
+  readonly attemptCount: number;
+  readonly acceptedOrdinal: number | null;
   /** The row of its history that tells of it, and whether that row was there before: it counts repeats then. */
   readonly step: number;
   readonly repeats: boolean;

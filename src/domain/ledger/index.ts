@@ -15,10 +15,12 @@
  */
 export { apply } from "./apply.ts";
 export type * from "./changes.ts";
+export type { Moment } from "./draft.ts";
 export type * from "./fates.ts";
 export { fold } from "./fold.ts";
 export type * from "./ledger.ts";
 export { bareLedger, newLedger, reservationAt } from "./ledger.ts";
 export type * from "./nonce-writes.ts";
+export { inOrder } from "./order.ts";
 export { NotLoaded, Part } from "./part.ts";
 export type * from "./writes.ts";

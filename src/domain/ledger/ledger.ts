@@ -2,7 +2,7 @@ import type { Hole } from "../holes.ts";
 import type { Hex, Lane } from "../lane.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
-import { isSettled, type Status, type TransitionEvent } from "../transitions.ts";
+import { isSettled, type State, type Status, type TransitionEvent } from "../transitions.ts";
 import type { ExistingTransaction } from "./fates.ts";
 import { type Cover, loaded, Part } from "./part.ts";
 import type { SuspendedBy } from "./writes.ts";
@@ -25,7 +25,7 @@ export interface Ledger {
   /** Those of them that are still followed: open, or settled and watched. */
   readonly live: Part<number, string>;
   /** Settled and watched, by the number of the block that mined them. */
-  readonly watched: Part<number, readonly string[]>;
+  readonly watched: Part<number, readonly Watched[]>;
   /** Who owns a request id. */
   readonly requests: Part<string, ExistingTransaction>;
   readonly holes: Part<number, Hole>;
@@ -50,16 +50,19 @@ export interface LedgerTransaction extends Status {
   readonly attemptCount: number;
   /** The highest attempt that a node took; null: none that we know of. */
   readonly acceptedOrdinal: number | null;
+  /** The number of the block that its receipt is from; null: it has none. Undefined: not loaded. */
+  readonly minedIn: number | null | undefined;
   /** Of what its caller asked for. Undefined: not loaded. */
   readonly fingerprint: Hex | undefined;
+  /** Undefined: not loaded. */
+  readonly attempts: readonly LedgerAttempt[] | undefined;
   /** Undefined: not loaded. */
   readonly details: TransactionDetails | undefined;
 }
 
-/** What the lane's owner works with, and few rules ask for. */
+/** What the lane's owner works with, and no rule asks for. */
 export interface TransactionDetails {
   readonly createdAt: Date;
-  readonly attempts: readonly LedgerAttempt[];
   readonly receipt: Receipt | null;
   readonly submitAttempts: number;
   readonly lastSubmittedAt: Date | null;
@@ -71,6 +74,13 @@ export interface TransactionDetails {
 export interface LedgerAttempt extends Attempt {
   /** When sending it was first claimed; null: never. */
   readonly firstSentAt: Date | null;
+}
+
+/** A settled transaction that a deep reorg would still concern. */
+export interface Watched {
+  readonly txId: string;
+  readonly nonce: number;
+  readonly state: State;
 }
 
 /** An intent of the intake table that has no fate yet. */
@@ -95,7 +105,7 @@ export function bareLedger(
   lane: Lane,
   standing: Pick<Ledger, "cursor" | "suspendedBy" | "reconciled"> & Partial<Ledger>,
 ): Ledger {
-  return { ...empty(lane, NAMED), ...standing };
+  return { ...NOTHING_LOADED, lane, ...standing };
 }
 
 function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: "all" | "named" }>): Ledger {
@@ -115,6 +125,9 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
   };
 }
 
+/** Of whichever lane: a commit of many lanes makes a part of each, and most of it stays empty. */
+const NOTHING_LOADED = empty({ chainId: 0, signer: "0x" }, NAMED);
+
 /** The lane allocates nothing and sends nothing: it is to be reconciled first, or an operator has to look at it. */
 export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
   return !reconciled || suspendedBy === "HISTORY";
@@ -125,9 +138,9 @@ export function existingOf({ lane }: Ledger, tx: LedgerTransaction): ExistingTra
   return { txId, lane, requestId, nonce, state, fingerprint: loaded(tx.fingerprint, `the fingerprint of ${txId}`) };
 }
 
-/** Where it stands under watch: settled, and not past it. Null: nowhere, or it was not loaded. */
-export function watchedIn({ live, state, details }: LedgerTransaction): number | null {
-  return live && isSettled(state) ? (details?.receipt?.blockNumber ?? null) : null;
+/** The block that it is watched in: settled, and not past its watch. Null: in none. Undefined: its block was not loaded. */
+export function watchedIn({ live, state, minedIn }: LedgerTransaction): number | null | undefined {
+  return live && isSettled(state) ? minedIn : null;
 }
 
 /** As anybody sees it: what is past is expired, whether or not its lane's owner has got round to it. */

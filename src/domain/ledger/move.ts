@@ -13,13 +13,15 @@ export function move(draft: Draft, item: TransitionItem): "applied" | "conflict"
   if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
   if (item.claim !== undefined && isHeld(draft.ledger)) return "conflict";
   refuseIllegal(item);
-  refuseOutOfTurn(tx, item);
+  const attemptCount = countAttempts(tx, item);
   const way = wayOf(draft.ledger, tx, item);
   if (way === null) return "conflict";
   if (way.fills !== null) draft.record({ kind: "holeClosed", nonce: way.fills });
   const repeats = isRepeat(tx, item);
   const step = repeats ? tx.steps : tx.steps + 1;
-  draft.record({ kind: "moved", item, nonce: way.nonce, live: way.nonce !== null, step, repeats, at: draft.at });
+  const acceptedOrdinal = highestAccepted(tx, item);
+  const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
+  draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
   complete(draft, tx, item);
   return "applied";
@@ -47,8 +49,12 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem): void {
   throw new BatchRefused(`${event} ${from} → ${to}/${subState ?? "-"} is not legal`);
 }
 
+function highestAccepted({ acceptedOrdinal }: LedgerTransaction, { accepted }: TransitionItem): number | null {
+  return accepted === undefined ? acceptedOrdinal : Math.max(acceptedOrdinal ?? 0, accepted.ordinal);
+}
+
 /** Attempts are numbered without a gap, and only what is stored may be sent, taken or named. */
-function refuseOutOfTurn({ txId, attemptCount, details }: LedgerTransaction, item: TransitionItem): void {
+function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item: TransitionItem): number {
   const { attempt, claim, accepted, identified } = item;
   const count = attemptCount + (attempt === undefined ? 0 : 1);
   if (attempt !== undefined && attempt.ordinal !== count) {
@@ -60,10 +66,10 @@ function refuseOutOfTurn({ txId, attemptCount, details }: LedgerTransaction, ite
       throw new BatchRefused(`transaction ${txId} has no attempt ${ordinal}`);
     }
   }
-  if (identified === undefined) return;
-  const { attempts } = loaded(details, `the attempts of transaction ${txId}`);
-  const named = [...attempts, ...(attempt === undefined ? [] : [attempt])][identified.ordinal - 1];
-  if (named?.nodeSigned === true && (named.txHash ?? identified.txHash) === identified.txHash) return;
+  if (identified === undefined) return count;
+  const stored = loaded(attempts, `the attempts of transaction ${txId}`);
+  const named = [...stored, ...(attempt === undefined ? [] : [attempt])][identified.ordinal - 1];
+  if (named?.nodeSigned === true && (named.txHash ?? identified.txHash) === identified.txHash) return count;
   throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} cannot be identified`);
 }
 

@@ -26,7 +26,11 @@ export class OrderedMap<K extends Key, V> {
   }
 
   static of<K extends Key, V>(entries: Iterable<readonly [K, V]> = []): OrderedMap<K, V> {
-    let root: Tree<K, V> = null;
+    return new OrderedMap<K, V>(null).with(entries);
+  }
+
+  with(entries: Iterable<readonly [K, V]>): OrderedMap<K, V> {
+    let { root } = this;
     for (const [key, value] of entries) root = inserted(root, key, value);
     return new OrderedMap(root);
   }

@@ -56,6 +56,16 @@ export class Part<K extends Key, V> {
     return this.covers(key) ? null : undefined;
   }
 
+  /** The same part, loaded with these rows too; null: there is none. */
+  with(rows: readonly (readonly [K, V | null])[]): Part<K, V> {
+    return rows.length === 0 ? this : new Part(this.what, this.cover, this.rows.with(rows));
+  }
+
+  /** The same, with all that there is within this cover. */
+  covering(cover: Cover<K>, rows: Iterable<readonly [K, V]>): Part<K, V> {
+    return new Part(this.what, cover, this.rows.with(rows));
+  }
+
   set(key: K, row: V): Part<K, V> {
     return new Part(this.what, this.cover, this.rows.set(key, row));
   }
@@ -80,6 +90,7 @@ export class Part<K extends Key, V> {
 
   /** Something happened that this part cannot place: beside the rows it has, it covers nothing any more. */
   unsure(): Part<K, V> {
+    if (this.cover.kind === "named") return this;
     return new Part(this.what, { kind: "named" }, this.rows);
   }
 

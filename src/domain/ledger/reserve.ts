@@ -3,7 +3,7 @@ import type { Hole } from "../holes.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
-import { isHeld, type Ledger, reservationAt } from "./ledger.ts";
+import { isHeld, reservationAt } from "./ledger.ts";
 import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite, SettleFate } from "./nonce-writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
@@ -12,11 +12,11 @@ export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
 }
 
 /** What the caller's name for it stands for already. */
-function known({ ledger, at }: Draft, requestId: string | null): ReserveFate | null {
+function known({ ledger, past }: Draft, requestId: string | null): ReserveFate | null {
   if (requestId === null) return null;
   const reservationId = ledger.reservedAs.get(requestId);
   const reservation = reservationId === null ? null : ledger.reservations.get(reservationId);
-  if (reservation !== null) return { fate: "existing", reservation: reservationAt(reservation, at) };
+  if (reservation !== null) return { fate: "existing", reservation: reservationAt(reservation, past) };
   const owner = ledger.requests.get(requestId);
   return owner === null ? null : { fate: "requestTaken", txId: owner.txId };
 }
@@ -35,7 +35,7 @@ function keep(draft: Draft, write: ReserveWrite): ReserveFate {
 }
 
 export function release(draft: Draft, { reservationId }: ReleaseWrite): NonceOutcome {
-  const { reservation, fate } = judged(draft.ledger, reservationId, draft.at);
+  const { reservation, fate } = judged(draft, reservationId);
   if (fate !== "settled" || reservation === null) return { status: "released", fate, hole: null };
   return { status: "released", fate, hole: end(draft, reservation, "released") };
 }
@@ -44,8 +44,8 @@ export function release(draft: Draft, { reservationId }: ReleaseWrite): NonceOut
 export function expire(draft: Draft): NonceOutcome {
   const { reserved, reservations } = draft.ledger;
   const open = reserved.every().flatMap(([, reservationId]) => reservations.get(reservationId) ?? []);
-  const past = open.filter(({ expiresAt }) => expiresAt <= draft.at);
-  return { status: "expired", holes: past.map((reservation) => end(draft, reservation, "expired")) };
+  const over = open.filter(({ expiresAt }) => expiresAt <= draft.past);
+  return { status: "expired", holes: over.map((reservation) => end(draft, reservation, "expired")) };
 }
 
 function end(draft: Draft, reservation: Reservation, why: "released" | "expired"): Hole {
@@ -63,13 +63,12 @@ export function settle(draft: Draft, reservation: Reservation, as: Pick<Reservat
 
 /** Whether it can still be settled. `late`: it is past, be that written down or not. */
 export function judged(
-  { reservations }: Ledger,
+  { ledger, past }: Draft,
   reservationId: string,
-  at: Date,
 ): { readonly reservation: Reservation | null; readonly fate: SettleFate } {
-  const reservation = reservations.get(reservationId);
+  const reservation = ledger.reservations.get(reservationId);
   if (reservation === null) return { reservation, fate: "conflict" };
-  const { state } = reservationAt(reservation, at);
+  const { state } = reservationAt(reservation, past);
   if (state === "RESERVED") return { reservation, fate: "settled" };
   return { reservation, fate: state === "EXPIRED" ? "late" : "conflict" };
 }

@@ -4,11 +4,8 @@ import type { UnwatchWrite } from "./writes.ts";
 
 /** Settled, and mined at or below the block: past its watch. */
 export function unwatch(draft: Draft, { throughBlock }: UnwatchWrite): LedgerOutcome {
-  const { watched, transactions } = draft.ledger;
-  for (const [block, txIds] of watched.through(throughBlock)) {
-    for (const { txId, state } of txIds.flatMap((each) => transactions.get(each) ?? [])) {
-      draft.record({ kind: "unwatched", txId, state, block });
-    }
+  for (const [block, all] of draft.ledger.watched.through(throughBlock)) {
+    for (const each of all) draft.record({ kind: "unwatched", ...each, block });
   }
   return { status: "done" };
 }

@@ -101,6 +101,34 @@ export function chainContract(context: LaneStoreContext): void {
     });
   });
 
+  it("goes on watching what the same commit moves, whichever of the two comes first", async () => {
+    const fence = await holdLane(context.store);
+    const reorged = await confirm(context.store, fence, { blockNumber: 5 });
+    const other = await confirm(context.store, fence, { blockNumber: 5 });
+    const unwatch = { kind: "unwatch", fence, throughBlock: 5 } as const;
+    const items = [step(reorged.intent.txId, AT.confirmed, "reorg", { receipt: null })];
+    expect(await context.store.commit([unwatch, { kind: "transition", fence, items }])).toEqual([
+      { status: "done" },
+      { status: "applied", items: ["applied"] },
+    ]);
+    expect((await context.store.loadLane(fence))?.tracking.map(({ txId }) => txId)).toEqual([reorged.intent.txId]);
+    expect(await apply(context.store, fence, [step(other.intent.txId, AT.confirmed, "reorg")])).toEqual(["conflict"]);
+  });
+
+  it("stops watching what the same commit settles, where it is deep enough by then", async () => {
+    const fence = await holdLane(context.store);
+    const [deep, shallow] = [
+      await mine(context.store, fence, { blockNumber: 5 }),
+      await mine(context.store, fence, { blockNumber: 6 }),
+    ];
+    const items = [deep, shallow].map(({ intent }) => step(intent.txId, AT.mined, "confirm"));
+    const unwatch = { kind: "unwatch", fence, throughBlock: 5 } as const;
+    await context.store.commit([{ kind: "transition", fence, items }, unwatch]);
+    const lane = await context.store.loadLane(fence);
+    expect(lane?.watched.map(({ number }) => number)).toEqual([6]);
+    expect(await context.store.transaction(deep.intent.txId)).toMatchObject({ state: "CONFIRMED" });
+  });
+
   it("moves nothing that is past its watch", async () => {
     const fence = await holdLane(context.store);
     const { intent } = await confirm(context.store, fence, { blockNumber: 5 });

@@ -334,6 +334,29 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await failedAndLive()).toBe(before);
   });
 
+  it("gives a nonce to the next transaction in the commit that gives it up", async () => {
+    const fence = await hold();
+    const [first, next] = [anIntent(fence.lane), anIntent(fence.lane)];
+    await allocate(context.store, fence, [first]);
+    const completion = { state: "FAILED_FINAL", subState: "REJECTED", settled: true, txHash: null } as const;
+    const items = [step(first.txId, AT.allocated, "giveUp", { completion })];
+    const outcomes = await context.store.commit([
+      { kind: "transition", fence, items },
+      { kind: "allocate", fence, floor: null, fill: [0], items: [{ intent: next }] },
+    ]);
+    expect(outcomes).toMatchObject([{ items: ["applied"] }, { items: [{ nonce: 0, recycled: true }], cursor: 1 }]);
+    expect(await snapshot(fence)).toMatchObject({ holes: [], allocated: 1, cursor: 1 });
+    expect(await context.store.transaction(next.txId)).toMatchObject({ nonce: 0, state: "ALLOCATED" });
+    const [shortLived, last] = [anIntent(fence.lane), anIntent(fence.lane)];
+    await context.store.commit([
+      { kind: "allocate", fence, floor: null, items: [{ intent: shortLived }] },
+      { kind: "transition", fence, items: [step(shortLived.txId, AT.allocated, "giveUp", { completion })] },
+      { kind: "allocate", fence, floor: null, fill: [1], items: [{ intent: last }] },
+    ]);
+    expect(await context.store.transaction(shortLived.txId)).toMatchObject({ nonce: null, subState: "REJECTED" });
+    expect(await context.store.transaction(last.txId)).toMatchObject({ nonce: 1, state: "ALLOCATED" });
+  });
+
   it("moves transactions down together, in order, and leaves the holes on top", async () => {
     const fence = await hold();
     const { nonce } = await givenUp(fence, 0);

@@ -79,8 +79,13 @@ describe("whatever is written to a ledger", () => {
       const live = all.filter((tx) => tx.live).map(({ nonce, txId }) => [nonce, txId]);
       expect([...after.live.known()]).toEqual(live.sort(([a], [b]) => Number(a) - Number(b)));
       const watched = all.filter(({ live, state }) => live && (state === "CONFIRMED" || state === "FAILED_FINAL"));
-      expect([...after.watched.known()].flatMap(([, txIds]) => txIds).sort()).toEqual(
-        watched.map(({ txId }) => txId).sort(),
+      const byNonce = (a: { nonce: number | null }, b: { nonce: number | null }) => Number(a.nonce) - Number(b.nonce);
+      expect(
+        [...after.watched.known()].flatMap(([block, each]) => each.map((tx) => ({ block, ...tx }))).sort(byNonce),
+      ).toEqual(
+        watched
+          .map(({ txId, nonce, state, details }) => ({ block: details?.receipt?.blockNumber, txId, nonce, state }))
+          .sort(byNonce),
       );
       const open = [...after.reservations.known()].filter(([, { state }]) => state === "RESERVED");
       expect([...after.reserved.known()].map(([, id]) => id).sort()).toEqual(open.map(([id]) => id).sort());

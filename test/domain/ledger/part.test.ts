@@ -30,6 +30,16 @@ describe("a part of a lane", () => {
     expect(() => of({ kind: "named" }).every()).toThrow(/every hole/);
   });
 
+  it("can be loaded with more: rows, and keys that were looked for in vain", () => {
+    const before = of({ kind: "named" });
+    const part = before.with([
+      [1, "one"],
+      [4, null],
+    ]);
+    expect([part.get(1), part.get(3), part.get(4)]).toEqual(["one", "three", null]);
+    expect(() => before.get(4), "the part before").toThrow(NotLoaded);
+  });
+
   it("learns from what is written: set, added once, deleted", () => {
     const part = of({ kind: "named" }).set(1, "one").delete(3).add(5, "five");
     expect([part.get(1), part.get(3), part.get(5)]).toEqual(["one", null, "five"]);

@@ -13,6 +13,8 @@ import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import { AT, anAttempt, anIntent, aReceipt, step } from "../../support/lane-samples.ts";
 import { FENCE, type Happening, LANE, story, Teller } from "./story.ts";
 
+const UNKNOWN = { minedIn: undefined, attempts: undefined, details: undefined };
+
 /** What a write came to, so that two of them can be compared. */
 function verdictOf(ledger: Ledger, write: LedgerWrite, at: Date) {
   try {
@@ -41,7 +43,7 @@ function partOf(ledger: Ledger, keeps: (row: string) => boolean): Ledger {
     ...{ cursor, suspendedBy, reconciled, intake },
     ...(keeps("mayHaveLost") ? { mayHaveLost: ledger.mayHaveLost } : {}),
     ...(keeps("endedThrough") ? { endedThrough: ledger.endedThrough } : {}),
-    transactions: some(ledger.transactions, (tx) => (keeps(`details ${tx.txId}`) ? tx : { ...tx, details: undefined })),
+    transactions: some(ledger.transactions, (tx) => (keeps(`details ${tx.txId}`) ? tx : { ...tx, ...UNKNOWN })),
     nonces: some(ledger.nonces),
     live: some(ledger.live),
     watched: some(ledger.watched),
@@ -115,7 +117,7 @@ describe("a ledger that was loaded in part", () => {
     expect(apply(confirmed(mined), unwatch, at).changes).toMatchObject([{ kind: "unwatched", txId: intent.txId }]);
     const whole = mined.transactions.get(intent.txId);
     if (whole === null) throw new Error("it is not there");
-    const bare = { ...mined, transactions: mined.transactions.set(intent.txId, { ...whole, details: undefined }) };
+    const bare = { ...mined, transactions: mined.transactions.set(intent.txId, { ...whole, ...UNKNOWN }) };
     expect(() => apply(confirmed(bare), unwatch, at)).toThrow(NotLoaded);
   });
 

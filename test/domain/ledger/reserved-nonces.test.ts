@@ -45,3 +45,13 @@ it("the cursor is not lowered to a nonce that a caller was given and did not rel
   const released = after(newLedger(LANE), reserve("mine", 1), { kind: "release", fence: FENCE, reservationId: "mine" });
   expect(after(released, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(0);
 });
+
+it("whether a reservation is past is judged at a moment of its own, and what follows is dated as everything else", () => {
+  const later = new Date(NOW.getTime() + 20);
+  const kept = after(newLedger(LANE), reserve("mine", 10));
+  const release = { kind: "release", fence: FENCE, reservationId: "mine" } as const;
+  expect(apply(kept, release, NOW).outcome).toMatchObject({ fate: "settled" });
+  expect(apply(kept, release, { at: NOW, past: later }).outcome).toMatchObject({ fate: "late", hole: null });
+  const expired = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: later });
+  expect(expired.outcome).toMatchObject({ holes: [{ nonce: 0, since: NOW }] });
+});

@@ -226,7 +226,8 @@ export class Teller {
 const DECISION = { action: "any", actor: "operator:me", reason: "because" };
 const NOBODY: LedgerTransaction = {
   ...{ txId: "nobody", requestId: null, nonce: 0, live: true, lastEvent: "sign", steps: 2, attemptCount: 1 },
-  ...{ state: "TRACKING", subState: "PENDING", acceptedOrdinal: null, fingerprint: "0x", details: undefined },
+  ...{ state: "TRACKING", subState: "PENDING", acceptedOrdinal: null, fingerprint: "0x" },
+  ...{ minedIn: null, attempts: undefined, details: undefined },
 };
 const EVENTS = (Object.keys(TRANSITIONS) as TransitionEvent[]).filter((event) => !fromNothing(event));
 /** The road of a transaction, and what may become of it at its end. */

@@ -1,6 +1,13 @@
 import { reviseConfirmations } from "../../../src/domain/confirmations.ts";
 import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
-import { apply, type Ledger, type LedgerWrite, Part, type WaitingIntent } from "../../../src/domain/ledger/index.ts";
+import {
+  apply,
+  inOrder,
+  type Ledger,
+  type LedgerWrite,
+  Part,
+  type WaitingIntent,
+} from "../../../src/domain/ledger/index.ts";
 import type { ConfirmationsWrite, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { persist } from "./persist.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
@@ -16,7 +23,12 @@ export interface Work {
 export function commitWrites(state: DatabaseState, writes: readonly LaneWrite[], now: Date): readonly WriteOutcome[] {
   const work: Work = { state, log: new UndoLog(), now };
   try {
-    return writes.map((write) => (holds(state, write.fence, now) ? outcomeOf(work, write) : { status: "fenced" }));
+    const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
+    for (const place of inOrder(writes)) {
+      const write = writes[place] as LaneWrite;
+      if (holds(state, write.fence, now)) outcomes[place] = outcomeOf(work, write);
+    }
+    return outcomes;
   } catch (error) {
     work.log.rollback();
     throw error;

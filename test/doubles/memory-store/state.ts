@@ -88,13 +88,14 @@ export interface Document {
 
 /** A transaction as a reader finds it. */
 export type TransactionRow = Document &
-  Omit<LedgerTransaction, "details" | "fingerprint"> &
-  Omit<TransactionDetails, "attempts"> & { readonly fingerprint: Hex; readonly attempts: readonly StoredAttempt[] };
+  Omit<LedgerTransaction, "details" | "fingerprint" | "attempts" | "minedIn"> &
+  TransactionDetails & { readonly fingerprint: Hex; readonly attempts: readonly StoredAttempt[] };
 
 /** Field by field: a long simulation walks these rows by the million, and they are quick to read where they look alike. */
 export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow {
-  const { details, fingerprint } = tx;
-  if (details === undefined || fingerprint === undefined) throw new Error(`${tx.txId} was loaded in part`);
+  const { details, fingerprint, attempts } = tx;
+  if (details === undefined || fingerprint === undefined || attempts === undefined)
+    throw new Error(`${tx.txId} was loaded in part`);
   return {
     txId: tx.txId,
     lane: document.lane,
@@ -109,7 +110,7 @@ export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow
     acceptedOrdinal: tx.acceptedOrdinal,
     fingerprint,
     createdAt: details.createdAt,
-    attempts: details.attempts.flatMap((attempt, index) => {
+    attempts: attempts.flatMap((attempt, index) => {
       const stored = document.bytes[index];
       return stored === undefined ? [] : { ...attempt, ...stored };
     }),

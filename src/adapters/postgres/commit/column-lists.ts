@@ -6,8 +6,9 @@
 import type { FeeWishes } from "../../../domain/fees.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import { bare } from "../columns.ts";
+import type { HistoryStep, Move } from "./move.ts";
 import { stepsOnRow } from "./ordinary-life.ts";
-import type { Allocation, HistoryStep, Move, PlannedCompletion } from "./plan.ts";
+import type { Allocation, Plan } from "./plan.ts";
 
 /** In the order of the statement's parameters. Wei as text: what is above 2^53 is no number. */
 type Columns<Row> = readonly ((row: Row) => string | number | boolean | null | undefined)[];
@@ -41,7 +42,7 @@ export const ALLOCATION: Columns<Allocation> = [
   ({ lane }) => lane.row.signer,
   ({ intent }) => intent.requestId,
   ({ nonce }) => nonce,
-  ({ intake }) => intake?.accepted_at,
+  ({ acceptedAt }) => acceptedAt,
   ({ intent }) => intent.payload.to,
   ({ intent }) => bare(intent.payload.data),
   ({ intent }) => intent.payload.value.toString(),
@@ -57,26 +58,26 @@ export const ALLOCATION: Columns<Allocation> = [
 
 /** Of `updateTransactions`. */
 export const MOVE: Columns<Move> = [
-  ({ row }) => row.tx_id,
-  ({ row }) => row.state,
+  ({ before }) => before.tx_id,
+  ({ before }) => before.state,
   (move) => setsNonce(move) || null,
-  (move) => (setsNonce(move) ? move.nonce : null),
-  ({ state }) => state,
-  ({ subState }) => subState,
-  ({ historyCount }) => historyCount,
-  ({ lastEvent }) => lastEvent,
-  ({ attemptCount }) => attemptCount,
-  ({ claim }) => claim?.token ?? null,
-  ({ claim }) => claim?.ordinal ?? null,
-  ({ acceptedOrdinal }) => acceptedOrdinal,
+  (move) => (setsNonce(move) ? move.after.nonce : null),
+  ({ after }) => after.item.to,
+  ({ after }) => after.item.subState,
+  ({ after }) => after.step,
+  ({ after }) => after.item.event,
+  ({ after }) => after.attemptCount,
+  ({ claimed, lane }) => (claimed === null ? null : lane.row.token),
+  ({ claimed }) => claimed,
+  ({ after }) => after.acceptedOrdinal,
   ({ claims }) => claims,
   ({ lastError }) => (lastError === undefined ? null : true),
   ({ lastError }) => lastError ?? null,
-  ({ row, steps }) => stepsOnRow(row, steps.values()),
+  ({ before, steps }) => stepsOnRow(before, steps),
 ];
 
-function setsNonce({ nonce, row }: Move): boolean {
-  return nonce !== row.nonce;
+function setsNonce({ after, before }: Move): boolean {
+  return after.nonce !== before.nonce;
 }
 
 /** Of `writeHistory`. */
@@ -107,13 +108,13 @@ export const REPEAT: Columns<HistoryStep> = [
   (step) => step.reason,
 ];
 
-type SignedMove = Pick<Move, "row"> & Move["attempts"][number];
+type SignedMove = Pick<Move, "before" | "lane"> & Move["attempts"][number];
 
 /** Of `insertAttempts`. */
 export const ATTEMPT: Columns<SignedMove> = [
-  ({ row }) => row.tx_id,
+  ({ before }) => before.tx_id,
   ({ attempt }) => attempt.ordinal,
-  ({ row }) => row.chain_id,
+  ({ lane }) => lane.row.chain_id,
   ({ attempt }) => attempt.txHash,
   ({ attempt }) => attempt.kind,
   ({ attempt }) => attempt.gas.toString(),
@@ -125,9 +126,9 @@ export const ATTEMPT: Columns<SignedMove> = [
 ];
 
 /** Of `writeReceipts`. */
-export const RECEIPT: Columns<Pick<Move, "row"> & { readonly receipt: Receipt }> = [
-  ({ row }) => row.tx_id,
-  ({ row }) => row.chain_id,
+export const RECEIPT: Columns<Pick<Move, "before" | "lane"> & { readonly receipt: Receipt }> = [
+  ({ before }) => before.tx_id,
+  ({ lane }) => lane.row.chain_id,
   ({ receipt }) => receipt.txHash,
   ({ receipt }) => receipt.blockNumber,
   ({ receipt }) => receipt.blockHash,
@@ -139,7 +140,7 @@ export const RECEIPT: Columns<Pick<Move, "row"> & { readonly receipt: Receipt }>
 ];
 
 /** Of `appendCompletions`: in the order of their numbers. */
-export const COMPLETION: Columns<PlannedCompletion> = [
+export const COMPLETION: Columns<Plan["completions"][number]> = [
   ({ txId }) => txId,
   ({ lane }) => lane.row.chain_id,
   ({ lane }) => lane.row.signer,

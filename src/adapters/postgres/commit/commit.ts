@@ -5,21 +5,14 @@
  * Writes: everything of lane data. Invariants: I1–I5, I8 (ARCHITECTURE.md).
  * A crash here leaves nothing, or all of it: see write-transaction.ts.
  */
-import { laneKey } from "../../../domain/lane.ts";
+import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { durably } from "../session/durably.ts";
-import type { Opened } from "../session/write-transaction.ts";
-import { planAllocation } from "./allocate.ts";
 import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";
-import { planIntakeFate } from "./intake-fates.ts";
-import { lookupFor, UNWATCH_PAGE } from "./lookup.ts";
-import { planNonces } from "./nonces.ts";
+import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { commitInOneTrip, type OneTripRuntime } from "./one-trip.ts";
 import { type LanePlan, Plan } from "./plan.ts";
-import { planRealignment } from "./realign.ts";
-import { planReconciliation, planSuspension } from "./reconcile.ts";
-import { planTransition } from "./transitions.ts";
 
 export async function commitWrites(
   runtime: OneTripRuntime,
@@ -39,13 +32,15 @@ interface Committed {
 }
 
 async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
+  const lookup = lookupFor(writes);
   const { plan, ...committed } = await durably(runtime, {
-    ...lookupFor(writes),
+    ...lookup,
     verify: ({ history }, floor) => runtime.history.verify(history, floor),
-    decide: (found, opened) => {
-      const plan = new Plan(found, opened.history.epoch);
-      const result = writes.map((write) => planWrite(plan, write, opened));
-      const unfinished = writes.filter((write) => hasMore(plan, write));
+    decide: (found, { now, history }) => {
+      const plan = new Plan(found, history.epoch);
+      const lanes = plan.load(writes, lookup.needs);
+      const result = judge(plan, { writes, lanes }, { at: now, past: askedAt(found) ?? now });
+      const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(plan, lanes[index]));
       const rollback = result.every(({ status }) => status === "fenced");
       return { commands: commandsOf(plan), result: { result, unfinished, plan }, rollback };
     },
@@ -54,9 +49,44 @@ async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[])
   return committed;
 }
 
-function hasMore(plan: Plan, write: LaneWrite): boolean {
-  if (write.kind !== "unwatch" || plan.held(write.fence) === null) return false;
-  return (plan.unwatchable.get(laneKey(write.fence.lane)) ?? []).length >= UNWATCH_PAGE;
+/** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
+function askedAt({ reservations, openReservations }: Found): Date | null {
+  return [...reservations, ...openReservations].at(-1)?.asked_at ?? null;
+}
+
+interface HeldWrites {
+  readonly writes: readonly LaneWrite[];
+  /** Of each write; null: its term is over. */
+  readonly lanes: readonly (LanePlan | null)[];
+}
+
+function judge(plan: Plan, { writes, lanes }: HeldWrites, moment: Moment): readonly WriteOutcome[] {
+  const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
+  for (const place of inOrder(writes)) {
+    const lane = lanes[place];
+    if (lane) outcomes[place] = judgeHeld(plan, lane, { write: writes[place] as LaneWrite, moment });
+  }
+  return outcomes;
+}
+
+function judgeHeld(
+  plan: Plan,
+  lane: LanePlan,
+  { write, moment }: { readonly write: LaneWrite; readonly moment: Moment },
+): WriteOutcome {
+  switch (write.kind) {
+    case "identify":
+      plan.geneses.set(lane.row.chain_id, write.genesisHash);
+      return { status: "done" };
+    case "confirmations":
+      return planConfirmations(plan, write);
+    default:
+      return plan.judge(lane, write, moment);
+  }
+}
+
+function hasMore(plan: Plan, lane: LanePlan | null | undefined): boolean {
+  return lane !== null && lane !== undefined && plan.pastWatch(lane) >= UNWATCH_PAGE;
 }
 
 /** What is left over where this fails. The batch itself is committed by then: no failure may be reported as all of its writes'. */
@@ -71,50 +101,4 @@ async function letGoOfTheRest(
     return rest;
   }
   return [];
-}
-
-function planWrite(plan: Plan, write: LaneWrite, opened: Opened): WriteOutcome {
-  const lane = plan.held(write.fence);
-  if (lane === null) return { status: "fenced" };
-  const decision = write.kind === "suspend" || write.kind === "realign" ? write.decision : undefined;
-  if (decision !== undefined) plan.laneDecisions.push({ ...decision, lane });
-  return planHeld(plan, lane, { write, opened });
-}
-
-function planHeld(plan: Plan, lane: LanePlan, { write, opened }: { write: LaneWrite; opened: Opened }): WriteOutcome {
-  switch (write.kind) {
-    case "allocate":
-      return planAllocation(plan, lane, { write, now: opened.now });
-    case "align":
-      return planAlignment(lane, write.floor);
-    case "reconcile":
-      return planReconciliation(plan, lane, write.floor);
-    case "realign":
-      return planRealignment(plan, lane, write);
-    case "identify":
-      plan.geneses.set(lane.row.chain_id, write.genesisHash);
-      return { status: "done" };
-    case "suspend":
-      return planSuspension(lane, write.suspended);
-    case "transition":
-      return { status: "applied", items: write.items.map((item) => planTransition(plan, lane, item)) };
-    case "unwatch":
-      for (const row of plan.unwatchable.get(laneKey(write.fence.lane)) ?? []) plan.unwatched.set(row.tx_id, row);
-      return { status: "done" };
-    case "confirmations":
-      return planConfirmations(plan, write);
-    case "settleIntake":
-      for (const fate of write.fates) planIntakeFate(plan, lane, fate);
-      return { status: "done" };
-    default:
-      return planNonces(plan, lane, { write, now: opened.now });
-  }
-}
-
-/** Raises, never lowers. */
-function planAlignment(lane: LanePlan, floor: number): WriteOutcome {
-  const cursor = Math.max(lane.cursor ?? floor, floor);
-  lane.changed ||= cursor !== lane.cursor;
-  lane.cursor = cursor;
-  return { status: "aligned", cursor };
 }

@@ -1,11 +1,12 @@
-/** First half of a commit: locks the lanes and reads, behind the locks, everything that the plan needs. */
-import { compareLanes, type Fence, type Lane } from "../../../domain/lane.ts";
+/** First half of a commit: locks the lanes and reads, behind the locks, everything that its writes are judged by. */
+import { compareLanes, type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
 import type { Run } from "../session/connections.ts";
+import { type AttemptRow, readAttempts } from "../statements/attempt.ts";
 import { type BlockRow, readConfirmations } from "../statements/confirmation.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/database.ts";
 import { type HoleRow, readHoles } from "../statements/hole.ts";
-import { readIntake, type WaitingIntakeRow } from "../statements/intake.ts";
+import { type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
 import {
   findOpenReservations,
@@ -14,6 +15,7 @@ import {
   type ReservationRow,
 } from "../statements/reservation.ts";
 import { lockChains } from "../statements/session.ts";
+import type { Statement } from "../statements/statement.ts";
 import {
   type CurrentRow,
   type ExistingRow,
@@ -24,13 +26,17 @@ import {
   readTransactions,
   type UnwatchableRow,
 } from "../statements/transaction.ts";
-import { type NonceKeys, nonceKeysOf } from "./nonce-lookup.ts";
+import { type Needs, needsOf } from "./needs.ts";
 
 export interface Found {
   readonly lanes: readonly LockedLaneRow[];
   readonly requests: readonly ExistingRow[];
   readonly transactions: readonly CurrentRow[];
-  readonly intake: readonly WaitingIntakeRow[];
+  readonly attempts: readonly AttemptRow[];
+  /** Transactions whose attempts, and whose block, were asked for. */
+  readonly naming: ReadonlySet<string>;
+  readonly watching: ReadonlySet<string>;
+  readonly intake: readonly IntakeRow[];
   readonly unwatchable: readonly UnwatchableRow[];
   /** Only where a lane is reconciled. */
   readonly history: readonly DatabaseHistoryRow[];
@@ -42,7 +48,15 @@ export interface Found {
   readonly heldNonces: readonly HeldNonceRow[];
 }
 
+export const NOTHING_FOUND: Found = {
+  ...{ lanes: [], requests: [], transactions: [], attempts: [], intake: [], unwatchable: [], history: [] },
+  ...{ naming: new Set(), watching: new Set() },
+  ...{ blocks: new Map(), holes: [], reservations: [], openReservations: [], bound: [], heldNonces: [] },
+};
+
 export interface Lookup {
+  /** Of each write. */
+  readonly needs: readonly Needs[];
   readonly statements: number;
   readonly waits: number;
   find(run: Run): Promise<Found>;
@@ -55,77 +69,87 @@ export const UNWATCH_PAGE = 1_000;
 
 /** What to lock and read for these writes. The sending happens in one go, in this order. */
 export function lookupFor(writes: readonly LaneWrite[]): Lookup {
-  const terms = termsOf(writes);
-  const requests = requestsOf(writes);
-  const repeated = repeatedIdsOf(writes);
-  const transactions = transactionIdsOf(writes, repeated);
-  const intake = intakeIdsOf(writes);
+  const needs = writes.map(needsOf);
   const heights = lowestHeights(writes);
   const chains = [...heights.keys()].sort((a, b) => a - b);
-  const unwatched = unwatchedOf(writes);
-  const reconciled = writes.filter(({ kind }) => kind === "reconcile");
-  const nonces = nonceKeysOf(writes);
-  const named = [...nonces.reservations, ...nonces.requests];
-  const plain = [requests, transactions, intake, unwatched, reconciled, chains];
-  const keysOf = [...plain, nonces.holes, named, nonces.open, nonces.bound, nonces.skipped];
-  const lookups = keysOf.filter((keys) => keys.length > 0).length;
-  const term = <T>(column: (fence: LaneWrite["fence"]) => T) => terms.map(column);
-  const fences = [
-    term(({ lane }) => lane.chainId),
-    term(({ lane }) => lane.signer),
-    term(({ instanceId }) => instanceId),
-    term(({ token }) => token),
-  ];
+  const unwatched = unwatchedOf(writes, needs);
+  const watching = watchingOf(writes, needs, unwatched);
+  const reads = readsFor(writes, needs, { unwatched, watching });
   return {
-    statements: 1 + lookups + chains.length,
+    needs,
+    statements: 1 + reads.length + (chains.length === 0 ? 0 : 1 + chains.length),
     waits: 1,
     find: async (run) => {
-      const [locked, requestRows, transactionRows, intakeRows, unwatchable, history, found, , ...blockRows] =
-        await Promise.all([
-          run(lockLanes, fences),
-          when(requests, () => run(findRequests, requestKeys(requests))),
-          when(transactions, () => run(readTransactions, [transactions, repeated])),
-          when(intake, () => run(readIntake, [intake])),
-          when(unwatched, () => run(findUnwatchable, [JSON.stringify(unwatched), UNWATCH_PAGE])),
-          when(reconciled, () => run(readDatabaseHistory, [])),
-          findNonces(run, nonces),
-          when(chains, () => run(lockChains, [chains])),
-          ...chains.map((chainId) => run(readConfirmations, [chainId, heights.get(chainId), EVERY])),
-        ]);
+      const locked = run(lockLanes, fencesOf(writes));
+      const found = reads.map(async ({ as, statement, values }) => [as, await run(statement, values)] as const);
+      const lockedChains = chains.length === 0 ? [] : [run(lockChains, [chains])];
+      const blocks = chains.map((chainId) => run(readConfirmations, [chainId, heights.get(chainId), EVERY]));
+      const rows = await Promise.all([locked, Promise.all(found), Promise.all(blocks), ...lockedChains]);
       return {
-        lanes: locked,
-        requests: requestRows,
-        transactions: transactionRows,
-        intake: intakeRows.filter((row) => row.alias_of === null),
-        unwatchable,
-        history,
-        blocks: new Map(chains.map((chainId, index) => [chainId, blockRows[index] ?? []])),
-        ...found,
+        ...NOTHING_FOUND,
+        lanes: rows[0],
+        naming: new Set(needs.flatMap(({ attempts }) => attempts)),
+        watching: new Set(watching),
+        ...Object.fromEntries(rows[1]),
+        blocks: new Map(chains.map((chainId, index) => [chainId, rows[2][index] ?? []])),
       };
     },
   };
 }
 
-async function findNonces(run: Run, keys: NonceKeys) {
-  const named = [...keys.reservations, ...keys.requests];
-  const [holes, reservations, openReservations, bound, heldNonces] = await Promise.all([
-    when(keys.holes, () => run(readHoles, [signers(keys.holes), chainIds(keys.holes)])),
-    when(named, () => run(findReservations, [keys.reservations, keys.requests])),
-    when(keys.open, () => run(findOpenReservations, [signers(keys.open), chainIds(keys.open)])),
-    when(keys.bound, () => run(readBoundNonces, [signers(keys.bound), chainIds(keys.bound)])),
-    when(keys.skipped, () => run(findHeldNonces, heldIn(keys.skipped))),
-  ]);
-  return { holes, reservations, openReservations, bound, heldNonces };
+type Rows = { readonly [Of in Exclude<keyof Found, "lanes" | "blocks" | "naming" | "watching">]: Found[Of][number] };
+
+interface Read {
+  readonly as: keyof Rows;
+  readonly statement: Statement<unknown>;
+  readonly values: readonly unknown[];
 }
 
-function heldIn(skipped: NonceKeys["skipped"]): readonly unknown[] {
-  const lanes = skipped.map(({ fence }) => fence.lane);
-  const nonces = skipped.flatMap(({ from, below }) => Array.from({ length: below - from }, (_, index) => from + index));
-  return [signers(lanes), chainIds(lanes), [...new Set(nonces)]];
+function read<Of extends keyof Rows>(
+  as: Of,
+  keys: readonly unknown[],
+  { statement, values }: { readonly statement: Statement<Rows[Of]>; readonly values: readonly unknown[] },
+): readonly Read[] {
+  return keys.length === 0 ? [] : [{ as, statement, values }];
 }
 
-function when<Row>(keys: readonly unknown[], read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
-  return keys.length === 0 ? Promise.resolve([]) : read();
+/** Most commits are about transactions alone, and read nothing else. */
+function readsFor(
+  writes: readonly LaneWrite[],
+  needs: readonly Needs[],
+  { unwatched, watching }: { readonly unwatched: readonly object[]; readonly watching: readonly string[] },
+): readonly Read[] {
+  const each = <T>(of: (need: Needs) => readonly T[]) => [...new Set(needs.flatMap(of))];
+  const lanes = (need: (need: Needs) => boolean) => {
+    const asking = writes.filter((_, index) => need(needs[index] as Needs)).map(({ fence }) => fence.lane);
+    return { asking, keys: [signers(asking), chainIds(asking)] };
+  };
+  const transactions = each((need) => need.transactions).sort();
+  const compared = each((need) => need.compared);
+  const attempts = each((need) => need.attempts);
+  const requests = requestsOf(writes, needs);
+  const intake = each((need) => need.intake).sort((a, b) => a - b);
+  const named = [each((need) => need.reservations).sort(), each((need) => need.reservedAs)];
+  const nonces = each((need) => need.nonces);
+  const [holes, open] = [lanes((need) => need.holes), lanes((need) => need.openReservations)];
+  const [bound, skipped] = [lanes((need) => need.boundNonce), lanes((need) => need.nonces.length > 0)];
+  const reconciled = needs.filter((need) => need.mayHaveLost);
+  return [
+    ...read("requests", requests, { statement: findRequests, values: requestKeys(requests) }),
+    ...read("transactions", transactions, { statement: readTransactions, values: [transactions, compared, watching] }),
+    ...read("attempts", attempts, { statement: readAttempts, values: [attempts] }),
+    ...read("intake", intake, { statement: readIntake, values: [intake] }),
+    ...read("unwatchable", unwatched, {
+      statement: findUnwatchable,
+      values: [JSON.stringify(unwatched), UNWATCH_PAGE],
+    }),
+    ...read("history", reconciled, { statement: readDatabaseHistory, values: [] }),
+    ...read("holes", holes.asking, { statement: readHoles, values: holes.keys }),
+    ...read("reservations", named.flat(), { statement: findReservations, values: named }),
+    ...read("openReservations", open.asking, { statement: findOpenReservations, values: open.keys }),
+    ...read("bound", bound.asking, { statement: readBoundNonces, values: bound.keys }),
+    ...read("heldNonces", skipped.asking, { statement: findHeldNonces, values: [...skipped.keys, nonces] }),
+  ];
 }
 
 export function chainIds(lanes: readonly Lane[]): readonly number[] {
@@ -136,10 +160,16 @@ export function signers(lanes: readonly Lane[]): readonly string[] {
   return [...new Set(lanes.map((lane) => lane.signer))];
 }
 
-/** Distinct, ascending: the one lock order. */
-function termsOf(writes: readonly LaneWrite[]): readonly Fence[] {
-  const terms = writes.map(({ fence }) => fence).sort(compareTerms);
-  return terms.filter((term, index) => index === 0 || compareTerms(term, terms[index - 1] as Fence) !== 0);
+/** As parameters of `lockLanes`: distinct, ascending, the one lock order. */
+function fencesOf(writes: readonly LaneWrite[]): readonly unknown[] {
+  const all = writes.map(({ fence }) => fence).sort(compareTerms);
+  const terms = all.filter((term, index) => index === 0 || compareTerms(term, all[index - 1] as Fence) !== 0);
+  return [
+    terms.map(({ lane }) => lane.chainId),
+    terms.map(({ lane }) => lane.signer),
+    terms.map(({ instanceId }) => instanceId),
+    terms.map(({ token }) => token),
+  ];
 }
 
 function compareTerms(a: Fence, b: Fence): number {
@@ -163,48 +193,36 @@ export function requestKeys(requests: readonly Request[]): readonly unknown[] {
   ];
 }
 
-function requestsOf(writes: readonly LaneWrite[]): readonly Request[] {
-  return writes.flatMap((write) => {
-    const ids = write.kind === "allocate" ? write.items.map((item) => item.intent.requestId) : requestIdOf(write);
-    return ids.flatMap((requestId) => (requestId === null ? [] : { lane: write.fence.lane, requestId }));
-  });
+function requestsOf(writes: readonly LaneWrite[], needs: readonly Needs[]): readonly Request[] {
+  return writes.flatMap(({ fence: { lane } }, index) =>
+    (needs[index] as Needs).requests.map((requestId) => ({ lane, requestId })),
+  );
 }
 
-function requestIdOf(write: LaneWrite): readonly (string | null)[] {
-  if (write.kind === "reserve") return [write.requestId];
-  return write.kind === "bind" ? [write.intent.requestId] : [];
+/** Each lane once, up to the highest block. */
+function unwatchedOf(writes: readonly LaneWrite[], needs: readonly Needs[]) {
+  const lanes = new Map<string, { chain_id: number; signer: string; through_block: number }>();
+  for (const [index, { fence }] of writes.entries()) {
+    const { watchedThrough } = needs[index] as Needs;
+    if (watchedThrough === null) continue;
+    const key = laneKey(fence.lane);
+    const through_block = Math.max(watchedThrough, lanes.get(key)?.through_block ?? 0);
+    lanes.set(key, { chain_id: fence.lane.chainId, signer: fence.lane.signer, through_block });
+  }
+  return [...lanes.values()];
 }
 
-/** Those that move, and those that may exist. */
-function transactionIdsOf(writes: readonly LaneWrite[], repeated: readonly string[]): readonly string[] {
-  const moving = writes.flatMap((write) => (write.kind === "transition" ? write.items.map(({ txId }) => txId) : []));
-  return [...new Set([...moving, ...repeated])].sort();
-}
-
-/** What a repeated allocation would bring again: from the intake table, or told twice. */
-function repeatedIdsOf(writes: readonly LaneWrite[]): readonly string[] {
-  return writes.flatMap((write) => {
-    if (write.kind !== "allocate") return [];
-    return write.items.flatMap((item) =>
-      item.intakeId === undefined && item.mayExist !== true ? [] : [item.intent.txId],
-    );
-  });
-}
-
-function intakeIdsOf(writes: readonly LaneWrite[]): readonly number[] {
-  const ids = writes.flatMap((write) => {
-    if (write.kind === "settleIntake") return write.fates.map((fate) => fate.intakeId);
-    return write.kind === "allocate" ? write.items.flatMap(({ intakeId }) => intakeId ?? []) : [];
-  });
-  return [...new Set(ids)].sort((a, b) => a - b);
-}
-
-function unwatchedOf(writes: readonly LaneWrite[]) {
-  return writes.flatMap((write) => {
-    if (write.kind !== "unwatch") return [];
-    const { chainId, signer } = write.fence.lane;
-    return { chain_id: chainId, signer, through_block: write.throughBlock };
-  });
+/** What moves on lanes whose watched transactions are let go in the same commit: in which block it stands decides there. */
+function watchingOf(
+  writes: readonly LaneWrite[],
+  needs: readonly Needs[],
+  unwatched: ReturnType<typeof unwatchedOf>,
+): readonly string[] {
+  if (unwatched.length === 0) return [];
+  const lanes = new Set(unwatched.map(({ chain_id, signer }) => `${chain_id}:${signer}`));
+  return writes.flatMap(({ fence }, index) =>
+    lanes.has(laneKey(fence.lane)) ? (needs[index] as Needs).transactions : [],
+  );
 }
 
 function lowestHeights(writes: readonly LaneWrite[]): ReadonlyMap<number, number> {

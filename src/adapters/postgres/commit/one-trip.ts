@@ -7,14 +7,15 @@
  *
  * Writes: allocations alone. Invariants: I1–I5, as commit.ts. A crash here leaves nothing, or all of it.
  */
-import type { AllocateWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { AllocateWrite, LaneWrite, LedgerOutcome, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durablyAtOnce } from "../session/durably.ts";
 import type { ObservedHistory } from "../session/known-history.ts";
+import type { Opened } from "../session/write-transaction.ts";
 import { advanceLane, advanceLanes, type LockedLaneRow } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
-import { planAllocation } from "./allocate.ts";
 import { insertion } from "./commands.ts";
-import { liveChangesOf } from "./live-counts.ts";
+import { NOTHING_FOUND } from "./lookup.ts";
+import { needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
 
@@ -32,10 +33,12 @@ export async function commitInOneTrip(
   const rows = writes.map(({ fence }) => runtime.lanes.recall(fence));
   if (!rows.every((row) => row !== null)) return null;
   const plan = new Plan({ ...NOTHING_FOUND, lanes: rows }, known.epoch);
-  // Told by the server with its answer; until then nobody looks.
+  // Nothing was looked up: no request id is taken to exist, and the unique index proves it.
+  const lanes = plan.load(writes, writes.map(needsOf));
   const now = runtime.clock.now();
-  const outcomes = writes.map((write) => planAllocation(plan, plan.held(write.fence) as LanePlan, { write, now }));
-  return (await commitPlan(runtime, plan, { known, now })) ? outcomes : null;
+  const outcomes = writes.map((write, index) => plan.judge(lanes[index] as LanePlan, write, now));
+  const opened = await commitPlan(runtime, plan, known);
+  return opened === "refused" ? null : outcomes.map((outcome) => dated(outcome, opened?.now ?? now));
 }
 
 /** Of a lane as it was left, in the order of `advanceLane` and `advanceLanes`. */
@@ -49,46 +52,45 @@ const COLUMNS = [
   "reconciled_epoch",
 ] as const satisfies readonly (keyof LockedLaneRow)[];
 
-const NO_NONCES = { holes: [], reservations: [], openReservations: [], bound: [], heldNonces: [] };
-const NO_ROWS = { requests: [], transactions: [], intake: [], unwatchable: [], history: [], ...NO_NONCES };
-const NOTHING_FOUND = { ...NO_ROWS, blocks: new Map() };
-
 function isPlainAllocation(write: LaneWrite): write is AllocateWrite {
   if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
   return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
 }
 
+/** Its rows have the time of the server's transaction, which comes with the answer. */
+function dated(outcome: LedgerOutcome, createdAt: Date): WriteOutcome {
+  if (outcome.status !== "allocated") return outcome;
+  return { ...outcome, items: outcome.items.map((item) => (item.fate === "created" ? { ...item, createdAt } : item)) };
+}
+
+/** What was found at the opening; null where a look-up told that it is committed. */
 async function commitPlan(
   runtime: OneTripRuntime,
   plan: Plan,
-  { known, now }: { readonly known: ObservedHistory; readonly now: Date },
-): Promise<boolean> {
+  known: ObservedHistory,
+): Promise<Opened | null | "refused"> {
   const lanes = [...plan.lanes.values()];
   // Whoever is held, or repeats another of the same batch, needs no guess to be told so.
-  if (plan.allocations.length === 0 || lanes.some((lane) => !lane.changed)) return false;
+  if (plan.allocations.length === 0 || lanes.some((lane) => lane.left() === lane.row)) return "refused";
   const { history } = runtime;
   const { floor } = history;
-  const commandsFor = (marker: string) => [advance(plan, lanes, marker), insertion(plan.allocations, marker)];
+  const commandsFor = (marker: string) => [advance(lanes, marker), insertion(plan.allocations, marker)];
   const sent = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
     runtime.lanes.wasWrong(lanes);
     throw error;
   });
   if (sent === "refused" || sent.opened === null) runtime.lanes.wasWrong(lanes);
-  if (sent === "refused") return false;
-  if (sent.opened !== null) {
-    now.setTime(sent.opened.now.getTime());
-    history.noteCommitted(sent.opened.history, floor);
-  }
+  if (sent === "refused") return sent;
+  if (sent.opened !== null) history.noteCommitted(sent.opened.history, floor);
   runtime.lanes.wasRight(lanes);
-  return true;
+  return sent.opened;
 }
 
-function advance(plan: Plan, lanes: readonly LanePlan[], marker: string): Command {
-  const live = liveChangesOf(plan, []);
+function advance(lanes: readonly LanePlan[], marker: string): Command {
   const columns = [
     ...COLUMNS.map((column) => lanes.map(({ row }) => row[column])),
-    lanes.map(({ cursor }) => cursor),
-    lanes.map(({ key }) => live.get(key)?.ALLOCATED ?? 0),
+    lanes.map(({ ledger }) => ledger.cursor),
+    lanes.map(({ live }) => live?.ALLOCATED ?? 0),
   ];
   if (lanes.length > 1) return { statement: advanceLanes, values: [...columns, lanes.length, marker] };
   return { statement: advanceLane, values: [...columns.flat(), marker] };

@@ -3,8 +3,7 @@
  * a row of its own. The view `fencepost.history` shows both. A step stands on the row only where nothing about it has to be
  * told but its time: its place is the usual one, and the node and the term are those that gave the nonce.
  */
-import type { CurrentRow } from "../statements/transaction.ts";
-import type { HistoryStep } from "./plan.ts";
+import type { Before, HistoryStep } from "./move.ts";
 
 interface Place {
   readonly ordinal: number;
@@ -20,14 +19,14 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
   ["confirm", { ordinal: 5, from: "TRACKING", bit: 8 }],
 ]);
 
-type Term = Pick<CurrentRow, "allocated_by" | "allocated_under" | "history_count">;
+type Term = Pick<Before, "allocated_by" | "allocated_under" | "history_count">;
 
 export function standsOnRow(row: Term, step: HistoryStep): boolean {
   return bitOf(row, step) !== 0;
 }
 
 /** As bits, for `updateTransactions`. */
-export function stepsOnRow(row: Term, steps: Iterable<HistoryStep>): number {
+export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
   let bits = 0;
   for (const step of steps) bits |= bitOf(row, step);
   return bits;

@@ -1,94 +1,81 @@
-/** What a commit will write, worked out from what was read behind the locks. The planners only fill this in. */
+/**
+ * What a commit will write. Each write is judged by its lane's ledger (domain/ledger); what that changes is kept here until
+ * the statements are made of it (commands.ts). Several changes of one row are written once, as their sum.
+ */
 import type { Confirmation } from "../../../domain/confirmations.ts";
+import type { Hole } from "../../../domain/holes.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
-import type { PreparedIntent, Receipt, SignedAttempt } from "../../../domain/transaction.ts";
+import {
+  type Allocated,
+  apply,
+  type Change,
+  type Completion,
+  type LaneDecision,
+  type Ledger,
+  type LedgerOutcome,
+  type LedgerWrite,
+  type Moment,
+  type Moved,
+  type Refused,
+} from "../../../domain/ledger/index.ts";
+import type { Reservation } from "../../../domain/reservations.ts";
+import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type {
-  ExistingTransaction,
-  IntakeFate,
-  LaneDecision,
-  NewCompletion,
-  QueuedChange,
-  SuspendedBy,
-} from "../../../ports/lane-store.ts";
-import { laneOf, prefixed } from "../columns.ts";
-import type { WaitingIntakeRow } from "../statements/intake.ts";
+import type { LaneWrite } from "../../../ports/lane-store.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
-import type { CurrentRow, ExistingRow, UnwatchableRow } from "../statements/transaction.ts";
-import { HoleBook } from "./holes.ts";
+import { counted, type LiveChanges } from "./live-counts.ts";
+import { Loader } from "./load.ts";
 import type { Found } from "./lookup.ts";
-import { ReservationBook } from "./reservations.ts";
+import { type Before, Move } from "./move.ts";
+import type { Needs } from "./needs.ts";
 
-/** A locked lane, as it stands after the writes planned so far. */
-export interface LanePlan {
+/** A locked lane, as it stands after the writes judged so far. */
+export class LanePlan {
   readonly key: LaneKey;
   readonly row: LockedLaneRow;
-  cursor: number | null;
-  /** One above the highest nonce that this commit itself has given, to a transaction or a caller; 0 where it gave none. */
-  givenBelow: number;
-  suspendedBy: SuspendedBy | null;
-  reconciledEpoch: number;
-  confirmed: number;
-  failed: number;
-  changed: boolean;
+  ledger: Ledger;
+  /** What is added to its counters. */
+  confirmed = 0;
+  failed = 0;
+  live: LiveChanges | null = null;
+  private readonly epoch: number;
+
+  constructor(row: LockedLaneRow, ledger: Ledger, epoch: number) {
+    this.key = laneKey(ledger.lane);
+    this.row = row;
+    this.ledger = ledger;
+    this.epoch = epoch;
+  }
+
+  /** Its row as the commit leaves it: the very one that was read, where nothing changes. */
+  left(): LockedLaneRow {
+    const { row, epoch } = this;
+    const { cursor, suspendedBy, reconciled } = this.ledger;
+    const reconciledEpoch = reconciled ? Math.max(row.reconciled_epoch, epoch) : row.reconciled_epoch;
+    const isSame = row.next_nonce === cursor && row.suspended_by === suspendedBy;
+    if (isSame && row.reconciled_epoch === reconciledEpoch) return row;
+    return { ...row, next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch };
+  }
+
+  /** A live transaction is in another state from now on; null: not live. */
+  count(from: State | null, to: State | null): void {
+    this.live = counted(this.live, from, to);
+  }
+
+  /** The same, of what its counters count for good. */
+  countSettled(from: State | null, to: State): void {
+    this.confirmed += Number(to === "CONFIRMED") - Number(from === "CONFIRMED");
+    this.failed += Number(to === "FAILED_FINAL") - Number(from === "FAILED_FINAL");
+  }
 }
 
 export interface Allocation {
   readonly intent: PreparedIntent;
   readonly nonce: number;
   readonly lane: LanePlan;
-  readonly intake: WaitingIntakeRow | null;
-}
-
-/** A transaction as it stands after the steps planned so far. */
-export interface Move {
-  readonly row: CurrentRow;
-  /** Null once it is given up. */
-  nonce: number | null;
-  state: string;
-  subState: string | null;
-  lastEvent: string;
-  historyCount: number;
-  attemptCount: number;
-  acceptedOrdinal: number | null;
-  claim: { readonly token: number; readonly ordinal: number } | null;
-  claims: number;
-  /** Undefined leaves the column as it is. */
-  lastError: string | null | undefined;
-  moved: boolean;
-  /** In order; a repeat takes the place of what it repeats. */
-  readonly steps: HistoryStep[];
-  readonly attempts: { readonly attempt: SignedAttempt; claimed: boolean }[];
-  sent: ReadonlySet<number>;
-  /** By ordinal: what a node made of it. */
-  identified: ReadonlyMap<number, Hash>;
-  receipt: Receipt | null | undefined;
-  change: QueuedChange | null;
-}
-
-export interface HistoryStep {
-  readonly tx_id: string;
-  readonly ordinal: number;
-  readonly chain_id: number;
-  readonly event: string;
-  readonly from_state: string | null;
-  readonly state: string;
-  readonly sub_state: string | null;
-  readonly node_id: string | null;
-  readonly token: number | null;
-  readonly reason: string | null;
-  readonly actor: string | null;
-  readonly audit: Readonly<Record<string, unknown>> | null;
-  readonly count: number;
-  /** Absent: the time of the transaction. */
-  readonly at?: string;
-}
-
-export interface PlannedCompletion extends NewCompletion {
-  readonly txId: string;
-  readonly lane: LanePlan;
-  readonly requestId: string | null;
-  readonly nonce: number | null;
+  /** As text, to the microsecond, which a Date cannot hold. Null: it did not come through the intake table. */
+  readonly acceptedAt: string | null;
+  readonly intakeId: number | null;
 }
 
 export interface ChainPlan {
@@ -98,142 +85,148 @@ export interface ChainPlan {
   pruneBelow: number;
 }
 
-export interface Refusal {
-  readonly fate: Extract<IntakeFate, { fate: "refused" }>;
+/** A nonce that is a hole, or was one when the commit began. */
+interface HoleChange {
   readonly lane: LanePlan;
-  readonly row: WaitingIntakeRow;
+  readonly nonce: number;
+  readonly wasHole: boolean;
+  hole: Hole | null;
 }
+
+type OfLane<T> = T & { readonly lane: LanePlan };
 
 export class Plan {
   readonly lanes: ReadonlyMap<LaneKey, LanePlan>;
-  /** What this commit itself creates signed stands here too. */
-  readonly moves: Map<string, Move>;
-  /** By lane and request id; grows with what this commit itself creates. */
-  readonly requests: Map<string, ExistingTransaction>;
-  /** Waiting rows, less those that this commit has settled. */
-  readonly intake: Map<number, WaitingIntakeRow>;
   readonly chains: ReadonlyMap<number, ChainPlan>;
-  readonly holes: HoleBook;
-  readonly reservations: ReservationBook;
+  readonly moves = new Map<string, Move>();
   readonly allocations: Allocation[] = [];
   readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
-  readonly refusals: Refusal[] = [];
-  /** What is past its watch, by lane. */
-  readonly unwatchable: ReadonlyMap<LaneKey, readonly UnwatchableRow[]>;
-  readonly unwatched = new Map<string, UnwatchableRow>();
-  readonly completions: PlannedCompletion[] = [];
-  /** Of the feed, as the transaction found it. */
-  readonly epoch: number;
-  /** It began because commits may have been lost. Read only where a lane is reconciled. */
-  readonly mayHaveLost: boolean;
-  /** Of each lane that is to be realigned: the highest nonce that may have left. */
-  readonly bound: ReadonlyMap<LaneKey, number | null>;
-  /** Of lanes that may have stepped over nonces: those that a transaction has. */
-  readonly heldNonces: ReadonlyMap<LaneKey, ReadonlySet<number>>;
+  readonly refusals: OfLane<Refused>[] = [];
+  readonly unwatched: string[] = [];
+  readonly completions: OfLane<Completion>[] = [];
+  readonly decisions: OfLane<LaneDecision>[] = [];
+  readonly holes = new Map<string, HoleChange>();
+  readonly reserved: Reservation[] = [];
+  /** By id: from what it was when the commit began to what it is. */
+  readonly settled = new Map<string, { readonly from: Reservation["state"]; readonly reservation: Reservation }>();
   /** How chains begin, as somebody saw it. */
   readonly geneses = new Map<number, Hash>();
-  readonly laneDecisions: (LaneDecision & { readonly lane: LanePlan })[] = [];
+  private readonly loader: Loader;
 
+  /** With all that these writes are about, as it was found; `epoch` of the feed. */
   constructor(found: Found, epoch: number) {
-    this.epoch = epoch;
-    this.mayHaveLost = found.history[0]?.may_have_lost ?? false;
-    this.lanes = new Map(found.lanes.map(lanePlan).map((lane) => [lane.key, lane]));
-    this.moves = new Map(found.transactions.map((row) => [row.tx_id, standing(row)]));
-    this.requests = new Map(found.requests.map((row) => [requestKey(row), existingOf(row)]));
-    this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
-    this.unwatchable = byLane(found.unwatchable);
-    this.bound = new Map(found.bound.map((row) => [laneKey(laneOf(row)), row.nonce]));
-    this.heldNonces = noncesByLane(found.heldNonces);
-    this.holes = new HoleBook(found.holes);
-    this.reservations = new ReservationBook(found.reservations, found.openReservations);
+    this.loader = new Loader(found, epoch);
+    const lanes = found.lanes.map((row) => new LanePlan(row, this.loader.bare(row), epoch));
+    this.lanes = new Map(lanes.map((lane) => [lane.key, lane]));
     this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
   }
 
-  /** What this very commit moves is not past its watch, whatever was read before. */
-  pastWatch(): readonly UnwatchableRow[] {
-    return [...this.unwatched.values()].filter(({ tx_id }) => this.moves.get(tx_id)?.moved !== true);
+  /**
+   * The lane of each write, loaded with what the write is about; null where its term is over. To be done for all of them
+   * before the first is judged: they may be about the same rows.
+   */
+  load(writes: readonly LaneWrite[], needs: readonly Needs[]): readonly (LanePlan | null)[] {
+    return writes.map(({ fence }, index) => {
+      const lane = this.held(fence);
+      if (lane !== null) lane.ledger = this.loader.load(lane.ledger, needs[index] as Needs);
+      return lane;
+    });
   }
 
-  /** The database's history changed, and the lane has not been reconciled since or waits for an operator. */
-  isHeld(lane: LanePlan): boolean {
-    return lane.reconciledEpoch < this.epoch || lane.suspendedBy === "HISTORY";
-  }
-
-  /** The locked lane of this term; null where the term is over. */
-  held(fence: Fence): LanePlan | null {
+  private held(fence: Fence): LanePlan | null {
     const lane = this.lanes.get(laneKey(fence.lane));
     if (lane === undefined) return null;
     return lane.row.owner_instance === fence.instanceId && lane.row.token === fence.token ? lane : null;
   }
-}
 
-export function requestKey(row: { chain_id: number; signer: string; request_id: string | null }): string {
-  return `${row.chain_id}:${row.signer}:${row.request_id}`;
-}
-
-export function existingOf(row: ExistingRow): ExistingTransaction {
-  return {
-    txId: row.tx_id,
-    lane: laneOf(row),
-    requestId: row.request_id,
-    nonce: row.nonce,
-    state: row.state as State,
-    fingerprint: prefixed(row.fingerprint),
-  };
-}
-
-function noncesByLane(rows: Found["heldNonces"]): ReadonlyMap<LaneKey, ReadonlySet<number>> {
-  const nonces = new Map<LaneKey, Set<number>>();
-  for (const row of rows) {
-    const key = laneKey(laneOf(row));
-    nonces.set(key, (nonces.get(key) ?? new Set()).add(row.nonce));
+  judge(lane: LanePlan, write: LedgerWrite, moment: Date | Moment): LedgerOutcome {
+    const { ledger, outcome, changes } = apply(lane.ledger, write, moment);
+    lane.ledger = ledger;
+    for (const change of changes) this.keep(lane, change);
+    return outcome;
   }
-  return nonces;
-}
 
-function byLane(rows: readonly UnwatchableRow[]): ReadonlyMap<LaneKey, readonly UnwatchableRow[]> {
-  const lanes = new Map<LaneKey, UnwatchableRow[]>();
-  for (const row of rows) {
-    const key = laneKey(laneOf(row));
-    const group = lanes.get(key);
-    if (group === undefined) lanes.set(key, [row]);
-    else group.push(row);
+  /** How many transactions of a lane this commit found to be past their watch. */
+  pastWatch({ key }: LanePlan): number {
+    return this.loader.unwatchable.get(key)?.length ?? 0;
   }
-  return lanes;
+
+  private keep(lane: LanePlan, change: Change): void {
+    switch (change.kind) {
+      case "allocated":
+        this.allocations.push(this.allocation(lane, change));
+        lane.count(null, "ALLOCATED");
+        break;
+      case "moved":
+        this.move(lane, change);
+        lane.countSettled(change.item.from, change.item.to);
+        lane.count(change.item.from, change.live ? change.item.to : null);
+        break;
+      case "unwatched":
+        this.unwatched.push(change.txId);
+        lane.count(change.state, null);
+        break;
+      case "refused":
+        this.refusals.push({ ...change, lane });
+        lane.countSettled(null, "FAILED_FINAL");
+        break;
+      case "aliased":
+        this.aliases.push(change);
+        break;
+      case "completed":
+        this.completions.push({ ...change.completion, lane });
+        break;
+      case "decision":
+        this.decisions.push({ ...change.decision, lane });
+        break;
+      default:
+        this.keepNonces(lane, change);
+    }
+  }
+
+  /** Cursor, suspension and reconciliation stand in the lane's ledger. */
+  private keepNonces(lane: LanePlan, change: Change): void {
+    if (change.kind === "holeLeft") this.setHole(lane, change.hole.nonce, change.hole);
+    if (change.kind === "holeClosed") this.setHole(lane, change.nonce, null);
+    if (change.kind === "reserved") this.reserved.push(change.reservation);
+    if (change.kind === "reservationSettled") {
+      const { reservation, from } = change;
+      const before = this.settled.get(reservation.reservationId);
+      this.settled.set(reservation.reservationId, { from: before?.from ?? from, reservation });
+    }
+  }
+
+  private allocation(lane: LanePlan, { intent, nonce, intake }: Allocated): Allocation {
+    const acceptedAt = intake === null ? null : (this.loader.intake.get(intake.intakeId)?.accepted_at ?? null);
+    return { intent, nonce, lane, acceptedAt, intakeId: intake?.intakeId ?? null };
+  }
+
+  private setHole(lane: LanePlan, nonce: number, hole: Hole | null): void {
+    const key = `${lane.key}:${nonce}`;
+    const known = this.holes.get(key);
+    if (known !== undefined) known.hole = hole;
+    else this.holes.set(key, { lane, nonce, wasHole: hole === null, hole });
+  }
+
+  private move(lane: LanePlan, change: Moved): void {
+    const { txId } = change.item;
+    const known = this.moves.get(txId);
+    if (known !== undefined) known.add(change);
+    else this.moves.set(txId, new Move(lane, this.loader.transactions.get(txId) ?? this.created(txId), change));
+  }
+
+  /** A transaction of this very commit, as it is inserted. */
+  private created(txId: string): Before {
+    const allocation = this.allocations.findLast(({ intent }) => intent.txId === txId);
+    if (allocation === undefined) throw new Error(`a step of ${txId}, which was not read`);
+    const { nonce, lane, intakeId } = allocation;
+    const { node_id, token } = lane.row;
+    const term = intakeId === null ? { allocated_by: node_id, allocated_under: token } : NO_TERM;
+    return { ...term, isNew: true, tx_id: txId, nonce, state: "ALLOCATED", history_count: intakeId === null ? 1 : 2 };
+  }
 }
 
-function lanePlan(row: LockedLaneRow): LanePlan {
-  const { next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch } = row;
-  const key = laneKey(laneOf(row));
-  return { key, row, cursor, givenBelow: 0, suspendedBy, reconciledEpoch, confirmed: 0, failed: 0, changed: false };
-}
-
-/** Most moves have none: a collection for each of them would only be thrown away. */
-const NOTHING_SENT: ReadonlySet<number> = new Set();
-const NOTHING_IDENTIFIED: ReadonlyMap<number, Hash> = new Map();
-
-export function standing(row: CurrentRow): Move {
-  return {
-    row,
-    nonce: row.nonce,
-    state: row.state,
-    subState: row.sub_state,
-    lastEvent: row.last_event,
-    historyCount: row.history_count,
-    attemptCount: row.attempt_count,
-    acceptedOrdinal: row.accepted_ordinal,
-    claim: null,
-    claims: 0,
-    lastError: undefined,
-    moved: false,
-    steps: [],
-    attempts: [],
-    sent: NOTHING_SENT,
-    identified: NOTHING_IDENTIFIED,
-    receipt: undefined,
-    change: null,
-  };
-}
+const NO_TERM = { allocated_by: null, allocated_under: null };
 
 function chainPlan(rows: readonly { block_number: number; block_hash: string }[]): ChainPlan {
   const stored = rows.map((row) => ({ number: row.block_number, hash: row.block_hash as Hash }));

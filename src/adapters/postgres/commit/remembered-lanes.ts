@@ -19,11 +19,9 @@ export class RememberedLanes {
     if (this.rows.size > MOST_LANES) this.rows.clear();
     for (const lane of lanes) {
       const known = this.rows.get(lane.key);
+      const left = lane.left();
       // Four of five commits leave a lane as it was: what is known stays, and nothing new grows old here.
-      if (known !== undefined && isLeftAt(known, lane)) continue;
-      const { row, cursor, suspendedBy, reconciledEpoch } = lane;
-      const left = { next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch };
-      this.rows.set(lane.key, { ...row, ...left });
+      if (known === undefined || !isSame(known, left)) this.rows.set(lane.key, left);
     }
   }
 
@@ -52,8 +50,8 @@ export class RememberedLanes {
   }
 }
 
-function isLeftAt(known: LockedLaneRow, { row, cursor, suspendedBy, reconciledEpoch }: LanePlan): boolean {
-  const isSameTerm = known.token === row.token && known.owner_instance === row.owner_instance;
-  const isSameLane = known.next_nonce === cursor && known.suspended_by === suspendedBy;
-  return isSameTerm && isSameLane && known.reconciled_epoch === reconciledEpoch && known.node_id === row.node_id;
+function isSame(known: LockedLaneRow, left: LockedLaneRow): boolean {
+  const isSameTerm = known.token === left.token && known.owner_instance === left.owner_instance;
+  const isSameLane = known.next_nonce === left.next_nonce && known.suspended_by === left.suspended_by;
+  return isSameTerm && isSameLane && known.reconciled_epoch === left.reconciled_epoch && known.node_id === left.node_id;
 }

@@ -53,7 +53,7 @@ export interface IntakeIntentRow extends PayloadColumns {
 }
 
 /** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
-export const readIntake = statement<WaitingIntakeRow & { readonly alias_of: string | null }>(
+export const readIntake = statement<IntakeRow>(
   "read-intake",
   `SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.alias_of, i.created_at,
      i.created_at::text AS accepted_at, encode(i.fingerprint, 'hex') AS fingerprint
@@ -61,8 +61,9 @@ export const readIntake = statement<WaitingIntakeRow & { readonly alias_of: stri
    WHERE i.intake_id = ANY ($1::bigint[])`,
 );
 
-export interface WaitingIntakeRow {
+export interface IntakeRow {
   readonly intake_id: number;
+  readonly alias_of: string | null;
   readonly tx_id: string;
   readonly chain_id: number;
   readonly signer: string;

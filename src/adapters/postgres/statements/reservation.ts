@@ -24,18 +24,19 @@ export const settleReservations = statement<unknown>(
 );
 
 /**
- * The reservations that a commit is about, by their own id or by the caller's, whatever the lane: the planner drops what it did not mean. Whether one is past is judged here, behind
- * the lane's lock, by the database's clock: `now()` would be the moment the transaction began to wait.
+ * The reservations that a commit is about, by their own id or by the caller's, whatever the lane: the reader drops what it
+ * did not mean. Whether one is past is judged by the database's clock as it stands behind the lane's lock: `now()` would be
+ * the moment the transaction began to wait.
  */
 export const findReservations = statement<ReservationRow>(
   "find-reservations",
   `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
-     r.expires_at <= clock_timestamp() AS past
+     clock_timestamp() AS asked_at
    FROM fencepost.reservation AS r
    WHERE r.reservation_id = ANY ($1::uuid[])
    UNION ALL
    SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
-     r.expires_at <= clock_timestamp() AS past
+     clock_timestamp() AS asked_at
    FROM fencepost.reservation AS r
    WHERE r.request_id = ANY ($2::text[]) AND r.request_id IS NOT NULL`,
 );
@@ -49,13 +50,13 @@ export interface ReservationRow {
   readonly state: string;
   readonly expires_at: Date;
   readonly tx_id: string | null;
-  readonly past: boolean;
+  readonly asked_at: Date;
 }
 
 /** Open reservations of these lanes, lowest nonce first, with what is left of each by the database's clock. */
 export const findOpenReservations = statement<OpenReservationRow>(
   "find-open-reservations",
-  `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.expires_at,
+  `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.expires_at, clock_timestamp() AS asked_at,
      extract(epoch FROM r.expires_at - clock_timestamp())::float8 * 1000 AS left_ms
    FROM fencepost.reservation AS r
    WHERE r.signer = ANY ($1::text[]) AND r.chain_id = ANY ($2::bigint[]) AND r.state = 'RESERVED'
@@ -67,7 +68,9 @@ export interface OpenReservationRow {
   readonly chain_id: number;
   readonly signer: string;
   readonly nonce: number;
+  readonly request_id: string | null;
   readonly expires_at: Date;
+  readonly asked_at: Date;
   readonly left_ms: number;
 }
 
@@ -75,7 +78,7 @@ export interface OpenReservationRow {
 export const readReservation = statement<ReservationRow>(
   "read-reservation",
   `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
-     r.expires_at <= clock_timestamp() AS past
+     clock_timestamp() AS asked_at
    FROM fencepost.reservation AS r
    WHERE r.reservation_id = $1`,
 );

@@ -1,4 +1,4 @@
-import type { PayloadColumns } from "../columns.ts";
+import { OUT_OF_THE_WAY, type PayloadColumns } from "../columns.ts";
 import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
@@ -102,14 +102,14 @@ export const unwatchTransactions = statement<unknown>(
 );
 
 /**
- * Lifts transactions that are about to move down out of the range in use: the index on nonces is checked row by row, and
- * a row may move into a place that another one has not left yet. 2^52 above is beyond any nonce there is.
+ * Lifts transactions that are about to leave their nonce out of the range in use: the index on nonces is checked row by row,
+ * and a row may come into a place that another one has not left yet. 2^52 above is beyond any nonce there is.
  */
 export const vacateNonces = statement<unknown>(
   "vacate-nonces",
   `WITH vacated AS (
      UPDATE fencepost.transaction AS t
-     SET nonce = t.nonce + 4503599627370496
+     SET nonce = t.nonce + ${OUT_OF_THE_WAY}
      WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0
      RETURNING 1
    )
@@ -118,7 +118,7 @@ export const vacateNonces = statement<unknown>(
 
 /**
  * The transactions that a commit is about, as they stand behind the lane's lock: no other node can move them. $2: those of
- * them whose payload may be compared with another, a row of another table for each.
+ * them whose payload may be compared with another, $3: those whose block matters, a row of another table for each.
  */
 export const readTransactions = statement<CurrentRow>(
   "read-transactions",
@@ -126,7 +126,10 @@ export const readTransactions = statement<CurrentRow>(
      t.last_event, t.attempt_count, t.accepted_ordinal, t.allocated_by, t.allocated_under,
      CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
        SELECT encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
-     ) ELSE '' END AS fingerprint
+     ) ELSE '' END AS fingerprint,
+     CASE WHEN t.tx_id = ANY ($3::uuid[]) THEN (
+       SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id
+     ) END AS block_number
    FROM fencepost.transaction AS t
    WHERE t.tx_id = ANY ($1::uuid[])`,
 );
@@ -149,6 +152,8 @@ export interface CurrentRow {
   readonly allocated_under: number | null;
   /** Empty where it was not asked for. */
   readonly fingerprint: string;
+  /** Null where it has no receipt, or was not asked for. */
+  readonly block_number: number | null;
 }
 
 /** Transactions as a caller sees them, without attempts and receipt. Both sides are found by key. */
@@ -305,7 +310,7 @@ export const findByNonce = statement<{ readonly tx_id: string }>(
 /** Which of these nonces a transaction has, whatever became of it. */
 export const findHeldNonces = statement<HeldNonceRow>(
   "find-held-nonces",
-  `SELECT t.chain_id, t.signer, t.nonce
+  `SELECT t.chain_id, t.signer, t.nonce, t.tx_id
    FROM fencepost.transaction AS t
    WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.nonce = ANY ($3::bigint[])`,
 );
@@ -314,6 +319,7 @@ export interface HeldNonceRow {
   readonly chain_id: number;
   readonly signer: string;
   readonly nonce: number;
+  readonly tx_id: string;
 }
 
 /**
@@ -322,24 +328,32 @@ export interface HeldNonceRow {
  */
 export const findUnwatchable = statement<UnwatchableRow>(
   "find-unwatchable",
-  `SELECT k.chain_id, k.signer, t.tx_id, t.state
-   FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text, through_block bigint)
-   CROSS JOIN LATERAL (
-     SELECT low.tx_id, low.state
-     FROM fencepost.transaction AS low
-     WHERE low.chain_id = k.chain_id AND low.signer = k.signer AND low.live
-     ORDER BY low.nonce
-     LIMIT $2
-   ) AS t
-   WHERE t.state IN ('CONFIRMED', 'FAILED_FINAL')
-     AND (SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) <= k.through_block`,
+  `SELECT settled.*
+   FROM (
+     SELECT k.chain_id, k.signer, k.through_block, t.tx_id, t.nonce, t.state,
+       (SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) AS block_number
+     FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text, through_block bigint)
+     CROSS JOIN LATERAL (
+       SELECT low.tx_id, low.nonce, low.state
+       FROM fencepost.transaction AS low
+       WHERE low.chain_id = k.chain_id AND low.signer = k.signer AND low.live
+       ORDER BY low.nonce
+       LIMIT $2
+     ) AS t
+     WHERE t.state IN ('CONFIRMED', 'FAILED_FINAL')
+     OFFSET 0
+   ) AS settled
+   WHERE settled.block_number <= settled.through_block`,
 );
 
 export interface UnwatchableRow {
   readonly chain_id: number;
   readonly signer: string;
+  readonly through_block: number;
   readonly tx_id: string;
+  readonly nonce: number;
   readonly state: string;
+  readonly block_number: number;
 }
 
 /** Settled transactions of a lane, still under watch, that were mined in one of these blocks. */

@@ -1,0 +1,103 @@
+/** The steps that a transaction takes in a commit: its row is written once, as it stands after the last of them. */
+import type { Hash } from "../../../domain/lane.ts";
+import type { Moved, QueuedChange } from "../../../domain/ledger/index.ts";
+import type { Receipt, SignedAttempt } from "../../../domain/transaction.ts";
+import type { CurrentRow } from "../statements/transaction.ts";
+import type { LanePlan } from "./plan.ts";
+
+/** What a commit needs to know of the row as it was read, or as it is inserted before it moves. */
+export type Before = Pick<
+  CurrentRow,
+  "tx_id" | "state" | "nonce" | "history_count" | "allocated_by" | "allocated_under"
+> & { readonly isNew?: true };
+
+export interface HistoryStep {
+  readonly tx_id: string;
+  readonly ordinal: number;
+  readonly chain_id: number;
+  readonly event: string;
+  readonly from_state: string | null;
+  readonly state: string;
+  readonly sub_state: string | null;
+  readonly node_id: string | null;
+  readonly token: number | null;
+  readonly reason: string | null;
+  readonly actor: string | null;
+  readonly audit: Readonly<Record<string, unknown>> | null;
+  readonly count: number;
+  /** Absent: the time of the transaction. */
+  readonly at?: string;
+}
+
+/** Most moves have none of these: a list for each of them would only be thrown away. */
+const NONE: readonly never[] = [];
+
+export class Move {
+  readonly lane: LanePlan;
+  readonly before: Before;
+  /** The last step, which says how the row is from now on. */
+  after: Moved;
+  /** In order; a repeat takes the place of what it repeats. */
+  readonly steps: HistoryStep[] = [];
+  attempts: readonly { readonly attempt: SignedAttempt; readonly claimed: boolean }[] = NONE;
+  /** Ordinals of attempts that were stored before, and may be sent from now on. */
+  sent: readonly number[] = NONE;
+  identified: readonly { readonly ordinal: number; readonly txHash: Hash }[] = NONE;
+  /** The newest, under this term. */
+  claimed: number | null = null;
+  claims = 0;
+  /** Undefined leaves what is stored as it is. */
+  receipt: Receipt | null | undefined = undefined;
+  lastError: string | null | undefined = undefined;
+  change: QueuedChange | undefined = undefined;
+
+  constructor(lane: LanePlan, before: Before, first: Moved) {
+    this.lane = lane;
+    this.before = before;
+    this.after = first;
+    this.add(first);
+  }
+
+  add(moved: Moved): void {
+    const { item } = moved;
+    this.after = moved;
+    this.record(moved);
+    if (item.attempt !== undefined) this.attempts = [...this.attempts, { attempt: item.attempt, claimed: false }];
+    if (item.claim !== undefined) this.claim(item.claim.ordinal);
+    if (item.identified !== undefined) this.identified = [...this.identified, item.identified];
+    if (item.receipt !== undefined) this.receipt = item.receipt;
+    if (item.lastError !== undefined) this.lastError = item.lastError;
+    if (item.change !== undefined) this.change = item.change;
+  }
+
+  private record({ item, step }: Moved): void {
+    const { node_id, token, chain_id } = this.lane.row;
+    const repeated = this.steps.at(-1)?.ordinal === step ? this.steps.pop() : undefined;
+    this.steps.push({
+      tx_id: item.txId,
+      ordinal: step,
+      chain_id,
+      event: item.event,
+      from_state: item.from,
+      state: item.to,
+      sub_state: item.subState,
+      node_id,
+      token,
+      reason: item.reason ?? null,
+      actor: item.decision?.actor ?? null,
+      audit: item.decision?.audit ?? null,
+      count: (repeated?.count ?? 0) + 1,
+    });
+  }
+
+  private claim(ordinal: number): void {
+    this.claimed = ordinal;
+    this.claims++;
+    const isNew = this.attempts.some(({ attempt }) => attempt.ordinal === ordinal);
+    if (!isNew) this.sent = [...this.sent.filter((each) => each !== ordinal), ordinal];
+    else
+      this.attempts = this.attempts.map((each) =>
+        each.attempt.ordinal === ordinal ? { ...each, claimed: true } : each,
+      );
+  }
+}

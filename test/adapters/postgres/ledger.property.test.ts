@@ -1,0 +1,199 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Fence } from "../../../src/domain/lane.ts";
+import {
+  apply,
+  type Ledger,
+  type LedgerOutcome,
+  type LedgerTransaction,
+  type LedgerWrite,
+  newLedger,
+} from "../../../src/domain/ledger/index.ts";
+import type { SignedAttempt } from "../../../src/domain/transaction.ts";
+import { BatchRefused, type LaneStore, type WriteOutcome } from "../../../src/ports/lane-store.ts";
+import { wordsOf } from "../../domain/ledger/contents.ts";
+import { type Happening, story, Teller } from "../../domain/ledger/story.ts";
+import { aLane, holdLane } from "../../support/lane-samples.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * The adapter loads a part of a lane for the writes of a commit, and the whole ledger knows everything: where they come to
+ * different outcomes, or stand differently afterwards, something was not loaded, or a change was not written.
+ */
+describe("a lane in PostgreSQL and a ledger that was told the same, several writes to a commit", () => {
+  let subject: PostgresSubject;
+  let store: Awaited<ReturnType<PostgresSubject["connect"]>>;
+  let stories = 0;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    store = await subject.connect();
+  });
+  afterAll(async () => {
+    await store.close();
+    await subject.close();
+  });
+
+  it("come to the same outcomes, mistakes among them, and stand the same at the end", async () => {
+    await fc.assert(
+      fc.asyncProperty(story, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
+        const telling = new Telling(subject, store, await holdLane(store, aLane(++stories)));
+        for (const happening of happenings) if (!(await telling.tell(happening, size))) return;
+        await telling.commit();
+        await telling.compare();
+      }),
+      { numRuns: 25 },
+    );
+  }, 120_000);
+});
+
+/** One story, told to both. Each has a chain of its own: hashes and ids are no other story's. */
+class Telling {
+  private readonly subject: PostgresSubject;
+  private readonly store: LaneStore;
+  private readonly fence: Fence;
+  private readonly teller = new Teller();
+  private ledger: Ledger;
+  private writes: LedgerWrite[] = [];
+  private outcomes: LedgerOutcome[] = [];
+
+  constructor(subject: PostgresSubject, store: LaneStore, fence: Fence) {
+    this.subject = subject;
+    this.store = store;
+    this.fence = fence;
+    this.ledger = newLedger(fence.lane);
+  }
+
+  /** False: it was a mistake, and the story ends. */
+  async tell(happening: Happening, size: number): Promise<boolean> {
+    // The database's clock cannot be moved on: a reservation is past at once, or not for an hour.
+    if (happening.kind === "time") return true;
+    // What left its nonce in the same commit still counts for the adapter: the cursor is lowered by the next realign.
+    if (happening.kind === "realign") await this.commit();
+    const told = this.teller.tell(this.ledger, happening);
+    if (told === null) await this.outside();
+    if (told === null) return true;
+    const write = this.translated(told.kind === "reserve" ? { ...told, ttlMs: told.ttlMs * HOUR_MS } : told);
+    this.writes.push(write);
+    const before = { ...this.teller.loaded(this.ledger), mayHaveLost: false };
+    const applied = unlessMistaken(() => apply(before, write, this.teller.now));
+    if (applied === null) {
+      await expect(this.send()).rejects.toBeInstanceOf(BatchRefused);
+      return false;
+    }
+    this.ledger = applied.ledger;
+    this.teller.took(this.ledger);
+    this.outcomes.push(applied.outcome);
+    // The end of a watch is judged last in a commit.
+    if (this.writes.length >= size || write.kind === "unwatch") await this.commit();
+    return true;
+  }
+
+  async commit(): Promise<void> {
+    if (this.writes.length === 0) return;
+    const outcomes = (await this.send()) as readonly LedgerOutcome[];
+    expect(outcomes.map(wordsOf), this.writes.map(({ kind }) => kind).join()).toEqual(this.outcomes.map(wordsOf));
+    this.writes = [];
+    this.outcomes = [];
+  }
+
+  async compare(): Promise<void> {
+    const { ledger } = this;
+    const lane = await this.store.loadLane(this.fence);
+    const all = [...ledger.live.known()].map(([, txId]) => ledger.transactions.get(txId) as LedgerTransaction);
+    const tracking = all.filter(({ state }) => state === "TRACKING" || state === "STUCK");
+    expect({
+      ...{ cursor: lane?.cursor, suspendedBy: lane?.suspendedBy, reconciled: lane?.reconciled },
+      allocated: lane?.allocated,
+      tracking: lane?.tracking.map(({ attempts, ...tx }) => ({ ...standing(tx), attempts: attempts.length })),
+      holes: lane?.holes.map(({ nonce, why }) => [nonce, why]),
+      reserved: lane?.reservations.map(({ nonce, reservationId }) => [nonce, reservationId]),
+      watched: lane?.watched.map(({ number }) => number),
+    }).toEqual({
+      ...{ cursor: ledger.cursor, suspendedBy: ledger.suspendedBy, reconciled: this.teller.reconciled },
+      allocated: all.filter(({ state }) => state === "ALLOCATED").length,
+      tracking: tracking.map((tx) => ({ ...standing(tx), attempts: tx.attemptCount })),
+      holes: [...ledger.holes.known()].map(([nonce, { why }]) => [nonce, why]),
+      reserved: [...ledger.reserved.known()],
+      watched: [...ledger.watched.known()].map(([block]) => block),
+    });
+  }
+
+  private send(): Promise<readonly WriteOutcome[]> {
+    return this.store.commit(this.writes.map((write) => mapped(write, (key, value) => this.stored(key, value))));
+  }
+
+  /** What happens beside the lane's owner: the history of the database is another one, or an intent comes. */
+  private async outside(): Promise<void> {
+    await this.commit();
+    const { chainId, signer } = this.fence.lane;
+    const epoch = this.teller.reconciled ? "reconciled_epoch" : 0;
+    await this.subject.client.query(`UPDATE fencepost.lane SET reconciled_epoch = ${epoch} WHERE signer = $1`, [
+      signer,
+    ]);
+    this.teller.intake = this.teller.intake.map((row) => this.translated(row));
+    const row = this.teller.intake.at(-1);
+    if (row === undefined) return;
+    await this.subject.client.query(
+      `INSERT INTO fencepost.intake (intake_id, tx_id, chain_id, signer, request_id, data, value, fingerprint)
+       OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, '', 1, decode($6, 'hex')) ON CONFLICT DO NOTHING`,
+      [this.intakeId(row.intakeId), row.txId, chainId, signer, row.requestId, row.fingerprint.slice(2)],
+    );
+  }
+
+  private intakeId(intakeId: number): number {
+    return this.fence.lane.chainId * 1_000_000 + intakeId;
+  }
+
+  private stored(key: string, value: unknown): unknown {
+    return key === "intakeId" && typeof value === "number" ? this.intakeId(value) : value;
+  }
+
+  /** In words that the database takes: ids are UUIDs, fingerprints have 32 bytes, what has no bytes is signed by a node. */
+  private translated<T>(told: T): T {
+    return mapped(told, (key, value) => {
+      if (key === "fence") return this.fence;
+      if (key === "lane") return this.fence.lane;
+      if (key === "fingerprint") return `0x${String(value).slice(2).padStart(64, "0")}`;
+      if (key === "attempt") return withBytes(value as SignedAttempt);
+      if (key === "txId" || key === "reservationId" || key === "of") return this.uuid(String(value));
+      return value;
+    });
+  }
+
+  private uuid(name: string): string {
+    if (name.length === 36) return name;
+    const [kind, number = 0] = name.split("-").map((part) => Number(part) || part.length);
+    const digits = [kind, this.fence.lane.chainId, number].map((part) => String(part).padStart(4, "0"));
+    return `00000000-0000-4000-8000-${digits.join("")}`;
+  }
+}
+
+function withBytes(attempt: SignedAttempt): SignedAttempt {
+  return attempt.rawTransaction === null ? { ...attempt, nodeSigned: true } : attempt;
+}
+
+function standing({ txId, nonce, state, subState, acceptedOrdinal }: Pick<LedgerTransaction, keyof typeof PLACES>) {
+  return { txId, nonce, state, subState, acceptedOrdinal };
+}
+const PLACES = { txId: 0, nonce: 0, state: 0, subState: 0, acceptedOrdinal: 0 };
+
+/** Plain data, each value of which is replaced as its key says. */
+function mapped<T>(value: T, replaced: (key: string, value: unknown) => unknown): T {
+  if (Array.isArray(value)) return value.map((each) => mapped(each, replaced)) as T;
+  if (value === null || typeof value !== "object" || value instanceof Date) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, mapped(replaced(key, each), replaced)]),
+  ) as T;
+}
+
+function unlessMistaken<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof BatchRefused) return null;
+    throw error;
+  }
+}
