@@ -76,6 +76,11 @@ export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }
 
+/** It may have been done, or be done yet: whoever asked looks before repeating it. */
+export function outcomeUnknown(detail: string, extras: Pick<ErrorExtras, "txId"> & ErrorOptions = {}): FencepostError {
+  return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1, ...extras });
+}
+
 /** Another node acts for the lane: the one at `ownerUrl` where that is known. Nothing was done here. */
 export function notLeader(detail: string, ownerUrl: string | null = null): FencepostError {
   return new FencepostError("NOT_LEADER", detail, { ownerUrl, retryAfterSeconds: 1 });

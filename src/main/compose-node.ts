@@ -9,7 +9,7 @@ import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
-import { FencepostNode } from "../application/loops/node.ts";
+import { FencepostNode, type Patiently } from "../application/loops/node.ts";
 import type { NodeSettings } from "../application/settings.ts";
 import type { Chain } from "../ports/chain.ts";
 import { bounded } from "../ports/clock.ts";
@@ -81,7 +81,7 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
       parts.settings,
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
-    const patiently = <T>(work: () => Promise<T>) => (patience === null ? work() : awaitDatabase(work, patience));
+    const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl }));
     const leaseDurationMs = settings.lease.durationMs;
     const store = keep(
@@ -97,7 +97,7 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const hook = stuckHook === undefined ? {} : { stuckHook };
     const node = new FencepostNode({ ...ports, ...hook }, settings);
     parts.onBuilt?.(node, store);
-    await node.start();
+    await node.start(patiently);
     const close = async (): Promise<void> => {
       await node.close();
       await closeAll(opened);

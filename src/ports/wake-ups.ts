@@ -7,6 +7,8 @@ export type WakeUp = (typeof WAKE_UPS)[number];
  * repeated or about nothing. A node that gets one polls now; one that gets none polls a little later.
  */
 export interface WakeUps {
+  /** What others tell arrives here, as far as anybody knows. Where not, whoever waits for something looks more often. */
+  readonly hears: boolean;
   /** Soon, and together with whatever else there is to tell. Never throws, never waits. */
   tell(wakeUp: WakeUp): void;
   /** Called with the hints of other nodes; and once with every hint after the connection was lost, because some may be missed. */
@@ -16,6 +18,7 @@ export interface WakeUps {
 }
 
 export const noWakeUps: WakeUps = {
+  hears: false,
   tell: () => undefined,
   hear: () => undefined,
   close: () => Promise.resolve(),

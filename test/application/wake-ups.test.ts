@@ -18,9 +18,9 @@ async function timeUntil(fact: () => boolean): Promise<number> {
 const holds = ({ node }: WorldNode, count: number) => node.gauges().lanesHeld === count;
 
 describe.each([
-  { hints: true, feedMs: 20, intakeMs: 40 },
-  { hints: false, feedMs: 260, intakeMs: 150 },
-])("with hints: $hints", ({ hints, feedMs, intakeMs }) => {
+  { hints: true, feedMs: 20, intakeMs: 40, lateMs: 110, looks: 1 },
+  { hints: false, feedMs: 260, intakeMs: 150, lateMs: 310, looks: 4 },
+])("with hints: $hints", ({ hints, feedMs, intakeMs, lateMs, looks }) => {
   /** The first holds the lane, the second is asked. */
   async function two(): Promise<readonly [WorldNode, WorldNode]> {
     world = new World({ hints, signers: [SIGNER] });
@@ -47,6 +47,28 @@ describe.each([
     world.database.insertIntake(normalise(ports, transfer()));
     other.node.intakeWritten();
     expect(await timeUntil(() => world.rows().length === 1)).toBeLessThanOrEqual(intakeMs);
+  });
+
+  it("an intent that was committed long after it was written is taken up", async () => {
+    const [, other] = await two();
+    other.node.intakeWritten();
+    await world.clock.advance(8_000);
+    const ports = { codec: createCodec(), entropy: createSeededEntropy(7), chainIds: [CHAIN_ID] };
+    world.database.insertIntake(normalise(ports, transfer()));
+    expect(await timeUntil(() => world.rows().length === 1)).toBeLessThanOrEqual(lateMs);
+  });
+
+  it(`the intake table is looked at no more than ${looks} times a second where nothing comes`, async () => {
+    const [owner] = await two();
+    await world.clock.advance(11_000);
+    let asked = 0;
+    owner.store.hasIntake = async () => {
+      asked++;
+      return false;
+    };
+    await world.clock.advance(10_000);
+    expect(asked).toBeLessThanOrEqual(10 * looks);
+    expect(asked).toBeGreaterThanOrEqual(9);
   });
 
   it("lanes of a node that leaves are taken up at once", async () => {

@@ -40,6 +40,13 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
       for (const { heard } of others) expect(new Set(heard)).toEqual(new Set(["completions"]));
     });
 
+    it("says that it hears, until it is closed", async () => {
+      const { wakeUps } = await node();
+      expect(wakeUps.hears).toBe(true);
+      await wakeUps.close();
+      expect(wakeUps.hears).toBe(false);
+    });
+
     it("does not tell the teller what it said itself", async () => {
       const [teller, other] = [await node(), await node()];
       teller.wakeUps.tell("lanes");

@@ -31,6 +31,10 @@ export class MemoryWakeUps implements WakeUps {
     this.hints = hints;
   }
 
+  get hears(): boolean {
+    return !this.deaf;
+  }
+
   tell(wakeUp: WakeUp): void {
     if (!this.deaf) this.hints.carry(this, wakeUp);
   }
@@ -41,6 +45,7 @@ export class MemoryWakeUps implements WakeUps {
 
   async close(): Promise<void> {
     this.hints.leave(this);
+    this.deaf = true;
   }
 
   wake(wakeUp: WakeUp): void {

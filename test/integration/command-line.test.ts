@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { connect as connectTo, createServer } from "node:net";
 import { join } from "node:path";
+import pg from "pg";
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { it as base, KEYS, RECIPIENT } from "../support/integration.ts";
@@ -198,6 +199,33 @@ describe("fencepost start", () => {
     start.signal("SIGTERM");
     await start.exited;
     await wire.close();
+  });
+
+  it("waits where its first transactions end for want of time, for longer than a lease, says so once, and serves afterwards", async ({
+    fencepost,
+    simulated,
+    database,
+  }) => {
+    const keeper = new pg.Client({ connectionString: database.url });
+    await keeper.connect();
+    keeper.on("error", () => undefined);
+    // Whoever registers waits for this lock, and the server ends the wait: as on a machine that is too busy.
+    await keeper.query("SELECT pg_advisory_lock(hashtextextended('fencepost registration', 0))");
+    const start = fencepost.run(["start"], {
+      ...complete(simulated.url, database.url),
+      FENCEPOST_LEASE_DURATION: "1s",
+      FENCEPOST_LEASE_RENEW_INTERVAL: "300ms",
+      FENCEPOST_CLOCK_SKEW_ALLOWANCE: "100ms",
+    });
+    const waits = () => linesOf(start.stderr()).filter((line) => line.includes("waiting for it"));
+    const ended = start.exited.then(() => "ended");
+    expect(await Promise.race([ended, waitUntil(() => waits().length > 0, "it says that it waits")])).not.toBe("ended");
+    expect(start.stdout()).toBe("");
+    await keeper.end();
+    expect((await fetch(`${(await start.ready).url}/readyz`)).status).toBe(200);
+    expect(waits()).toHaveLength(1);
+    start.signal("SIGTERM");
+    await start.exited;
   });
 
   it("stopped while it waits for its database ends in order, with 0", async ({ fencepost, simulated }) => {

@@ -2,7 +2,7 @@ import pg from "pg";
 import { describe, expect, it, vi } from "vitest";
 import { isDatabaseAway } from "../../src/adapters/postgres/session/is-away.ts";
 import { awaitDatabase } from "../../src/main/await-database.ts";
-import { StoreUnavailable } from "../../src/ports/lane-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../src/ports/lane-store.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 
 const sql = (code: string, message = "no") => Object.assign(new pg.DatabaseError(message, 0, "error"), { code });
@@ -25,6 +25,13 @@ describe("a database that does not answer now, and may later", () => {
     ["it is shut down", sql("57P01")],
     ["it has no place for one more", sql("53300", "sorry, too many clients already")],
     ["a pooler cannot reach it", sql("08P01", "server login has been failing, cached error: connect failed")],
+    ["it ends a transaction that it did not hear of for too long", sql("25P03")],
+    ["it ends a transaction that took too long", sql("25P04")],
+    [
+      "a first transaction of the store had too little time",
+      new StoreUnavailable("x", { cause: sql("57014"), busy: true }),
+    ],
+    ["nobody knows whether the store's first transaction was committed", new OutcomeUnknown("the connection ended")],
     ["the store has wrapped what happened", new StoreUnavailable("no connection: x", { cause: REFUSED })],
   ])("%s", (_, error) => {
     expect(isDatabaseAway(error)).toBe(true);
@@ -40,6 +47,7 @@ describe("a mistake that no waiting repairs", () => {
     ["a pooler that knows no such user", sql("08P01", "no such user")],
     ["a certificate that is not trusted", node("SELF_SIGNED_CERT_IN_CHAIN")],
     ["one address of several that answers with a refusal", new AggregateError([REFUSED, WRONG_PASSWORD])],
+    ["a statement of a migration that takes longer than the role may", sql("57014")],
     ["a schema that is too new", new Error("the database has migration 0042")],
     ["no error at all", "ECONNREFUSED"],
   ])("%s", (_, error) => {

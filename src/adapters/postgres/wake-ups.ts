@@ -43,6 +43,10 @@ export class PostgresWakeUps implements WakeUps {
     });
   }
 
+  get hears(): boolean {
+    return this.listening !== null;
+  }
+
   tell(wakeUp: WakeUp): void {
     this.untold.add(wakeUp);
     this.cancelTelling ??= this.options.clock.after(PAUSE_MS, () => void this.flush());
@@ -54,6 +58,7 @@ export class PostgresWakeUps implements WakeUps {
 
   async close(): Promise<void> {
     await this.flush();
+    this.listening = null;
     await this.session.close();
   }
 

@@ -40,6 +40,8 @@ export class HeadFollower {
   private newest: Block | null = null;
   private baseFees: readonly bigint[] = [];
   private broken = false;
+  /** How many blocks the last change has brought. */
+  private stride = 0;
 
   constructor(chain: Chain, telemetry: Telemetry, settings: ChainSettings) {
     this.chain = chain;
@@ -84,11 +86,11 @@ export class HeadFollower {
 
   /** One look at the head. True where the canonical chain changed. Throws `ChainUnavailable`. */
   async advance(): Promise<boolean> {
-    const head = await this.chain.head("latest");
+    const [head, ahead] = await Promise.all([this.chain.head("latest"), this.likelyNext()]);
     if (head === null) throw new ChainUnavailable("the node knows no latest block");
     if (this.current.tip === null) return this.begin(head);
     if (this.current.contains(head)) return false;
-    const branch = await this.branchTo(head);
+    const branch = await this.branchTo(head, ahead);
     if (branch === "lagging") {
       this.broken ||= (this.current.tip?.number ?? 0) - head.number > this.settledDepth;
       return false;
@@ -97,6 +99,7 @@ export class HeadFollower {
     if (change === null) return this.begin(head);
     this.current = change.window;
     this.newest = head;
+    this.stride = change.added.length;
     this.noteBaseFees(this.baseFees, change.added);
     this.broken ||= change.removed.length > this.settledDepth;
     if (change.removed.length > 0) this.reportReorg(change.removed);
@@ -109,12 +112,17 @@ export class HeadFollower {
    * The blocks that lead from the window to `head`. "lagging": the endpoint is behind and contradicts nothing.
    * "lost": the fork point is deeper than the window, or the node cannot tell.
    */
-  private async branchTo(head: Block): Promise<readonly Block[] | "lagging" | "lost"> {
+  private async branchTo(head: Block, ahead: readonly Block[]): Promise<readonly Block[] | "lagging" | "lost"> {
     const tip = this.current.tip as BlockRef;
     if (head.number <= tip.number && this.current.hashAt(head.number) === null) return "lagging";
     const between = head.number - tip.number - 1;
     if (between > this.capacity) return "lost";
-    const branch: Block[] = [...(await this.fetchRange(tip.number + 1, head.number - 1)), head];
+    const known = ahead.filter(({ number }) => number < head.number);
+    const branch: Block[] = [
+      ...known,
+      ...(await this.fetchRange(tip.number + 1 + known.length, head.number - 1)),
+      head,
+    ];
     if (!isLinked(branch)) throw new ChainUnavailable("the chain moved while it was read");
     for (let depth = 0; depth <= this.capacity; depth++) {
       const first = branch[0] as Block;
@@ -124,6 +132,22 @@ export class HeadFollower {
       branch.unshift(parent);
     }
     return "lost";
+  }
+
+  /**
+   * A chain that is quicker than our looks has several blocks more at each: as many as last time are asked for together
+   * with the head, in one request. Those below the head that came without a gap; what is missing is fetched as usual.
+   */
+  private async likelyNext(): Promise<readonly Block[]> {
+    const { tip } = this.current;
+    if (tip === null || this.stride < 2) return [];
+    const numbers = range(tip.number + 1, tip.number + Math.min(this.stride - 1, FETCH_AT_ONCE));
+    const next: Block[] = [];
+    for (const block of await this.chain.blocksByNumber(numbers).catch(() => [])) {
+      if (block === null) break;
+      next.push(block);
+    }
+    return next;
   }
 
   private async fetchRange(from: number, to: number): Promise<readonly Block[]> {

@@ -3,8 +3,11 @@ import type { PeerUnreachable } from "../../ports/peers.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
 import type { Errand, Fate } from "./errand.ts";
 
-/** Refusals that say how a node is, and nothing about the request. */
-const ABOUT_THE_NODE: ReadonlySet<string> = new Set(["UNAVAILABLE", "QUEUE_FULL"]);
+/** Refusals that say how a node is, or what it knows of, and nothing about the request. */
+const ABOUT_THE_NODE: ReadonlySet<string> = new Set([
+  ...["UNAVAILABLE", "QUEUE_FULL", "INTERNAL"],
+  ...["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
+]);
 
 /** One errand under way: where it goes next, and what is still open. */
 export class Journey<T> {
@@ -57,6 +60,7 @@ export class Journey<T> {
       const fate = fates[at] as Fate<T>;
       this.fates[index] = fate;
       if (!isElsewhere(fate)) return false;
+      this.repeated ||= fate.extras.outcome === "unknown";
       owner = fate.extras.ownerUrl || owner;
       return true;
     });

@@ -6,7 +6,7 @@
  * Reads: membership. Writes: nothing itself; an action writes under the fence of the lane it is given. A crash leaves what
  * the owner committed.
  */
-import { FencepostError } from "../../domain/errors.ts";
+import { FencepostError, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { LaneAnswer, LaneRequest, Peers } from "../../ports/peers.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
@@ -89,6 +89,7 @@ export function notKnownYet(action: string): FencepostError {
 }
 
 function unheard(): FencepostError {
-  const detail = "the node that acts for this signer did not answer; look whether it was done before you repeat it";
-  return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1 });
+  const detail =
+    "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";
+  return outcomeUnknown(detail);
 }

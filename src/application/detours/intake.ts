@@ -22,12 +22,13 @@ export interface IntakePorts extends AllocatePorts {
 }
 
 const AT_ONCE = 200;
-/** While rows come, they are looked for on every beat; where none has come for this long, on every third. */
+/** While rows come, or somebody says that one will, they are looked for on every beat; where that is so long ago, less often. */
 const QUIET_AFTER_MS = 10_000;
-const QUIET_BEATS = 3;
+/** A caller's row is told of before its transaction has committed. Who hears that needs to look only for hints that were lost. */
+const QUIET_BEATS = { hearing: 10, deaf: 3 };
 
 export interface IntakeEvents {
-  /** A lane has taken all that a look found, and may have more. */
+  /** There may be rows that no look has found: a lane has taken a full page of them, or somebody says so. */
   readonly onMore: () => void;
   readonly onFailed: (error: unknown) => void;
 }
@@ -40,16 +41,23 @@ export class Intake {
   private readonly ports: IntakePorts;
   private readonly events: IntakeEvents;
   private readonly underWay = new Map<OwnedLane, Promise<void>>();
-  private lastFoundMs = Number.NEGATIVE_INFINITY;
+  private lastNewsMs = Number.NEGATIVE_INFINITY;
 
   constructor(ports: IntakePorts, events: IntakeEvents) {
     this.ports = ports;
     this.events = events;
   }
 
-  isDue(beat: number): boolean {
-    const isQuiet = this.ports.clock.monotonicMs() - this.lastFoundMs > QUIET_AFTER_MS;
-    return !isQuiet || beat % QUIET_BEATS === 0;
+  /** `hears`: other processes can tell this one of rows. */
+  isDue(beat: number, hears: boolean): boolean {
+    const isQuiet = this.ports.clock.monotonicMs() - this.lastNewsMs > QUIET_AFTER_MS;
+    return !isQuiet || beat % (hears ? QUIET_BEATS.hearing : QUIET_BEATS.deaf) === 0;
+  }
+
+  /** Somebody has written a row, and has committed it or will: worth a look now, and on every beat for a while. */
+  expectRows(): void {
+    this.lastNewsMs = this.ports.clock.monotonicMs();
+    this.events.onMore();
   }
 
   /** Begins with what is there; those that are busy with an earlier look are passed over. */
@@ -61,7 +69,7 @@ export class Intake {
         open.map(({ lane }) => lane),
         AT_ONCE,
       );
-      if (rows.length > 0) this.lastFoundMs = this.ports.clock.monotonicMs();
+      if (rows.length > 0) this.lastNewsMs = this.ports.clock.monotonicMs();
       const byLane = groupByLane(rows);
       const isFull = rows.length === AT_ONCE;
       for (const lane of open) {

@@ -29,9 +29,10 @@ export async function reconcile(
   context: ChainContext,
   lanes: readonly OwnedLane[],
 ): Promise<void> {
-  const trusted = await trustedOnSight(ports, context, lanes);
+  // Asked together, here and below: what is asked in one moment is one request.
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
+  const trusted = await trustedOnSight(ports, context, lanes);
   await Promise.all(
     lanes.map((lane) => quietly(reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) }))),
   );
@@ -50,8 +51,10 @@ async function reconcileLane(
 ): Promise<void> {
   let result: ReconcileResult;
   try {
-    result = trusted ? await compare(ports, context, { lane, finalized }) : "distrusted";
-    await watchBalance(ports, context, lane);
+    [result] = await Promise.all([
+      trusted ? compare(ports, context, { lane, finalized }) : "distrusted",
+      watchBalance(ports, context, lane),
+    ]);
   } catch (error) {
     if (!isUnanswered(error)) throw error;
     result = "unavailable";
@@ -87,13 +90,13 @@ async function countAll(
   { lane }: OwnedLane,
   finalized: Turn["finalized"],
 ): Promise<MinedAndPending> {
-  const [latest, pending, tagged] = await Promise.all([
+  const tagged = await finalized;
+  const [latest, pending, final] = await Promise.all([
     // Whether the chain can be trusted was decided a moment ago, by a count that serves here too.
     counts.mined(lane.signer, { atMostMs: settings.pollIntervalMs }),
     counts.pending(lane.signer, { atMostMs: 0 }),
-    finalized,
+    tagged === null ? null : counts.at(lane.signer, tagged.number),
   ]);
-  const final = tagged === null ? null : await counts.at(lane.signer, tagged.number);
   // Behind one URL may be endpoints of different heights: what is final for one is mined, whatever another has seen.
   return { latest: Math.max(latest.count, final ?? 0), pending: pending.count };
 }

@@ -1,20 +1,39 @@
-import { FencepostError, notLeader } from "../../domain/errors.ts";
+import { type ErrorExtras, FencepostError, notLeader } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { OwnedLane } from "./owned-lane.ts";
 import { unlessOver } from "./term.ts";
+
+const NOTHING_ACCEPTED = { consequence: "nothing was accepted", extras: {} };
 
 /**
  * Nobody may act for the lane through this node right now, nothing was accepted, and that is a matter of moments: it is
  * leaving, or its lease has lapsed. A caller hears 503; the router asks elsewhere, or once more, before it comes to that.
  */
 export class BetweenOwners extends FencepostError {
-  constructor(detail: string) {
-    super("UNAVAILABLE", `${detail}; nothing was accepted`, { retryAfterSeconds: 1 });
+  constructor(
+    detail: string,
+    { consequence, extras }: { readonly consequence: string; readonly extras: ErrorExtras } = NOTHING_ACCEPTED,
+  ) {
+    super("UNAVAILABLE", `${detail}; ${consequence}`, { retryAfterSeconds: 1, ...extras });
   }
 
   /** As another node is told: it knows by the code that it may ask elsewhere. */
   toPeer(): FencepostError {
-    return notLeader(this.message);
+    return new FencepostError("NOT_LEADER", this.message, { ownerUrl: null, ...this.extras });
+  }
+}
+
+/**
+ * The same, of an order whose commit got no answer before the lane was let go: it may be carried out yet. Whoever owns
+ * the lane next can say, because a takeover waits for that commit or ends it. A refusal of anybody else settles nothing.
+ */
+export class LeftInDoubt extends BetweenOwners {
+  constructor(refusal: unknown, extras: Pick<ErrorExtras, "txId">) {
+    const ownerUrl = refusal instanceof FencepostError ? (refusal.extras.ownerUrl ?? null) : null;
+    super("the database did not say whether this was done, and this node no longer acts for the signer", {
+      consequence: "read GET /tx/{id}?include=history before repeating it",
+      extras: { ...extras, ownerUrl, outcome: "unknown" },
+    });
   }
 }
 

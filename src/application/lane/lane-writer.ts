@@ -6,7 +6,7 @@ import {
   transition,
 } from "../../domain/transitions.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { NewCompletion, TransitionItem } from "../../ports/lane-store.ts";
+import { type NewCompletion, OutcomeUnknown, type TransitionItem } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
 import { TermOver } from "./term.ts";
@@ -80,6 +80,7 @@ async function write(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly 
   try {
     return await lane.term.write({ kind: "transition", items: planned.map(({ item }) => item) });
   } catch (error) {
+    lane.mayStillCommit ||= error instanceof OutcomeUnknown;
     ports.reload(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
     throw new TermOver();
   }

@@ -59,6 +59,7 @@ export class Lanes {
   private readonly held = new Map<LaneKey, OwnedLane>();
   /** The values of `held`, until it changes: they are gone through many times a second, and ten thousand are not copied each time. */
   private listed: readonly OwnedLane[] | null = null;
+  private readonly listedByChain = new Map<number, readonly OwnedLane[]>();
   private readonly acquiring = new Map<LaneKey, Promise<OwnedLane>>();
   /** Lanes to be acquired in the background: reloaded ones, and those whose acquisition failed on the database. */
   private readonly wanted = new Map<LaneKey, Lane>();
@@ -90,7 +91,11 @@ export class Lanes {
   }
 
   onChain(chainId: number): readonly OwnedLane[] {
-    return this.all().filter((lane) => lane.lane.chainId === chainId);
+    const listed = this.listedByChain.get(chainId);
+    if (listed !== undefined) return listed;
+    const found = this.all().filter((lane) => lane.lane.chainId === chainId);
+    this.listedByChain.set(chainId, found);
+    return found;
   }
 
   /** The lane under our own term, acquired where it is free. Throws UNKNOWN_SIGNER, NOT_LEADER or UNAVAILABLE. */
@@ -319,7 +324,7 @@ export class Lanes {
     const lane = new OwnedLane(new Term(fence, this.ports), snapshot, context.hashes);
     this.keepPace(lane, context);
     this.held.set(lane.key, lane);
-    this.listed = null;
+    this.forgetLists();
     this.wanted.delete(lane.key);
     this.ports.telemetry.emit({
       type: "lane.resumed",
@@ -343,8 +348,13 @@ export class Lanes {
   private drop(lane: OwnedLane, reason: string, how: Ending = "putOff"): void {
     lane.stop(how);
     if (this.held.get(lane.key) === lane) this.held.delete(lane.key);
-    this.listed = null;
+    this.forgetLists();
     this.ports.telemetry.emit({ type: "lane.stopped", lane: lane.lane, reason });
+  }
+
+  private forgetLists(): void {
+    this.listed = null;
+    this.listedByChain.clear();
   }
 
   /** One line for people, however many lanes it were. */

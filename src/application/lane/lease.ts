@@ -56,6 +56,8 @@ export interface LeaseEvents {
 
 const RETRY_MS = 250;
 const SWEEP_MS = 500;
+/** Nobody else's end matters then. Whoever joins tells so, and is found at the next look otherwise. */
+const SWEEP_ALONE_MS = 1_000;
 /** A timer may be early by a fraction; two looks must not be. */
 const TIMER_SLACK_MS = 5;
 /** However many peers are found unreachable, others are not looked at more often for that. */
@@ -219,7 +221,9 @@ export class Lease {
 
   /** Often enough that a dead node's lanes are free half a second after its lease has run out. */
   private async sweeping(): Promise<void> {
-    while (await this.pause(Math.min(SWEEP_MS, this.settings.lease.renewIntervalMs))) {
+    const sweepMs = () =>
+      Math.min(this.others.areNone ? SWEEP_ALONE_MS : SWEEP_MS, this.settings.lease.renewIntervalMs);
+    while (await this.pause(sweepMs())) {
       this.look();
       await this.looking.settled();
     }

@@ -63,6 +63,7 @@ export class OtherInstances {
   /** Who was there at the first look. Those who come later may come and go for ever, and keep nobody waiting. */
   private present: ReadonlySet<string> | null = null;
   private met = false;
+  private none = false;
 
   constructor(ports: OtherInstancesPorts, events: OtherInstancesEvents) {
     this.ports = ports;
@@ -72,6 +73,11 @@ export class OtherInstances {
   /** Everybody who was there when we came has shown a sign of life, or is over. */
   get acquainted(): boolean {
     return this.met;
+  }
+
+  /** There was nobody else alive at the last look. */
+  get areNone(): boolean {
+    return this.none;
   }
 
   /**
@@ -88,6 +94,7 @@ export class OtherInstances {
     this.noticeEnded(instances);
     this.startSighting(observer.session);
     const others = instances.filter(({ dead, instanceId }) => !dead && instanceId !== observer.instanceId);
+    this.none = others.length === 0;
     const doubts: number[] = [];
     for (const instance of others) doubts.push(await this.judge(instance, look));
     const earliestMs = Math.min(...doubts);

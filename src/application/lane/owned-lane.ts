@@ -36,6 +36,8 @@ export class OwnedLane {
   suspendedBy: SuspendedBy | null;
   /** False: the database's history changed, and the lane has not been compared with the chain since. */
   reconciled: boolean;
+  /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
+  mayStillCommit = false;
   /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
   signingHeld = 0;
   /** The transaction that a ceiling keeps from being signed, once that was said. */

@@ -17,10 +17,10 @@ import { Cluster } from "../cluster/cluster.ts";
 import { Intake } from "../detours/intake.ts";
 import { recoverLanes } from "../detours/recover.ts";
 import { Activity, type Working } from "../lane/activity.ts";
+import { askAgain } from "../lane/ask-again.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { takeInstance } from "../lane/take-instance.ts";
 import { createOperations } from "../operations/operations.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
@@ -47,6 +47,9 @@ const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
 const INTAKE_HINT_MS = 10;
+
+/** Does something again until the database answers, or gives up. */
+export type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
 
 export class FencepostNode {
   readonly api: FencepostApi;
@@ -146,14 +149,18 @@ export class FencepostNode {
     this.api = tellingPauses(this.makeApi(), this.wakefulness);
   }
 
-  async start(): Promise<void> {
+  /** A first transaction in doubt does no harm: an instance whose registration got no answer is replaced by the next. */
+  async start(patiently: Patiently = (work) => work()): Promise<void> {
     const patience = { forMs: this.settings.lease.durationMs, signal: this.stopping.signal };
-    await takeInstance(this.lease, this.ports.clock, patience);
-    await this.cluster.learn(await this.ports.store.instances());
+    const first = (work: () => Promise<void>) => patiently(() => askAgain(work, this.ports.clock, patience));
+    await first(() => this.lease.start());
+    await first(async () => this.cluster.learn(await this.ports.store.instances()));
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
     await this.claiming.now();
     this.ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
+    // Whoever was alone until now learns that there is somebody to share with.
+    this.ports.wakeUps.tell("lanes");
     this.beating = this.beat();
   }
 
@@ -190,10 +197,10 @@ export class FencepostNode {
     await this.stopWork();
   }
 
-  /** A caller's own transaction holds an intent. It will have committed a moment from now, or the next look finds it. */
+  /** A caller's own transaction holds an intent. It will have committed a moment from now, or one of the next looks finds it. */
   intakeWritten(): void {
     this.ports.clock.after(INTAKE_HINT_MS, () => {
-      this.intake.kick();
+      this.intakes.expectRows();
       this.ports.wakeUps.tell("intake");
     });
   }
@@ -253,7 +260,7 @@ export class FencepostNode {
       for (const lane of this.lanes.all()) lane.kickDue(nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       void this.lanes.retryWanted();
-      if (this.intakes.isDue(count)) this.intake.kick();
+      if (this.intakes.isDue(count, this.ports.wakeUps.hears)) this.intake.kick();
     }
   }
 
@@ -304,7 +311,7 @@ export class FencepostNode {
   /** Another node says that there is something to see. What it does not say, the next look finds. */
   private wake(wakeUp: WakeUp): void {
     if (wakeUp === "completions") this.feed.grew();
-    if (wakeUp === "intake") this.intake.kick();
+    if (wakeUp === "intake") this.intakes.expectRows();
     if (wakeUp !== "lanes") return;
     this.lease.look();
     this.claiming.kick();

@@ -1,4 +1,4 @@
-import { unavailable } from "../../domain/errors.ts";
+import { FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { bounded, type Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -10,7 +10,7 @@ import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { parseLaneOrder } from "../requests/order.ts";
 import type { Operation } from "./operation.ts";
-import { type LaneTask, type RealignPorts, realign } from "./realign.ts";
+import { type LaneTask, type RealignPorts, realign, unsaid } from "./realign.ts";
 
 export interface LaneActionPorts extends SignerQueryPorts, RealignPorts {
   readonly clock: Clock;
@@ -64,7 +64,7 @@ async function setSuspended(
     // The outcome is unknown: the database may or may not have it suspended, and other orders may have come in between.
     ports.reload(lane, "the database did not say whether it was suspended or resumed");
     if (error instanceof TermOver) throw error;
-    throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
+    throw error instanceof FencepostError ? error : unsaid(error);
   }
   // An order that was on its way when this one came may have changed it since: the last that is durable holds.
   lane.suspendedBy = suspended ? (lane.suspendedBy ?? "OPERATOR") : null;

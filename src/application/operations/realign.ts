@@ -1,6 +1,6 @@
 import { countNotExceeded, countUnanimous } from "../../domain/counts.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { OutcomeUnknown } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -38,9 +38,16 @@ export async function realign(ports: RealignPorts, lane: OwnedLane, task: LaneTa
   const { cursor } = await lane.term.write({ kind: "realign", floor, decision }).catch((error) => {
     if (error instanceof TermOver) throw error;
     if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it lowered the cursor");
-    throw unavailable("the database did not say whether this was done; look at the signer before repeating it", error);
+    throw unsaid(error);
   });
   ports.reload(lane, `an operator set the cursor to ${cursor}`);
+}
+
+/** Also where nothing can have been done: the signer shows which it was, and looking is never wrong. */
+export function unsaid(cause: unknown): FencepostError {
+  return outcomeUnknown("the database did not say whether this was done; look at the signer before repeating it", {
+    cause,
+  });
 }
 
 async function chainFloor(ports: RealignPorts, { lane }: OwnedLane): Promise<number> {

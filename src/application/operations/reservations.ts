@@ -2,7 +2,7 @@
  * Nonces for callers that sign themselves: kept under a time to live, then used, or given back. Only a release makes a
  * nonce free; one that expires is a hole, which the lane's policy closes (detours/holes.ts).
  */
-import { DatabaseSilent, FencepostError, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Entropy } from "../../ports/entropy.ts";
@@ -160,7 +160,7 @@ export function storeFailure(
   ports.reload(lane, "the database did not say whether it settled a nonce");
   const detail =
     "the database did not say whether it did this; look at the reservation, or repeat with the same request id";
-  return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1, cause: error });
+  return outcomeUnknown(detail, { cause: error });
 }
 
 function given(fate: ReserveFate): Given {

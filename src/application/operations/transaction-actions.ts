@@ -1,4 +1,4 @@
-import { FencepostError, invalid } from "../../domain/errors.ts";
+import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Codec } from "../../ports/codec.ts";
@@ -9,6 +9,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import { type ChangePorts, changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
 import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
+import { LeftInDoubt } from "../lane/between-owners.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
@@ -91,15 +92,13 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
       // Read again meanwhile, or with another node: then this is refused with its name.
       owned = await ports.lanes.own(lane.lane);
     } catch (error) {
-      // A refusal says that nothing was done; but a lane that is let go still commits what was on its way.
-      if (await isCarriedOut(ports, asked)) return;
-      throw error;
+      if (await isCarriedOutAfterAll(ports, owned, asked)) return;
+      throw owned.mayStillCommit ? new LeftInDoubt(error, { txId }) : error;
     }
   }
-  throw new FencepostError(
-    "UNAVAILABLE",
+  throw outcomeUnknown(
     "the transaction kept changing, so the action may or may not have been applied; read GET /tx/{id}?include=history before repeating it",
-    { txId, outcome: "unknown", retryAfterSeconds: 1 },
+    { txId },
   );
 }
 
@@ -116,6 +115,15 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   return ACTIONS[instruction.action](ports, { lane, context, record, tx, instruction });
+}
+
+/** A refusal says that nothing was done; but a lane that is let go still commits what was on its way. */
+async function isCarriedOutAfterAll(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<boolean> {
+  try {
+    return await isCarriedOut(ports, asked);
+  } catch (error) {
+    throw lane.mayStillCommit ? new LeftInDoubt(error, { txId: asked.txId }) : error;
+  }
 }
 
 async function isCarriedOut(ports: ActionPorts, { txId, instruction: { decisionId } }: Asked): Promise<boolean> {

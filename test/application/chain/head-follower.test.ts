@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { HeadFollower } from "../../../src/application/chain/head-follower.ts";
 import { isLinked } from "../../../src/domain/block-window.ts";
-import type { Block, Chain } from "../../../src/ports/chain.ts";
+import { type Block, type Chain, ChainUnavailable } from "../../../src/ports/chain.ts";
 import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
 import { CHAIN_SETTINGS } from "../../support/world.ts";
 
@@ -34,6 +34,73 @@ function overriding(chain: Chain, overrides: Partial<Chain>): Chain {
 function numbers(blocks: readonly { readonly number: number }[]): readonly number[] {
   return blocks.map(({ number }) => number);
 }
+
+describe("a chain that is quicker than the looks at it", () => {
+  /** What is asked, look by look: all that leaves before the first answer is one request. */
+  async function looks(blocks: readonly number[]) {
+    const asked: string[][] = [];
+    const bench = await following(100);
+    const { chain, simulated } = bench;
+    const note = (word: string) => asked.at(-1)?.push(word);
+    const follower = new HeadFollower(
+      overriding(chain, {
+        head: (tag) => {
+          note("head");
+          return chain.head(tag);
+        },
+        blocksByNumber: (numbers) => {
+          note(`${numbers[0]} to ${numbers.at(-1)}`);
+          return chain.blocksByNumber(numbers);
+        },
+      }),
+      bench.telemetry,
+      CHAIN_SETTINGS,
+    );
+    await follower.advance();
+    for (const count of blocks) {
+      simulated.mine(count);
+      asked.push([]);
+      const looking = follower.advance();
+      note("|");
+      await looking;
+      expect(follower.window.tip).toMatchObject({ number: simulated.head.number, hash: simulated.head.hash });
+    }
+    return asked.map((words) => words.join(" "));
+  }
+
+  it("is asked for as many blocks as it had last time together with its head", async () => {
+    expect(await looks([4, 4, 6, 3, 1, 0, 1])).toEqual([
+      "head | 101 to 103",
+      "head 105 to 107 |",
+      "head 109 to 111 | 112 to 113",
+      "head 115 to 119 |",
+      "head 118 to 119 |",
+      "head |",
+      "head |",
+    ]);
+  });
+
+  it("is followed where those blocks cannot be had with the head", async () => {
+    const { simulated, chain, telemetry } = await following(100);
+    let fails = false;
+    const follower = new HeadFollower(
+      overriding(chain, {
+        blocksByNumber: async (numbers) => {
+          fails = !fails;
+          if (fails && numbers[0] === 105) throw new ChainUnavailable("not now");
+          return chain.blocksByNumber(numbers);
+        },
+      }),
+      telemetry,
+      CHAIN_SETTINGS,
+    );
+    for (const count of [0, 4, 4]) {
+      simulated.mine(count);
+      await follower.advance();
+    }
+    expect(follower.window.tip?.hash).toBe(simulated.head.hash);
+  });
+});
 
 describe("first sight", () => {
   it("fills the window below the head, and tells everyone that blocks may have been missed", async () => {

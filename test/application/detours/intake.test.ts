@@ -256,20 +256,22 @@ describe("how often the table is looked at", () => {
     await intake.settled();
   });
 
-  it("on every beat for ten seconds after a row came, on every third before and afterwards", async () => {
+  it("on every beat for ten seconds after a row came, else on every tenth, or on every third where nobody is heard", async () => {
     const bench = await ready();
     const intake = new Intake(
       { ...bench.ports, store: { ...bench.ports.store, loadIntake: async () => bench.rows.intake } },
       { onMore: () => undefined, onFailed: () => undefined },
     );
-    const beats = [1, 2, 3, 4, 5, 6];
-    const due = () => beats.filter((beat) => intake.isDue(beat));
-    expect(due()).toEqual([3, 6]);
+    const beats = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+    const due = (hears: boolean) => beats.filter((beat) => intake.isDue(beat, hears));
+    expect([due(true), due(false)]).toEqual([[10], [3, 6, 9]]);
     bench.rows.intake = [row(1)];
     await intake.look(() => [bench.lane]);
     await intake.settled();
-    expect(due()).toEqual(beats);
+    expect([due(true), due(false)]).toEqual([beats, beats]);
     await bench.clock.advance(10_001);
-    expect(due()).toEqual([3, 6]);
+    expect([due(true), due(false)]).toEqual([[10], [3, 6, 9]]);
+    intake.expectRows();
+    expect([due(true), due(false)]).toEqual([beats, beats]);
   });
 });

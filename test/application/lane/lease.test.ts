@@ -38,6 +38,25 @@ describe("an instance", () => {
   });
 });
 
+describe("looking at the other instances", () => {
+  it.each([
+    ["alone", [], 10],
+    ["beside another", ["b"], 20],
+  ] as const)("%s happens %s%s times in ten seconds", async (_, others, looks) => {
+    const { store } = await bench.started("a");
+    for (const name of others) await bench.started(name);
+    await bench.clock.advance(2_000);
+    let asked = 0;
+    const instances = store.instances.bind(store);
+    store.instances = () => {
+      asked++;
+      return instances();
+    };
+    await bench.clock.advance(10_000);
+    expect(asked).toBe(looks);
+  });
+});
+
 describe("the deadline", () => {
   it("is the lease less the skew, counted from where the last renewal began", async () => {
     const { lease, store } = await bench.started("a");

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { checkInvariants } from "../../support/invariants.ts";
-import { type OperatedWorld, startTwo } from "../../support/operations.ts";
-import { CHAIN_ID, SIGNER, type World, type WorldNode } from "../../support/world.ts";
+import { OperatedWorld, startTwo } from "../../support/operations.ts";
+import { CHAIN_ID, SIGNER, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 let ops: OperatedWorld;
@@ -37,6 +37,21 @@ function handOverMeanwhile(owner: WorldNode, answer: "is confirmed" | "is not co
     await world.until(() => owner.node.gauges().lanesHeld === 0);
     if (answer === "is not confirmed") owner.store.failNextCommit("unknown-committed");
     return commit(writes);
+  });
+}
+
+/** The owner leaves, hears nothing of a reprice, and that arrives later all the same. */
+function commitLate(owner: WorldNode, afterMs: number): void {
+  const { store } = owner;
+  const [release, retire] = [store.releaseLane.bind(store), store.retireInstance.bind(store)];
+  divertReprice(owner, (commit) => async (writes) => {
+    void owner.node.close();
+    const landing = world.clock.sleep(afterMs).then(() => commit(writes));
+    // As the database has it: the lane's row is locked until that commit is through.
+    store.releaseLane = (fence) => landing.then(() => release(fence));
+    store.retireInstance = (instanceId) => landing.then(() => retire(instanceId));
+    await world.clock.sleep(20);
+    throw new OutcomeUnknown("the connection broke");
   });
 }
 
@@ -88,23 +103,58 @@ describe("an order that commits while its lane is handed over", () => {
     "is found by the next owner where the first one looked before it was durable, and %s was asked",
     async (asked) => {
       const { owner, other, txId } = await withOneSent();
-      const release = owner.store.releaseLane.bind(owner.store);
-      divertReprice(owner, (commit) => async (writes) => {
-        void owner.node.close();
-        const landing = world.clock.sleep(300).then(() => commit(writes));
-        // As the database has it: the lane's row is locked until that commit is through.
-        owner.store.releaseLane = async (fence) => {
-          await landing;
-          return release(fence);
-        };
-        await world.clock.sleep(20);
-        throw new OutcomeUnknown("the connection broke");
-      });
+      commitLate(owner, 300);
       await ops.act(asked === "the owner" ? owner : other, "reprice", { txId });
       expect(world.ownerOf(SIGNER)).toBe(other.url.replace("http://", ""));
       await expectOnceAndMined(txId);
     },
   );
+});
+
+describe("an order whose commit is in doubt when its lane is let go", () => {
+  async function inDoubt(options: WorldOptions = {}) {
+    world = new World(options);
+    ops = new OperatedWorld(world);
+    const owner = await world.startNode();
+    world.holdBlocks();
+    const txId = await ops.sent(owner);
+    commitLate(owner, LATE_MS);
+    return { owner, txId };
+  }
+  const LATE_MS = 500;
+  const UNKNOWN = {
+    code: "UNAVAILABLE",
+    extras: { outcome: "unknown" },
+    message: expect.not.stringContaining("nothing was accepted"),
+  };
+
+  it.each(["worker-queue", "basic"] as const)(
+    "and that nobody takes is answered as unknown, in %s mode: it may be carried out yet",
+    async (mode) => {
+      const { owner, txId } = await inDoubt({ node: { mode } });
+      const answer = await ops.act(owner, "reprice", { txId }).catch((error: unknown) => error);
+      expect(ops.kinds(txId)).toEqual(["initial"]);
+      expect(answer).toMatchObject(UNKNOWN);
+      await world.clock.advance(LATE_MS);
+      expectOnce(txId);
+    },
+  );
+
+  it("is told to the node that forwarded it as one that may be done: what that hears elsewhere is not the whole truth", async () => {
+    const { owner, txId } = await inDoubt();
+    const fate = await tell(owner, txId);
+    expect(fate).toMatchObject({ ...UNKNOWN, code: "NOT_LEADER" });
+  });
+
+  it("stays unknown where the database does not say whether it was carried out", async () => {
+    const { owner, txId } = await inDoubt();
+    const { history } = owner.store;
+    owner.store.history = async (id) => {
+      if (owner.node.gauges().lanesHeld === 0) throw new StoreUnavailable("away");
+      return history.call(owner.store, id);
+    };
+    await expect(ops.act(owner, "reprice", { txId })).rejects.toMatchObject(UNKNOWN);
+  });
 });
 
 describe("the id that an order travels with", () => {

@@ -44,6 +44,15 @@ describe("orders about one lane that cross", () => {
   });
 });
 
+describe("an order about a lane whose commit got no answer", () => {
+  it.each(["suspend", "resume", "realign"] as const)("to %s is answered as unknown", async (action) => {
+    const entry = await startKnown();
+    entry.store.failNextCommit("unknown-committed");
+    const asked = entry.node.api.actOnLane({ ...order("suspend"), action });
+    await expect(world.settle(asked)).rejects.toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
+  });
+});
+
 describe("an order about a transaction", () => {
   it("that was carried out unheard is done, also where the transaction is final by the next look", async () => {
     const entry = await startKnown();

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { OutcomeUnknown, StoreUnavailable } from "../../../ports/lane-store.ts";
 
 /** Node's words for a server that is not there (yet), or not to be reached. A host's name may be known later than its users. */
 const NOT_REACHED: ReadonlySet<string> = new Set([
@@ -6,8 +7,11 @@ const NOT_REACHED: ReadonlySet<string> = new Set([
   ...["ENOTFOUND", "EAI_AGAIN", "ENOENT"],
 ]);
 
-/** Starting up, shutting down or crashed (57P), without a place for one more (53300), or a connection that broke (08). */
-const NOT_NOW = /^(?:57P0[123]|53300|0800[0136])$/;
+/**
+ * Starting up, shutting down or crashed (57P), without a place for one more (53300), a connection that broke (08), or a
+ * transaction that the server ended because we, or it, had too little processor time to go on with it (25P).
+ */
+const NOT_NOW = /^(?:57P0[123]|53300|0800[0136]|25P0[34])$/;
 
 /** What the driver says without a code, and what PgBouncer says of a server behind it (as 08P01, like all its refusals). */
 const WORDS = /\btimeout (?:expired|exceeded)\b|connection terminated|connect failed|server login has been failing/i;
@@ -21,6 +25,8 @@ const DEEPEST = 5;
 export function isDatabaseAway(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > DEEPEST) return false;
   if (error instanceof AggregateError) return error.errors.every((each) => isDatabaseAway(each, depth + 1));
+  // The store says so: nothing is committed, or it cannot tell, and its limits are its own and not those of a role.
+  if (error instanceof OutcomeUnknown || (error instanceof StoreUnavailable && error.busy)) return true;
   const { code } = error as { readonly code?: unknown };
   if (typeof code === "string" && NOT_REACHED.has(code)) return true;
   if (error instanceof pg.DatabaseError) return NOT_NOW.test(error.code ?? "") || WORDS.test(error.message);

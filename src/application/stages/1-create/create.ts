@@ -6,7 +6,7 @@
  * consumed. A crash before stage 2 commits leaves nothing; after it, the caller's repeat finds the transaction by its
  * request id.
  */
-import { DatabaseSilent, FencepostError, queueFull, unavailable } from "../../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, outcomeUnknown, queueFull, unavailable } from "../../../domain/errors.ts";
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
@@ -322,10 +322,9 @@ function answerWith(existing: ExistingTransaction, samePayload: boolean): Fate {
 function failure(error: unknown, intent: Intent): FencepostError {
   if (error instanceof FencepostError) return error;
   if (error instanceof OutcomeUnknown) {
-    return new FencepostError(
-      "UNAVAILABLE",
+    return outcomeUnknown(
       "the database did not say whether it accepted this; ask for the transaction, or repeat with the same request id",
-      { txId: intent.txId, outcome: "unknown", retryAfterSeconds: 1, cause: error },
+      { txId: intent.txId, cause: error },
     );
   }
   return new DatabaseSilent("nothing was accepted", error);
@@ -334,7 +333,7 @@ function failure(error: unknown, intent: Intent): FencepostError {
 /** The owner may have created it: whoever asks for the transaction, or repeats the request id, finds it. */
 function unanswered({ txId }: Intent): FencepostError {
   const detail = "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
-  return new FencepostError("UNAVAILABLE", detail, { txId, outcome: "unknown", retryAfterSeconds: 1 });
+  return outcomeUnknown(detail, { txId });
 }
 
 function push<K, V>(groups: Map<K, V[]>, key: K, value: V): void {

@@ -3,16 +3,16 @@ import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
 
 const PAUSE_MS = 100;
 
-/** A database that was reached and is slow at this moment is no reason not to start: asked again, for one lease. */
-export async function takeInstance(
-  lease: { start(): Promise<void> },
+/** A database that was reached and is slow at this moment is no reason not to start: asked again, for so long. */
+export async function askAgain<T>(
+  work: () => Promise<T>,
   clock: Clock,
   { forMs, signal }: { readonly forMs: number; readonly signal: AbortSignal },
-): Promise<void> {
+): Promise<T> {
   const untilMs = clock.monotonicMs() + forMs;
   for (;;) {
     try {
-      return await lease.start();
+      return await work();
     } catch (error) {
       const mayPass = error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
       if (!mayPass || clock.monotonicMs() >= untilMs) throw error;

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { Journey, nobodyActs } from "../../../src/application/cluster/journey.ts";
+import { LeftInDoubt } from "../../../src/application/lane/between-owners.ts";
+import { type ErrorCode, FencepostError, notLeader } from "../../../src/domain/errors.ts";
+import { PeerUnreachable } from "../../../src/ports/peers.ts";
+import { CHAIN_ID, SIGNER } from "../../support/world.ts";
+
+const UNKNOWN = new FencepostError("UNAVAILABLE", "nobody knows", { outcome: "unknown" });
+
+function journeyTo(stop: string): Journey<string> {
+  const nowhere = () => Promise.reject(new Error("asked somebody"));
+  const lane = { chainId: CHAIN_ID, signer: SIGNER };
+  const errand = { lane, items: 1, repeatable: true, locally: nowhere, remotely: nowhere, unknown: () => UNKNOWN };
+  return new Journey(errand, stop, 1_000);
+}
+
+/** A first node may have done it, and a second one is asked after that. */
+const DOUBTS = {
+  "did not answer": (journey: Journey<string>) =>
+    journey.unanswered(new PeerUnreachable("silence", false), { isLive: false, other: () => "second" }),
+  "was left in doubt by its database": (journey: Journey<string>) => {
+    journey.note([new LeftInDoubt(notLeader("another node acts"), { txId: "tx" }).toPeer()]);
+    journey.goTo("second");
+  },
+};
+
+const conclude = (journey: Journey<string>) => journey.conclude(() => nobodyActs(null))[0];
+const refusal = (code: ErrorCode) => new FencepostError(code, "no");
+
+describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, leaveInDoubt) => {
+  it.each(["UNAVAILABLE", "QUEUE_FULL", "INTERNAL", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "NOT_LEADER"] as const)(
+    "stays unknown where another node refuses it with %s: that says nothing about the first",
+    (code) => {
+      const journey = journeyTo("first");
+      leaveInDoubt(journey);
+      journey.note([refusal(code)]);
+      expect(conclude(journey)).toBe(UNKNOWN);
+    },
+  );
+
+  it.each(["SUBMISSION_REJECTED", "CONFLICT", "REQUEST_ID_REUSED"] as const)(
+    "is refused where the next owner says %s: it has looked for the first one's work under its own term",
+    (code) => {
+      const journey = journeyTo("first");
+      leaveInDoubt(journey);
+      journey.note([refusal(code)]);
+      expect(conclude(journey)).toMatchObject({ code });
+    },
+  );
+
+  it("is unknown where there is nobody else", () => {
+    const journey = journeyTo("first");
+    leaveInDoubt(journey);
+    expect(conclude(journey)).toBe(UNKNOWN);
+  });
+});
+
+describe("what every node refused", () => {
+  it("was not accepted", () => {
+    const journey = journeyTo("first");
+    journey.note([notLeader("not here")]);
+    expect(conclude(journey)).toMatchObject({ message: expect.stringContaining("nothing was accepted") });
+  });
+});
