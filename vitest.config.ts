@@ -11,6 +11,9 @@ const ON_DATABASE = [
 ];
 const ALONE_TESTS = ALONE.map((folder) => `${folder}/**/*.test.ts`);
 
+/** Each starts a process that plays its share of a thousand seeds, all of them from one bundle. */
+const SIMULATION = ["test/simulation/*.test.ts"];
+
 export default defineConfig({
   test: {
     projects: [
@@ -27,9 +30,18 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: "simulation",
+          include: SIMULATION,
+          isolate: false,
+          globalSetup: ["test/support/simulation/bundle.ts"],
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: "in memory",
           include: ["test/**/*.test.ts"],
-          exclude: [...ON_DATABASE, ...ALONE_TESTS],
+          exclude: [...ON_DATABASE, ...ALONE_TESTS, ...SIMULATION],
           isolate: false,
         },
       },
