@@ -4,6 +4,7 @@ import type { ChainSettings, NodeSettings } from "../../src/application/settings
 import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
+import { isSettled } from "../../src/domain/transitions.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
@@ -265,8 +266,11 @@ export class World {
   }
 
   async allSettled(count: number, limitMs?: number): Promise<void> {
-    const settled = (): number =>
-      this.rows().filter(({ state }) => state === "CONFIRMED" || state === "FAILED_FINAL").length;
+    const settled = (): number => {
+      let settled = 0;
+      for (const { state } of this.database.state.transactions.values()) if (isSettled(state)) settled++;
+      return settled;
+    };
     await this.until(() => settled() >= count, limitMs);
   }
 
