@@ -20,7 +20,8 @@ export function checkInvariants(world: World): void {
   const requestIds = rows.flatMap(({ requestId, lane }) => (requestId === null ? [] : [`${lane.signer} ${requestId}`]));
   expect(new Set(requestIds).size, "I5: one transaction per request id").toBe(requestIds.length);
   // Said together: thousands of rows with a matcher for each fact take longer than what is tested.
-  expect(rows.flatMap((row) => [...outcomeTroubles(world, row), ...historyTroubles(row)])).toEqual([]);
+  const troubles = rows.flatMap((row) => [...outcomeTroubles(world, row), ...historyTroubles(row)]);
+  expect(troubles, troubles.join("; ")).toEqual([]);
   checkFeed(world, rows);
 }
 
@@ -87,7 +88,7 @@ function checkFeed(world: World, rows: readonly TransactionRow[]): void {
       );
     });
   }
-  expect(troubles).toEqual([]);
+  expect(troubles, troubles.join("; ")).toEqual([]);
 }
 
 const OPEN: readonly (CompletionState | null)[] = [null, "STUCK", "REORGED"];
