@@ -11,13 +11,29 @@ const ON_DATABASE = [
 ];
 const ALONE_TESTS = ALONE.map((folder) => `${folder}/**/*.test.ts`);
 
+/** Each starts a process that plays its share of a thousand seeds, all of them from one bundle. */
+const SIMULATION = ["test/simulation/*.test.ts"];
+
+/** Said to each project by hand: inherited from the run, its number of workers would be theirs too, whatever a caller says. */
+const EACH = {
+  exclude: [
+    // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.
+    ...(process.env.FENCEPOST_CLUSTER_LONG === undefined ? ["test/cluster/long/**"] : []),
+    // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
+    ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
+  ],
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  pool: "forks",
+} as const;
+
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: "alone", include: ALONE_TESTS } },
+      { test: { ...EACH, name: "alone", include: ALONE_TESTS } },
       {
-        extends: true,
         test: {
+          ...EACH,
           name: "database",
           include: ON_DATABASE,
           isolate: false,
@@ -25,25 +41,25 @@ export default defineConfig({
         },
       },
       {
-        extends: true,
         test: {
+          ...EACH,
+          name: "simulation",
+          include: SIMULATION,
+          isolate: false,
+          globalSetup: ["test/support/simulation/bundle.ts"],
+        },
+      },
+      {
+        test: {
+          ...EACH,
           name: "in memory",
           include: ["test/**/*.test.ts"],
-          exclude: [...ON_DATABASE, ...ALONE_TESTS],
+          exclude: [...EACH.exclude, ...ON_DATABASE, ...ALONE_TESTS, ...SIMULATION],
           isolate: false,
         },
       },
     ],
-    exclude: [
-      // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.
-      ...(process.env.FENCEPOST_CLUSTER_LONG === undefined ? ["test/cluster/long/**"] : []),
-      // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
-      ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
-    ],
     sequence: { sequencer: SlowestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    pool: "forks",
     // Two cores is what the suite is timed on; a third worker fills what the others leave while they wait for real time.
     maxWorkers: 3,
     coverage: {

@@ -12,7 +12,6 @@ const SLOW = [
   "test/cluster/crash.test.ts",
   "test/cluster/",
   "test/integration/",
-  "test/application/simulation.test.ts",
   "test/adapters/dashboard/browser.test.ts",
 ];
 

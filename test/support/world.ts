@@ -4,6 +4,7 @@ import type { ChainSettings, NodeSettings } from "../../src/application/settings
 import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
+import { isSettled } from "../../src/domain/transitions.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
@@ -30,6 +31,7 @@ import { WireWitness } from "./wire-witness.ts";
 export const CHAIN_ID = 31_337;
 export const BLOCK_MS = 500;
 export const POLL_MS = 250;
+const LOOK_MS = 10;
 
 export const SIGNERS: readonly Address[] = [1, 2, 3].map((n) => `0x${n.toString(16).padStart(40, "a")}` as Address);
 export const SIGNER = SIGNERS[0] as Address;
@@ -228,12 +230,18 @@ export class World {
     return marked;
   }
 
-  /** Runs time until the fact holds; fails where it does not within the limit. */
+  /**
+   * Runs time until the fact holds; fails where it does not within the limit. It looks every 10 ms, but not again before
+   * the next timer is due: until then nothing happens.
+   */
   async until(fact: () => boolean, limitMs = 120_000): Promise<void> {
     const deadline = this.clock.monotonicMs() + limitMs;
+    let ms = LOOK_MS;
     while (!fact()) {
-      if (this.clock.monotonicMs() >= deadline) throw new Error(`not reached within ${limitMs} ms of virtual time`);
-      await this.clock.advance(10);
+      const nowMs = this.clock.monotonicMs();
+      if (nowMs >= deadline) throw new Error(`not reached within ${limitMs} ms of virtual time`);
+      await this.clock.advance(Math.min(ms, deadline - nowMs));
+      ms = LOOK_MS * Math.max(1, Math.ceil(((this.clock.nextDueMs ?? deadline) - this.clock.monotonicMs()) / LOOK_MS));
     }
   }
 
@@ -258,8 +266,11 @@ export class World {
   }
 
   async allSettled(count: number, limitMs?: number): Promise<void> {
-    const settled = (): number =>
-      this.rows().filter(({ state }) => state === "CONFIRMED" || state === "FAILED_FINAL").length;
+    const settled = (): number => {
+      let settled = 0;
+      for (const { state } of this.database.state.transactions.values()) if (isSettled(state)) settled++;
+      return settled;
+    };
     await this.until(() => settled() >= count, limitMs);
   }
 

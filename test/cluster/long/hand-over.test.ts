@@ -165,7 +165,7 @@ describe("under load, without a single retry", () => {
     await load.stop();
     const quietMs = balancer.worstMs(beganMs, signalledMs);
     // Stalls of this very process are nobody's hand-over; the bar itself is kept to the millisecond where time is ours:
-    // test/application/cluster.test.ts.
+    // test/application/hand-over.test.ts.
     expect(balancer.worstMs(signalledMs)).toBeLessThan(quietMs + BAR_MS * crowding() + lag.max / 1e6);
     await untilSettled(database, balancer.waits.length, { giveUpMs: 60_000 });
     await audit({ database, rpcUrl: simulated.url });

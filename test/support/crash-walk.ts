@@ -1,11 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
-import { checkInvariants } from "../support/invariants.ts";
-import { NONCE_FAILPOINTS } from "../support/nonce-failpoints.ts";
-import { transfer, World, type WorldNode } from "../support/world.ts";
-
-let world: World;
-afterEach(() => world.close());
+import { checkInvariants } from "./invariants.ts";
+import { NONCE_FAILPOINTS } from "./nonce-failpoints.ts";
+import { transfer, World, type WorldNode } from "./world.ts";
 
 /** Hangs for ever at the n-th passage and calls back there: the node's last instant. */
 function crashAt(target: Failpoint, nth: number, crash: () => void): (name: Failpoint) => Promise<void> | void {
@@ -36,32 +33,42 @@ async function createSurely(world: World, node: () => WorldNode, requestId: stri
 /** The others are walked in crash-nonces.test.ts. */
 const WALKED = FAILPOINTS.filter((name) => !NONCE_FAILPOINTS.includes(name));
 
-describe.each(WALKED)("a crash right after %s", (failpoint) => {
-  it.each([1, 2, 5])("at its passage number %i: another node finishes every transaction once", async (nth) => {
-    world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
-    // Too dear for what is offered first, so that it is signed again for more; later a reorg that forgets what it
-    // dropped, so that the way back and the resubmission are walked too.
-    world.chain.setBaseFee(30_000_000_000n);
-    reorganiseOnceMined(world);
-    let crashed = false;
-    const first = await startCrashing(world, failpoint, nth, () => {
-      crashed = true;
+/** A crash at each failpoint when it is passed for the n-th time. Each passage is a test file of its own. */
+export function walkCrashes(nth: 1 | 2 | 5): void {
+  let world: World;
+  afterEach(() => world.close());
+
+  describe.each(WALKED)("a crash right after %s", (failpoint) => {
+    it(`at its passage number ${nth}: another node finishes every transaction once`, async () => {
+      world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
+      await crashAndFinish(world, failpoint, nth);
     });
-    const second = { current: null as WorldNode | null };
-    const alive = (): WorldNode => (crashed && second.current !== null ? second.current : first());
-    const requests = Promise.all(
-      Array.from({ length: 20 }, (_, index) => createSurely(world, alive, `${failpoint}-${nth}-${index}`)),
-    );
-    await world.until(() => crashed || world.rows().filter(({ state }) => state === "CONFIRMED").length === 20);
-    second.current = await world.startNode();
-    await world.settle(requests, 300_000);
-    await world.allSettled(20, 300_000);
-    await world.clock.advance(30_000);
-    checkInvariants(world);
-    expect(world.rows().length).toBe(20);
-    if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);
   });
-});
+}
+
+async function crashAndFinish(world: World, failpoint: Failpoint, nth: number): Promise<void> {
+  // Too dear for what is offered first, so that it is signed again for more; later a reorg that forgets what it
+  // dropped, so that the way back and the resubmission are walked too.
+  world.chain.setBaseFee(30_000_000_000n);
+  reorganiseOnceMined(world);
+  let crashed = false;
+  const first = await startCrashing(world, failpoint, nth, () => {
+    crashed = true;
+  });
+  const second = { current: null as WorldNode | null };
+  const alive = (): WorldNode => (crashed && second.current !== null ? second.current : first());
+  const requests = Promise.all(
+    Array.from({ length: 20 }, (_, index) => createSurely(world, alive, `${failpoint}-${nth}-${index}`)),
+  );
+  await world.until(() => crashed || world.rows().filter(({ state }) => state === "CONFIRMED").length === 20);
+  second.current = await world.startNode();
+  await world.settle(requests, 300_000);
+  await world.allSettled(20, 300_000);
+  await world.clock.advance(30_000);
+  checkInvariants(world);
+  expect(world.rows().length).toBe(20);
+  if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);
+}
 
 function reorganiseOnceMined(world: World): void {
   const mined = world.rows().some(({ subState }) => subState === "MINED");

@@ -1,0 +1,3 @@
+import { walkCrashes } from "../../support/crash-walk.ts";
+
+walkCrashes(2);

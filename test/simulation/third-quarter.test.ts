@@ -1,0 +1,3 @@
+import { playQuarter } from "../support/simulation/quarter.ts";
+
+playQuarter(3);

@@ -1,0 +1,34 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { rolldown } from "rolldown";
+import type { TestProject } from "vitest/node";
+import { makeTemporaryDirectory } from "../temporary-directory.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The file that `process-main.ts` and everything that it imports are in. */
+    simulation: string;
+  }
+}
+
+/**
+ * A thousand simulations are most of a minute of processor time as plain JavaScript, and three times that in a process of
+ * vitest: there each use of an imported name is a call, and coverage counts every branch that is taken.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = await makeTemporaryDirectory();
+  const file = join(directory.path, "simulation.mjs");
+  // Loaded from where it is installed; its `expect` works in any process.
+  const vitest = new URL("dist/index.js", pathToFileURL(createRequire(import.meta.url).resolve("vitest/package.json")));
+  const bundle = await rolldown({
+    input: fileURLToPath(new URL("./process-main.ts", import.meta.url)),
+    platform: "node",
+    external: ["vitest"],
+    logLevel: "warn",
+  });
+  await bundle.write({ file, paths: { vitest: vitest.href }, codeSplitting: false });
+  await bundle.close();
+  project.provide("simulation", file);
+  return () => directory.remove();
+}

@@ -1,0 +1,57 @@
+import { checkSimulation } from "./check.ts";
+import { type Simulation, simulate } from "./simulate.ts";
+
+/** What a number of seeds came to. */
+export interface Played {
+  readonly failures: readonly string[];
+  /** How often each trouble was met. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** One seed from its beginning to rest, checked. */
+export async function play(seed: number): Promise<Simulation> {
+  const simulation = await simulate(seed);
+  checkSimulation(simulation);
+  for (const entry of simulation.world.nodes) simulation.world.crash(entry);
+  return simulation;
+}
+
+/** A seed that fails is told with the command that plays it again; the others are played all the same. */
+export async function playSeeds(first: number, count: number): Promise<Played> {
+  const failures: string[] = [];
+  const counts: Record<string, number> = {};
+  for (let seed = first; seed < first + count; seed++) {
+    try {
+      for (const [what, times] of troublesOf(await play(seed))) counts[what] = (counts[what] ?? 0) + times;
+    } catch (error) {
+      failures.push(replay(seed, error));
+    }
+  }
+  return { failures, counts };
+}
+
+function replay(seed: number, error: unknown): string {
+  const command = `FENCEPOST_SIM_FIRST=${seed} FENCEPOST_SIM_SEEDS=1 npx vitest run test/application/simulation.test.ts`;
+  return `seed ${seed}: ${error instanceof Error ? error.message : String(error)}\nreplay: ${command}`;
+}
+
+function troublesOf({ crew, callers, payers, world }: Simulation): readonly (readonly [what: string, times: number])[] {
+  const rows = world.rows();
+  const alerts = world.nodes.flatMap(({ events }) => events).filter((event) => event.type === "alert");
+  const withKind = (wanted: "cancel" | "replace") =>
+    rows.filter(({ attempts }) => attempts.some(({ kind }) => kind === wanted)).length;
+  const lowered = rows.filter(({ attempts: [first, ...later] }) =>
+    later.some(({ kind, gas }) => kind === "reprice" && gas < (first?.gas ?? 0n)),
+  );
+  return [
+    ...crew.counts,
+    ...world.database.state.completions.map(({ state }) => [state, 1] as const),
+    ["above the ceiling", payers.refused],
+    ["unknown to the caller", callers.unknown],
+    ["gas lowered", lowered.length],
+    ["cancel", withKind("cancel")],
+    ["replace", withKind("replace")],
+    ["receipts in dispute", alerts.filter(({ code }) => code === "RPC_DISAGREES").length],
+    ["reprice", rows.flatMap(({ attempts }) => attempts.filter(({ kind }) => kind === "reprice")).length],
+  ];
+}

@@ -1,0 +1,8 @@
+import { playSeeds } from "./play.ts";
+
+/** A process that plays seeds: from which one, and how many. Its parent is told what they came to. */
+const [first, count] = process.argv.slice(2).map(Number);
+if (first === undefined || count === undefined || process.send === undefined) throw new Error("started by a test only");
+// A run that is broken off takes its processes along.
+process.on("disconnect", () => process.exit());
+process.send(await playSeeds(first, count), () => process.disconnect());

@@ -1,0 +1,64 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, inject, it } from "vitest";
+import type { Played } from "./play.ts";
+import { expectTrouble } from "./troubles.ts";
+
+/** FENCEPOST_SIM_SEEDS plays more of them, FENCEPOST_SIM_FIRST begins elsewhere. */
+const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
+const COUNT = Math.ceil(Number(process.env.FENCEPOST_SIM_SEEDS ?? 1_000) / 4);
+/** Fewer do not meet every trouble. */
+const ENOUGH = 200;
+
+/**
+ * A simulation runs wide code for a short time: at its usual budget V8 spends a third of the processor time on optimising
+ * functions that are soon over, and a fifth of the rest on a young generation that is too small. A stack is read where a
+ * seed is played again, and there it is taken.
+ */
+const V8_OPTIONS = ["--interrupt-budget=1000000", "--max-semi-space-size=64", "--stack-trace-limit=0"];
+
+/** A quarter of all seeds in a process of its own. Each quarter is a test file, so that they are spread over all cores. */
+export function playQuarter(quarter: 1 | 2 | 3 | 4): void {
+  const first = FIRST + (quarter - 1) * COUNT;
+  it(
+    `${COUNT} random worlds from seed ${first} on come to rest with every invariant whole`,
+    async () => {
+      const { failures, counts } = await playElsewhere(first);
+      expect(failures).toEqual([]);
+      const all = await sumOfQuarters(quarter, counts);
+      if (all !== null && 4 * COUNT >= ENOUGH) expectTrouble(all);
+    },
+    COUNT * 5_000,
+  );
+}
+
+/** Whichever quarter ends last has the counts of all of them; null before that, or where not all are played. */
+async function sumOfQuarters(quarter: number, counts: Played["counts"]): Promise<Played["counts"] | null> {
+  const fileOf = (each: number) => join(dirname(inject("simulation")), `quarter-${each}.json`);
+  await writeFile(`${fileOf(quarter)}.new`, JSON.stringify(counts));
+  await rename(`${fileOf(quarter)}.new`, fileOf(quarter));
+  const sum: Record<string, number> = {};
+  for (const each of [1, 2, 3, 4]) {
+    const text = await readFile(fileOf(each), "utf8").catch(() => null);
+    if (text === null) return null;
+    for (const [what, times] of Object.entries(JSON.parse(text) as Played["counts"]))
+      sum[what] = (sum[what] ?? 0) + times;
+  }
+  return sum;
+}
+
+async function playElsewhere(first: number): Promise<Played> {
+  const child = fork(inject("simulation"), [String(first), String(COUNT)], { execArgv: V8_OPTIONS });
+  const ended = once(child, "exit").then(([code, signal]) => {
+    throw new Error(`the process that plays from seed ${first} on ended with ${code ?? signal}`);
+  });
+  try {
+    const [played] = await Promise.race([once(child, "message"), ended]);
+    return played as Played;
+  } finally {
+    ended.catch(() => undefined);
+    child.kill();
+  }
+}

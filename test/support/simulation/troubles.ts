@@ -1,0 +1,36 @@
+import { expect } from "vitest";
+import { FAILPOINTS } from "../../../src/ports/failpoints.ts";
+import type { Played } from "./play.ts";
+
+/** A run with too little trouble proves nothing. */
+export function expectTrouble(counts: Played["counts"]): void {
+  const troubles = [
+    "takeover",
+    "fenced",
+    "reorg",
+    "REORGED",
+    "FAILED_FINAL",
+    "STUCK",
+    "base fee moved",
+    "reprice",
+    "cancel",
+    "replace",
+    "unknown to the caller",
+    "history changed",
+    "history in doubt",
+    "calls unheard",
+    "refused",
+    "signer away",
+    "fees lied about",
+    "priced at the ceiling",
+    "above the ceiling",
+    "lied about gas",
+    "gas lowered",
+    "lied for good",
+    "lied about receipts",
+    "receipts in dispute",
+    "invented blocks",
+  ];
+  const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
+  for (const trouble of [...troubles, ...crashes]) expect(counts[trouble] ?? 0, trouble).toBeGreaterThan(0);
+}

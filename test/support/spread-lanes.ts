@@ -1,0 +1,43 @@
+import { expect } from "vitest";
+import type { Address } from "../../src/domain/lane.ts";
+import type { World, WorldNode } from "./world.ts";
+
+/** Signers of a cluster whose lanes are spread over its nodes. */
+export const TWENTY = Array.from(
+  { length: 20 },
+  (_, index) => `0x${(index + 16).toString(16).padStart(40, "c")}` as Address,
+);
+
+export async function startNodes(world: World, count: number): Promise<readonly WorldNode[]> {
+  const nodes: WorldNode[] = [];
+  for (let index = 0; index < count; index++) nodes.push(await world.startNode());
+  await world.until(() => isBalanced(world, nodes), 30_000);
+  return nodes;
+}
+
+export function lanesOf(node: WorldNode): number {
+  return node.node.gauges().lanesHeld;
+}
+
+/** Every lane is held, and nobody holds more than its share. */
+export function isBalanced(world: World, nodes: readonly WorldNode[]): boolean {
+  const held = nodes.map(lanesOf);
+  const lanes = world.database.state.lanes.size;
+  return held.reduce((sum, each) => sum + each, 0) === lanes && Math.max(...held) <= Math.ceil(lanes / nodes.length);
+}
+
+export function isOwner(world: World, node: WorldNode, signer: Address): boolean {
+  const row = [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer);
+  const owner = row?.owner === null || row === undefined ? undefined : world.database.state.instances.get(row.owner);
+  return owner?.url === node.url;
+}
+
+export function expectConsecutive(world: World, signers: readonly Address[]): void {
+  for (const signer of signers) {
+    const nonces = world
+      .rows()
+      .filter(({ lane }) => lane.signer === signer)
+      .map(({ nonce }) => nonce);
+    expect(nonces).toEqual(nonces.map((_, index) => index));
+  }
+}
