@@ -26,7 +26,6 @@ describe("a database that does not answer now, and may later", () => {
     ["it has no place for one more", sql("53300", "sorry, too many clients already")],
     ["a pooler cannot reach it", sql("08P01", "server login has been failing, cached error: connect failed")],
     ["it ends a transaction that it did not hear of for too long", sql("25P03")],
-    ["it ends a transaction that took too long", sql("25P04")],
     [
       "a first transaction of the store had too little time",
       new StoreUnavailable("x", { cause: sql("57014"), busy: true }),
@@ -48,6 +47,7 @@ describe("a mistake that no waiting repairs", () => {
     ["a certificate that is not trusted", node("SELF_SIGNED_CERT_IN_CHAIN")],
     ["one address of several that answers with a refusal", new AggregateError([REFUSED, WRONG_PASSWORD])],
     ["a statement of a migration that takes longer than the role may", sql("57014")],
+    ["a migration that takes longer than the role's transactions may", sql("25P04")],
     ["a schema that is too new", new Error("the database has migration 0042")],
     ["no error at all", "ECONNREFUSED"],
   ])("%s", (_, error) => {

@@ -27,6 +27,8 @@ const SPARE_BLOCKS = 16;
 /** Kept as they come, never fetched for their own sake: `finalized` may lag two epochs and more behind the head. */
 const LEAST_CAPACITY = 256;
 const FETCH_AT_ONCE = 64;
+/** Blocks that may not exist yet are asked for at each look: after a long absence the next look has fewer than the last. */
+const LIKELY_AT_MOST = 8;
 
 export class HeadFollower {
   private readonly chain: Chain;
@@ -89,7 +91,10 @@ export class HeadFollower {
     const [head, ahead] = await Promise.all([this.chain.head("latest"), this.likelyNext()]);
     if (head === null) throw new ChainUnavailable("the node knows no latest block");
     if (this.current.tip === null) return this.begin(head);
-    if (this.current.contains(head)) return false;
+    if (this.current.contains(head)) {
+      this.stride = 0;
+      return false;
+    }
     const branch = await this.branchTo(head, ahead);
     if (branch === "lagging") {
       this.broken ||= (this.current.tip?.number ?? 0) - head.number > this.settledDepth;
@@ -141,7 +146,7 @@ export class HeadFollower {
   private async likelyNext(): Promise<readonly Block[]> {
     const { tip } = this.current;
     if (tip === null || this.stride < 2) return [];
-    const numbers = range(tip.number + 1, tip.number + Math.min(this.stride - 1, FETCH_AT_ONCE));
+    const numbers = range(tip.number + 1, tip.number + Math.min(this.stride - 1, LIKELY_AT_MOST));
     const next: Block[] = [];
     for (const block of await this.chain.blocksByNumber(numbers).catch(() => [])) {
       if (block === null) break;

@@ -7,8 +7,8 @@ export interface Entry {
   readonly key: LaneKey;
   readonly shard: number;
   readonly weight: number;
-  /** When it was given to the writer. */
-  readonly sinceMs: number;
+  /** When it was given to the writer, and then when it joined the queue. */
+  sinceMs: number;
   readonly resolve: (outcome: WriteOutcome) => void;
   readonly reject: (error: unknown) => void;
 }

@@ -164,6 +164,7 @@ export class Committer {
   }
 
   private queueUp(entry: Entry): void {
+    entry.sinceMs = this.ports.clock.monotonicMs();
     this.queue.push(entry);
     this.queuedItems += entry.weight;
     this.schedule(entry);

@@ -18,6 +18,9 @@ const PATIENCE_MS = 1_000;
  */
 const MANY_LANES = 8;
 
+/** A move that has waited for so long, behind creates that keep coming, leaves with the next ones of its lane. */
+const LATE_MS = 100;
+
 /** What a transaction is for. */
 export type Cargo = "creates" | "moves" | "all";
 
@@ -68,7 +71,7 @@ export class Turns {
     let room = this.batchSize;
     for (const entry of queue) {
       // Of a queue of hundreds that is looked through sixty times a second, most need no closer look.
-      const isPassedBy = !belongs(turn.cargo, entry.write) || (room < LEAST_COST && turn.taken.length > 0);
+      const isPassedBy = !belongs(turn.cargo, entry, survey) || (room < LEAST_COST && turn.taken.length > 0);
       if (isPassedBy || costOf(entry) > (turn.taken.length === 0 ? Number.POSITIVE_INFINITY : room)) {
         if (survey.hasStrict || !isPassedBy) hold(held, entry, turn.cargo);
         turn.left.push(entry);
@@ -129,19 +132,30 @@ interface Survey {
   readonly creates: number;
   readonly hasMany: boolean;
   readonly hasStrict: boolean;
+  /** Shards with a move that has waited for too long: their creates leave with it, not before it. */
+  readonly late: ReadonlySet<number>;
 }
 
-function surveyOf(queue: readonly Entry[], { busyShards }: UnderWay): Survey {
-  const lanes = new Set<LaneKey>();
+function surveyOf(queue: readonly Entry[], underWay: UnderWay): Survey {
   let creates = 0;
   let hasStrict = false;
-  for (const { write, key, shard, weight } of queue) {
-    if (write.kind === "allocate") {
-      creates += weight;
-      if (lanes.size < MANY_LANES && !busyShards.has(shard)) lanes.add(key);
-    } else if (!isMove(write)) hasStrict = true;
+  const late = new Set<number>();
+  for (const { write, shard, weight, sinceMs } of queue) {
+    if (write.kind === "allocate") creates += weight;
+    else if (!isMove(write)) hasStrict = true;
+    else if (underWay.nowMs - sinceMs >= LATE_MS) late.add(shard);
   }
-  return { creates, hasMany: lanes.size >= MANY_LANES, hasStrict };
+  return { creates, hasMany: hasMany(queue, underWay, late), hasStrict, late };
+}
+
+/** Whether creates of many lanes can leave now, and without those that a late move waits for. */
+function hasMany(queue: readonly Entry[], { busyShards }: UnderWay, late: ReadonlySet<number>): boolean {
+  const lanes = new Set<LaneKey>();
+  for (const { write, key, shard } of queue) {
+    if (write.kind !== "allocate" || busyShards.has(shard) || late.has(shard)) continue;
+    if (lanes.add(key).size >= MANY_LANES) return true;
+  }
+  return false;
 }
 
 function cargoOf({ hasMany }: Survey, { creating }: UnderWay): Cargo {
@@ -164,8 +178,9 @@ function hold({ all, moves, creates }: Held, { shard, write }: Entry, cargo: Car
   (isMove(write) ? moves : isForNext ? creates : all).add(shard);
 }
 
-function belongs(cargo: Cargo, { kind }: LaneWrite): boolean {
-  return cargo === "all" || (cargo === "creates") === (kind === "allocate");
+function belongs(cargo: Cargo, { write, shard }: Entry, { late }: Survey): boolean {
+  if (cargo === "all") return true;
+  return cargo === "moves" ? write.kind !== "allocate" : write.kind === "allocate" && !late.has(shard);
 }
 
 /** In places of a batch. */

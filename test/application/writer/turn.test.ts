@@ -74,6 +74,23 @@ describe("creates of many lanes", () => {
     expect(taken.length).toBe(8);
   });
 
+  it("do not keep the moves of their own lanes waiting for longer than a tenth of a second", () => {
+    const turns = new Turns(100);
+    const waiting = entry(moves(1, "m"));
+    let queue: readonly Entry[] = [waiting];
+    let takenAfterMs = -1;
+    for (let nowMs = 0; nowMs < 500 && takenAfterMs < 0; nowMs += 20) {
+      queue = [...queue, ...many.map((write) => ({ ...entry(write), sinceMs: nowMs }))];
+      const first = turns.next(queue, { ...FREE, nowMs });
+      const busyShards = new Set(first.taken.map(({ shard }) => shard));
+      const creating = first.cargo === "creates";
+      const second = turns.next(first.left, { ...FREE, nowMs, busyShards, creating });
+      queue = second.left;
+      if ([...first.taken, ...second.taken].includes(waiting)) takenAfterMs = nowMs;
+    }
+    expect(takenAfterMs).toBe(100);
+  });
+
   it("overtake moves, but nothing that has to keep its place; and nothing of that kind overtakes them", () => {
     const queue = [moves(1, "m"), suspension(2), ...many, suspension(3)].map(entry);
     const first = new Turns(100).next(queue, FREE);

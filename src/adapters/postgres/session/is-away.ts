@@ -9,9 +9,10 @@ const NOT_REACHED: ReadonlySet<string> = new Set([
 
 /**
  * Starting up, shutting down or crashed (57P), without a place for one more (53300), a connection that broke (08), or a
- * transaction that the server ended because we, or it, had too little processor time to go on with it (25P).
+ * transaction that the server ended because nothing was heard of it for too long (25P03). Not one that took too long (25P04):
+ * a migration that a role's own limit ends would be tried for ever, and hold its locks each time.
  */
-const NOT_NOW = /^(?:57P0[123]|53300|0800[0136]|25P0[34])$/;
+const NOT_NOW = /^(?:57P0[123]|53300|0800[0136]|25P03)$/;
 
 /** What the driver says without a code, and what PgBouncer says of a server behind it (as 08P01, like all its refusals). */
 const WORDS = /\btimeout (?:expired|exceeded)\b|connection terminated|connect failed|server login has been failing/i;
