@@ -13,7 +13,8 @@ const LANES = 1_000;
 const FEW_LANES = 4;
 const MANY_LANES = 10_000;
 const PER_SECOND = 1_000;
-const CONNECTIONS = 128;
+/** A thousand callers do not share a hundred connections: with so few, an answer after an eighth of a second would hold up the next. */
+const CONNECTIONS = 512;
 /** A lane's first create compares its count with the chain, and a node that has just started is not compiled yet. */
 const WARM_UPS = 4;
 /**

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Receipt } from "../../../src/domain/transaction.ts";
+import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
@@ -85,6 +86,25 @@ describe("a nonce that another program used", () => {
         .slice(4)
         .every(({ state }) => state === "CONFIRMED"),
     ).toBe(true);
+  });
+
+  it("is written where the chain falls silent before the next one is looked into", async () => {
+    const entry = await knownLane();
+    const [foreign] = await losesNonces(entry, 2, 2);
+    const second = world.rows()[2]?.attempts[0]?.txHash;
+    const receipts = entry.rpc.receipts.bind(entry.rpc);
+    Object.assign(entry.rpc, {
+      receipts: async (hashes: Parameters<typeof receipts>[0]) => {
+        if (hashes.length === 1 && hashes[0] === second) throw new ChainUnavailable("silent");
+        return receipts(hashes);
+      },
+    });
+    await world.clock.advance(120_000);
+    expect(world.rows().map(({ subState, receipt }) => [subState, receipt?.txHash])).toMatchObject([
+      [null, expect.any(String)],
+      ["MINED", foreign],
+      ["STALE", undefined],
+    ]);
   });
 
   it.each([

@@ -35,16 +35,18 @@ export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext
 }
 
 async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+  const planned: Planned[] = [];
   try {
     const { counts, settings } = context;
     const { count } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs }));
     counts.of(lane.lane.signer).reported = count;
     const consumed = suspectsOf(context, lane).filter(({ nonce }) => nonce < count);
-    const planned = await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE) });
-    if (planned.length > 0) await commitPlanned(ports, lane, planned);
+    await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE), planned });
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
   }
+  // Also where the chain fell silent half-way: memory has moved for those that were found.
+  if (planned.length > 0) await commitPlanned(ports, lane, planned);
 }
 
 /** A head of line that nobody mines may have been overtaken without a word: the count is asked at the pace of stale receipts. */
@@ -74,15 +76,16 @@ function suspectsOf({ counts }: ChainContext, lane: OwnedLane): readonly Tracked
 interface Consumed {
   readonly lane: OwnedLane;
   readonly consumed: readonly Tracked[];
+  /** What is found, as it is found. */
+  readonly planned: Planned[];
 }
 
 async function findForeign(
   ports: ExternalUsePorts,
   context: ChainContext,
-  { lane, consumed }: Consumed,
-): Promise<readonly Planned[]> {
+  { lane, consumed, planned }: Consumed,
+): Promise<void> {
   const seen = new Map<number, ChainTransaction>();
-  const planned: Planned[] = [];
   for (const tx of consumed) {
     const sent = await lane.term.during(findSent(context, { signer: lane.lane.signer, nonce: tx.nonce, seen }));
     if (sent.kind === "unseen") reportUnseen(ports, context, { lane, tx, detail: sent.detail });
@@ -96,7 +99,6 @@ async function findForeign(
       planned.push(isOurs ? mineMisnamed(ports, lane, { tx, sent }) : mineForeign(ports, lane, { tx, sent }));
     }
   }
-  return planned;
 }
 
 /** A node that signs may have named another hash than that of what it made: what says the same at our nonce is ours. */
