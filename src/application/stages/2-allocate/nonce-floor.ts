@@ -74,7 +74,7 @@ async function askAndProve(ports: NonceFloorPorts, subject: Subject): Promise<nu
     const mined = first === null ? await firstCount(ports, work) : await proveMined(ports, work, first);
     const proven = context.settings.nonceChainQuery === "pending" ? await provePending(ports, work, mined) : mined;
     memory.comparedAtMs = first?.askedAtMs ?? startedMs;
-    memory.proven = Math.max(memory.proven, proven);
+    memory.proven = proven;
     if (lane.cursor === null) {
       ports.telemetry.emit({ type: "nonce.firstCount", lane: lane.lane, chainCount: proven });
     }
