@@ -34,7 +34,7 @@ const seen = {
 };
 
 describe("POST /api/v1/nonces", () => {
-  it("answers 201 with what is reserved, where to find it, and as the contract says", async () => {
+  it("answers 201 with what is reserved and where to find it, in the shape that src/contract gives", async () => {
     const reserveNonce = vi.fn(async () => ({ outcome: "created" as const, reservation: reservation() }));
     const payload = { signer: SIGNER, ttl: "30s", requestId: "payout" };
     const response = await httpApp({ reserveNonce }).inject({ method: "POST", url: "/api/v1/nonces", payload });

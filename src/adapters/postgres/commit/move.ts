@@ -2,6 +2,7 @@
 import type { Hash } from "../../../domain/lane.ts";
 import type { Moved, QueuedChange } from "../../../domain/ledger/index.ts";
 import type { Receipt, SignedAttempt } from "../../../domain/transaction.ts";
+import type { HistoryRow } from "../statements/history.ts";
 import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";
 
@@ -11,20 +12,10 @@ export type Before = Pick<
   "tx_id" | "state" | "nonce" | "history_count" | "allocated_by" | "allocated_under"
 > & { readonly isNew?: true };
 
-export interface HistoryStep {
+/** As it is written; the row that is read back says when. */
+export interface HistoryStep extends Omit<HistoryRow, "first_at" | "last_at"> {
   readonly tx_id: string;
-  readonly ordinal: number;
   readonly chain_id: number;
-  readonly event: string;
-  readonly from_state: string | null;
-  readonly state: string;
-  readonly sub_state: string | null;
-  readonly node_id: string | null;
-  readonly token: number | null;
-  readonly reason: string | null;
-  readonly actor: string | null;
-  readonly audit: Readonly<Record<string, unknown>> | null;
-  readonly count: number;
   /** Absent: the time of the transaction. */
   readonly at?: string;
 }
