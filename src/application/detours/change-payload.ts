@@ -52,6 +52,8 @@ export interface PayloadChange {
   readonly fees: FeeWishes;
   readonly reason: string;
   readonly decision: Decision;
+  /** Once it is signed, and where it is the head of the line. */
+  readonly thenStuck?: boolean;
 }
 
 /** "movedOn": it is being sent. Look at it anew; it may even be done. */
@@ -72,7 +74,9 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   const payload = await lane.term.during(askingChain(() => anotherPayload(ports, context, work)));
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
-  const fate = await signing(() => signAnother(ports, lane, { tx, payload: { ...payload, over, ...decided(change) } }));
+  const { thenStuck = false } = change;
+  const another = { ...payload, over, thenStuck, ...decided(change) };
+  const fate = await signing(() => signAnother(ports, lane, { tx, payload: another }));
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }

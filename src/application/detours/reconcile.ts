@@ -103,7 +103,7 @@ async function countAll(
 
 /** Proved as for a create, so that creates find it done. Never down. */
 async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
-  context.counts.of(lane.lane.signer).comparedAtMs = null;
+  context.counts.of(lane.lane.signer).clear();
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   if (floor === null) return "drift";
   const { cursor } = await lane.term.write({ kind: "align", floor });

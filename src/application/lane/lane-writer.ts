@@ -80,15 +80,15 @@ function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly P
     },
     (error: unknown) => {
       lane.mayStillCommit ||= error instanceof OutcomeUnknown;
-      reload(ports, lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
+      reload(ports, lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`, error);
     },
   );
 }
 
 /** Memory has moved already. Where the database did not follow, or may have, the lane is read again. */
-function reload(ports: LaneWriterPorts, lane: OwnedLane, reason: string): never {
+function reload(ports: LaneWriterPorts, lane: OwnedLane, reason: string, error?: unknown): never {
   ports.reload(lane, reason);
-  throw new TermOver();
+  throw error instanceof TermOver ? error : new TermOver();
 }
 
 function report(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {

@@ -31,9 +31,13 @@ export type Ending = "lost" | "putOff";
 
 /** Nothing more may be done for the lane by this reading of it. */
 export class TermOver extends Error {
-  constructor() {
+  /** "lapsed": the term itself has not ended, but our own deadline has come. */
+  readonly how: Ending | "lapsed";
+
+  constructor(how: TermOver["how"] = "putOff") {
     super("the lane's term is over");
     this.name = "TermOver";
+    this.how = how;
   }
 }
 
@@ -93,33 +97,33 @@ export class Term {
 
   /** Past the end nothing is signed. */
   sign<T>(sign: () => Promise<T>): Promise<T> {
-    return this.mayAct ? this.during(sign(), "sign") : Promise.reject(new TermOver());
+    return this.mayAct ? this.during(sign(), "sign") : Promise.reject(this.over());
   }
 
   /** Past the end nothing is sent. What a node said to bytes that left before is noted by the next reading of the lane. */
   send<T>(send: () => Promise<T>): Promise<T> {
-    return this.maySend ? this.during(send(), "broadcast") : Promise.reject(new TermOver());
+    return this.maySend ? this.during(send(), "broadcast") : Promise.reject(this.over());
   }
 
   private readonly pass = <T>(value: T, write?: string): T => {
-    if (this.ending !== null) throw write === undefined ? new TermOver() : this.tooLate(write);
+    if (this.ending !== null) throw write === undefined ? this.over() : this.tooLate(write);
     return value;
   };
 
   private readonly fail = (error: unknown): never => {
-    throw this.ending === null ? error : new TermOver();
+    throw this.ending === null ? error : this.over();
   };
 
   /** The writer has told the lanes, and counted it. */
   private readonly written = (outcome: WriteOutcome): WriteOutcome => {
     if (outcome.status !== "fenced") return outcome;
     this.end("lost");
-    throw new TermOver();
+    throw this.over();
   };
 
   /** Not made, and by now too late: counted by the writer, and like what the database refuses it may be done elsewhere. */
   private readonly unwritten = (error: unknown): never => {
-    throw error instanceof StoreUnavailable && this.isLate ? new TermOver() : error;
+    throw error instanceof StoreUnavailable && this.isLate ? this.over() : error;
   };
 
   private get isLate(): boolean {
@@ -129,7 +133,11 @@ export class Term {
   /** A term that was put off has its work done later. One that was lost, or is past the deadline, has come too late. */
   private tooLate(write: string): TermOver {
     if (this.ending !== "putOff") noteFenced(this.ports.telemetry, this.fence, { write, stoppedBy: "deadline" });
-    return new TermOver();
+    return this.over();
+  }
+
+  private over(): TermOver {
+    return new TermOver(this.ending ?? "lapsed");
   }
 }
 
@@ -146,9 +154,9 @@ export function noteFenced(
 }
 
 /** What the work comes to, or what is to be said where the term ended it. */
-export function unlessOver<T, E>(work: Promise<T>, otherwise: () => E | Promise<E>): Promise<T | E> {
+export function unlessOver<T, E>(work: Promise<T>, otherwise: (over: TermOver) => E | Promise<E>): Promise<T | E> {
   return work.catch((error: unknown) => {
-    if (error instanceof TermOver) return otherwise();
+    if (error instanceof TermOver) return otherwise(error);
     throw error;
   });
 }

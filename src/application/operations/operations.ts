@@ -7,7 +7,7 @@ import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
 import type { FencepostApi, OperationName } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
-import { orLostLane } from "../lane/between-owners.ts";
+import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { actOnLane, type LaneActionPorts } from "./lane-actions.ts";
 import type { Operation } from "./operation.ts";
@@ -34,7 +34,7 @@ export function createOperations(
     { laneOf, travels, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
-    const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orLostLane(perform(ports, lane, asked));
+    const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orRefused(perform(ports, lane, asked));
     const hear = async (body: Body): Promise<Asked> => laneOf(ports, body);
     actions.register(action, async (lane, body) => {
       const asked = await acting(hear(body as Body));

@@ -154,7 +154,7 @@ export function storeFailure(
   error: unknown,
 ): Error {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  context.counts.of(lane.lane.signer).comparedAtMs = null;
+  context.counts.of(lane.lane.signer).clear();
   if (error instanceof TermOver) return error;
   if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
   ports.reload(lane, "the database did not say whether it settled a nonce");

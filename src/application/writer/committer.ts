@@ -22,6 +22,7 @@ import {
   HistoryChanged,
   type LaneStore,
   type LaneWrite,
+  NotLoaded,
   OutcomeUnknown,
   StoreUnavailable,
   type WriteOutcome,
@@ -316,13 +317,17 @@ export class Committer {
     });
   }
 
-  /** One poison item must not fail the others: halves are tried in order until it stands alone. */
+  /**
+   * One poison item must not fail the others: halves are tried in order until it stands alone. A write that the ledger could
+   * not judge for want of a row fails whole: none of its requests is called unstorable for that.
+   */
   private async commitOrBisect(batch: readonly Entry[], fates: Fate[], beforeRetry = nothing): Promise<void> {
     try {
       fates.push(...(await this.commitPatiently(batch, beforeRetry)));
     } catch (error) {
-      if (!(error instanceof BatchRefused)) throw error;
-      const pieces = batch.length > 1 ? batch : splitEntry(batch[0] as Entry);
+      if (!(error instanceof BatchRefused || error instanceof NotLoaded)) throw error;
+      const isWhole = batch.length > 1 || error instanceof NotLoaded;
+      const pieces = isWhole ? batch : splitEntry(batch[0] as Entry);
       if (pieces.length === 1) {
         (pieces[0] as Entry).reject(error);
         return;

@@ -182,16 +182,25 @@ async function createOnLane(ports: CreatePorts, batch: Batch): Promise<void> {
     const { lane } = (items[0] as Item).intent;
     const owned = await ports.lanes.own(lane);
     const admitted = admit(ports.admission, owned, batch);
-    owned.creating += admitted.length;
     ports.admission.underWay += admitted.length;
     try {
-      await createAdmitted(ports, owned, { ...batch, items: admitted });
+      const work = () => createAdmitted(ports, owned, { ...batch, items: admitted });
+      await counted(owned, admitted.length, work);
     } finally {
-      owned.creating -= admitted.length;
       ports.admission.underWay -= admitted.length;
     }
   } catch (error) {
     for (const { index, intent } of items) fates[index] ??= failure(error, intent);
+  }
+}
+
+/** While creates are under way, the lane is not let go, and what comes after them is prepared as what stands behind them. */
+async function counted<T>(lane: OwnedLane, creates: number, work: () => Promise<T>): Promise<T> {
+  lane.creating += creates;
+  try {
+    return await work();
+  } finally {
+    lane.creating -= creates;
   }
 }
 
@@ -213,9 +222,10 @@ async function createAdmitted(ports: CreatePorts, lane: OwnedLane, batch: Batch)
   const mayExist = batch.repeat ?? false;
   const transactions = prepared.map(({ intent }) => (mayExist ? { intent, mayExist } : { intent }));
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  const allocateOn = (owned: OwnedLane) => allocate(ports, context, { lane: owned, items: transactions });
   // A lane lost while its creates waited is acquired once more; nothing had been consumed.
   const allocated = await underNextTerm(ports.lanes, lane, (owned) =>
-    allocate(ports, context, { lane: owned, items: transactions }),
+    owned === lane ? allocateOn(owned) : counted(owned, transactions.length, () => allocateOn(owned)),
   );
   allocated.forEach((fate, at) => {
     const { index, intent } = prepared[at] as Item;

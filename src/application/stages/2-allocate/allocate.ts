@@ -66,8 +66,7 @@ async function write(
   try {
     return await lane.term.write(write);
   } catch (error) {
-    // Whatever was cached about this lane was true for a batch that did not happen.
-    context.counts.of(lane.lane.signer).comparedAtMs = null;
+    context.counts.of(lane.lane.signer).clear();
     if (error instanceof OutcomeUnknown) {
       ports.reload(lane, "the database did not say whether it accepted a batch");
       throw error;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec.ts";
 import type { CreateRequest } from "../../../../src/application/api.ts";
+import { BetweenOwners, LeaseLapsed } from "../../../../src/application/lane/between-owners.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
 import {
   type CreatePorts,
@@ -234,6 +235,35 @@ describe("a lane that is lost while its creates wait", () => {
     made.control.answer = () => ({ status: "fenced" });
     expect(await ask(made, transfer())).toMatchObject([{ code: "NOT_LEADER", extras: { ownerUrl: null } }]);
     expect(made.writes.length).toBe(2);
+  });
+
+  it("twice because it is read again, or the lease has lapsed, is 503: no other node has it", async () => {
+    const reading = bench();
+    reading.own = async () => {
+      const lane = createOwnedLane({ cursor: 100 }, reading.context, reading.ports);
+      lane.stop("putOff");
+      return lane;
+    };
+    const [put] = await ask(reading, transfer());
+    expect(put).toBeInstanceOf(BetweenOwners);
+    const lapsed = bench();
+    lapsed.control.mayAct = false;
+    const [late] = await ask(lapsed, transfer());
+    expect(late).toBeInstanceOf(LeaseLapsed);
+  });
+
+  it("counts its creates as under way under the next term, too, until they have a fate", async () => {
+    const made = bench({ perLane: 2 });
+    const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
+    made.own = async () => (made.owned === 1 ? made.lane : again);
+    const under: number[][] = [];
+    made.control.answer = (write) => {
+      under.push([made.lane.creating, again.creating]);
+      return under.length === 1 ? { status: "fenced" } : applied(write);
+    };
+    expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
+    expect(under.map(([, next]) => next)).toEqual([0, 2]);
+    expect([made.lane.creating, again.creating, made.createPorts.admission.underWay]).toEqual([0, 0, 0]);
   });
 
   it.each(["lost", "putOff"] as const)(
