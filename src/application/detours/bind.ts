@@ -8,7 +8,7 @@
  */
 import type { PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { OutcomeUnknown, type Unfenced } from "../../ports/lane-store.ts";
+import type { Unfenced } from "../../ports/lane-store.ts";
 import type { SettleFate } from "../../ports/nonce-writes.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -21,7 +21,7 @@ export interface BindPorts extends LaneWriterPorts {
 export type Binding = Omit<Unfenced<"bind">, "kind">;
 
 export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<SettleFate> {
-  const outcome = await write(ports, lane, binding);
+  const outcome = await lane.term.write({ kind: "bind", ...binding });
   if (outcome.fate !== "settled") return outcome.fate;
   await ports.failpoint("bind.committed");
   if (binding.reservation !== undefined) lane.nonces.settle(binding.reservation.reservationId);
@@ -34,15 +34,6 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   report(ports, lane, tx);
   lane.broadcasting?.kick();
   return outcome.fate;
-}
-
-async function write(ports: BindPorts, lane: OwnedLane, binding: Binding) {
-  try {
-    return await lane.term.write({ kind: "bind", ...binding });
-  } catch (error) {
-    if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it bound a nonce");
-    throw error;
-  }
 }
 
 interface Bound {

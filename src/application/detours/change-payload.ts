@@ -100,7 +100,7 @@ export async function changeQueued(
     const planned = plan(tx, "amend", { change: amended, ...decided(change) });
     await commitPlanned(ports, lane, [planned]);
     // A row at hand, or on its way here from an allocation, still has the payload from before.
-    ports.reload(lane, `${record.txId} is to be signed with another payload`);
+    lane.term.readAgain(`${record.txId} is to be signed with another payload`);
     return "done";
   } finally {
     lane.signingHeld--;

@@ -15,8 +15,6 @@ export interface LaneWriterPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly nodeId: string;
-  /** Memory and database may differ: drop the one and read the other. */
-  readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
 type Changes = Omit<TransitionItem, "txId" | "event" | "from" | "to" | "subState" | "completion">;
@@ -76,18 +74,18 @@ function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly P
       });
       const conflict = planned[items.indexOf("conflict")]?.item;
       if (conflict !== undefined)
-        reload(ports, lane, `${conflict.txId} was not ${conflict.from} when it was to ${conflict.event}`);
+        readAgain(lane, `${conflict.txId} was not ${conflict.from} when it was to ${conflict.event}`);
     },
     (error: unknown) => {
       lane.mayStillCommit ||= error instanceof OutcomeUnknown;
-      reload(ports, lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`, error);
+      readAgain(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`, error);
     },
   );
 }
 
 /** Memory has moved already. Where the database did not follow, or may have, the lane is read again. */
-function reload(ports: LaneWriterPorts, lane: OwnedLane, reason: string, error?: unknown): never {
-  ports.reload(lane, reason);
+function readAgain({ term }: OwnedLane, reason: string, error?: unknown): never {
+  term.readAgain(reason);
   throw error instanceof TermOver ? error : new TermOver();
 }
 

@@ -56,6 +56,7 @@ const STARTING_OVER = "this node was taken for dead and starts over";
 
 export class Lanes {
   private readonly ports: LanesPorts;
+  private readonly termPorts: TermPorts;
   private readonly held = new Map<LaneKey, OwnedLane>();
   /** The values of `held`, until it changes: they are gone through many times a second, and ten thousand are not copied each time. */
   private listed: readonly OwnedLane[] | null = null;
@@ -73,6 +74,7 @@ export class Lanes {
 
   constructor(ports: LanesPorts) {
     this.ports = ports;
+    this.termPorts = { ...ports, reload: (reading, reason) => this.reload(reading, reason) };
     this.addresses = new Set(ports.signer.addresses());
   }
 
@@ -155,8 +157,9 @@ export class Lanes {
   }
 
   /** Reads the lane again from the database: now, or as soon as that answers. */
-  reload(lane: OwnedLane, reason: string): void {
-    if (lane.term.hasEnded) return;
+  reload({ term }: Pick<OwnedLane, "term">, reason: string): void {
+    const lane = this.held.get(laneKey(term.fence.lane));
+    if (lane?.term !== term) return;
     this.drop(lane, reason);
     if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
   }
@@ -321,7 +324,7 @@ export class Lanes {
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
     context.counts.forget(fence.lane.signer);
-    const lane = new OwnedLane(new Term(fence, this.ports), snapshot, context.hashes);
+    const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context.hashes);
     this.keepPace(lane, context);
     this.held.set(lane.key, lane);
     this.forgetLists();

@@ -14,6 +14,7 @@ import type { Fence } from "../../domain/lane.ts";
 import {
   type LaneWrite,
   type OutcomeOf,
+  OutcomeUnknown,
   StoreUnavailable,
   type Unfenced,
   type WriteOutcome,
@@ -24,6 +25,8 @@ export interface TermPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly lease: { mayAct(): boolean; maySend(): boolean };
   readonly telemetry: Telemetry;
+  /** Drops this reading of the lane, and reads it from the database: now, or as soon as that answers. */
+  readonly reload: (reading: { readonly term: Term }, reason: string) => void;
 }
 
 /** "lost": another node may have the lane. "putOff": let go, or read again; its work is done by the next reading. */
@@ -69,6 +72,11 @@ export class Term {
     if (this.ending !== "lost") this.ending = how;
   }
 
+  /** Memory and database may differ: the one is dropped, and the other read. */
+  readAgain(reason: string): void {
+    if (this.ending === null) this.ports.reload({ term: this }, reason);
+  }
+
   /** Null past the end: nothing begins then. */
   begin<T>(work: () => T): T | null {
     return this.ending === null ? work() : null;
@@ -87,7 +95,10 @@ export class Term {
     return work.then(write === undefined ? this.pass : (value) => this.pass(value, write), this.fail);
   }
 
-  /** Past the end nothing is written. Else what became of the write, whatever became of the term meanwhile. */
+  /**
+   * Past the end nothing is written. Else what became of the write, whatever became of the term meanwhile. Where the
+   * database did not say (`OutcomeUnknown`), memory may differ from it: the lane is read again.
+   */
   write<K extends LaneWrite["kind"]>(write: { readonly kind: K } & Unfenced<K>): Promise<OutcomeOf<K>> {
     if (!this.mayAct) return Promise.reject(this.tooLate(write.kind));
     // In this order V8 copies the write in a third of the time.
@@ -123,6 +134,7 @@ export class Term {
 
   /** Not made, and by now too late: counted by the writer, and like what the database refuses it may be done elsewhere. */
   private readonly unwritten = (error: unknown): never => {
+    if (error instanceof OutcomeUnknown) this.readAgain("the database did not say what became of a write");
     throw error instanceof StoreUnavailable && this.isLate ? this.over() : error;
   };
 

@@ -230,7 +230,7 @@ export class ChainLoop {
     const failed = new Set<OwnedLane>();
     const fail = (lane: OwnedLane, error: unknown): void => {
       failed.add(lane);
-      if (!(error instanceof ChainUnavailable || error instanceof TermOver)) this.ports.reload(lane, String(error));
+      if (!(error instanceof ChainUnavailable || error instanceof TermOver)) lane.term.readAgain(String(error));
     };
     const underWay: Promise<void>[] = [];
     for (const lane of lanes) {

@@ -227,7 +227,6 @@ export class FencepostNode {
       telemetry,
       failpoint,
       nodeId: this.settings.nodeId,
-      reload: (lane: OwnedLane, reason: string) => this.lanes.reload(lane, reason),
       feedGrew: () => this.feedGrew(),
       lanesOf: (chainId: number) => this.lanes.onChain(chainId),
     };
@@ -237,7 +236,7 @@ export class FencepostNode {
   private startLane(lane: OwnedLane): void {
     const context = this.chains.get(lane.lane.chainId) as ChainContext;
     const ports = this.stagePorts();
-    const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
+    const failed = (error: unknown): void => lane.term.readAgain(String(error));
     const working = (work: () => Working): Activity => new Activity(() => lane.term.work(work), failed);
     lane.signing = working(() => sign(ports, context, lane));
     lane.broadcasting = working(() => broadcast(ports, context, lane));

@@ -62,7 +62,7 @@ async function setSuspended(
     await lane.term.write({ kind: "suspend", suspended, decision });
   } catch (error) {
     // The outcome is unknown: the database may or may not have it suspended, and other orders may have come in between.
-    ports.reload(lane, "the database did not say whether it was suspended or resumed");
+    lane.term.readAgain("the database did not say whether it was suspended or resumed");
     if (error instanceof TermOver) throw error;
     throw error instanceof FencepostError ? error : unsaid(error);
   }

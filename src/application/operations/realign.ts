@@ -2,14 +2,12 @@ import { countNotExceeded, countUnanimous } from "../../domain/counts.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import { OutcomeUnknown } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 
 export interface RealignPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
 /** An order about a lane. */
@@ -36,11 +34,9 @@ export async function realign(ports: RealignPorts, lane: OwnedLane, task: LaneTa
   const floor = Math.max(task.nonce ?? 0, await lane.term.during(chainFloor(ports, lane)));
   const decision = { action: "realign", actor, reason };
   const { cursor } = await lane.term.write({ kind: "realign", floor, decision }).catch((error) => {
-    if (error instanceof TermOver) throw error;
-    if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it lowered the cursor");
-    throw unsaid(error);
+    throw error instanceof TermOver ? error : unsaid(error);
   });
-  ports.reload(lane, `an operator set the cursor to ${cursor}`);
+  lane.term.readAgain(`an operator set the cursor to ${cursor}`);
 }
 
 /** Also where nothing can have been done: the signer shows which it was, and looking is never wrong. */

@@ -147,17 +147,12 @@ async function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promi
   }
 }
 
-/** The outcome is unknown: memory may differ from the database, and the caller must look or repeat. */
-export function storeFailure(
-  ports: Pick<ReservationPorts, "reload" | "chains">,
-  lane: OwnedLane,
-  error: unknown,
-): Error {
+/** Where the outcome is unknown, the caller must look or repeat. */
+export function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, error: unknown): Error {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   context.counts.of(lane.lane.signer).clear();
   if (error instanceof TermOver) return error;
   if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
-  ports.reload(lane, "the database did not say whether it settled a nonce");
   const detail =
     "the database did not say whether it did this; look at the reservation, or repeat with the same request id";
   return outcomeUnknown(detail, { cause: error });

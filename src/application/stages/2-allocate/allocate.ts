@@ -23,8 +23,6 @@ import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
 export interface AllocatePorts extends NonceFloorPorts {
   readonly failpoint: Failpoints;
   readonly nodeId: string;
-  /** Memory and database may differ: drop the one and read the other. */
-  readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
 /** One fate per item, in order. Throws `TermOver` where the lane was lost while they waited: nothing was consumed. */
@@ -38,7 +36,7 @@ export async function allocate(
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.nonces.free(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
-  const outcome = await write(ports, { context, lane }, { kind: "allocate", floor, ...filling, items });
+  const outcome = await write(context, lane, { kind: "allocate", floor, ...filling, items });
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items);
   // A lane that gave no nonce may have no cursor yet.
@@ -58,20 +56,13 @@ function queueUp(lane: OwnedLane, records: readonly AllocatedRecord[], recycled:
   lane.signing?.kick();
 }
 
-async function write(
-  ports: AllocatePorts,
-  { context, lane }: { readonly context: ChainContext; readonly lane: OwnedLane },
-  write: Unfenced<"allocate">,
-) {
+async function write({ counts }: ChainContext, lane: OwnedLane, write: Unfenced<"allocate">) {
   try {
     return await lane.term.write(write);
   } catch (error) {
-    context.counts.of(lane.lane.signer).clear();
-    if (error instanceof OutcomeUnknown) {
-      ports.reload(lane, "the database did not say whether it accepted a batch");
-      throw error;
-    }
-    throw error instanceof TermOver ? error : new DatabaseSilent("nothing was accepted", error);
+    counts.of(lane.lane.signer).clear();
+    const isTold = error instanceof OutcomeUnknown || error instanceof TermOver;
+    throw isTold ? error : new DatabaseSilent("nothing was accepted", error);
   }
 }
 
