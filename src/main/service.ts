@@ -185,7 +185,7 @@ function deferredPeer(): { readonly face: PeerReceiver; resolve(node: FencepostN
   return {
     face: {
       secret: async () => (await known()).store.clusterSecret(),
-      create: async (creates, repeat) => (await known()).node.createForwarded(creates, repeat),
+      create: async (creates, repeat) => (await known()).node.create(creates, { repeat }),
       act: async (lane, request) => (await known()).node.actions.receive(lane, request),
     },
     resolve: (node, store) => {

@@ -8,7 +8,6 @@ import { FencepostError } from "../../domain/errors.ts";
 import type { Block } from "../../ports/chain.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
-import type { ForwardedCreate } from "../../ports/peers.ts";
 import type { WakeUp } from "../../ports/wake-ups.ts";
 import type { Created, FencepostApi } from "../api.ts";
 import { ChainContext } from "../chain/chain-context.ts";
@@ -21,18 +20,16 @@ import { askAgain } from "../lane/ask-again.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { createOperations } from "../operations/operations.ts";
+import { createOperations, type OperationPorts } from "../operations/operations.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { readiness } from "../queries/readiness.ts";
 import { createReads } from "../queries/reads.ts";
 import type { NodeSettings } from "../settings.ts";
-import { type CreatePorts, create, createForwarded, createOne, createTogether } from "../stages/1-create/create.ts";
-import { Gathering } from "../stages/1-create/gather.ts";
+import { Creates, type Teller, type Told } from "../stages/1-create/create.ts";
 import { RequestIds } from "../stages/1-create/request-ids.ts";
 import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
-import { WORTH_A_COMMIT } from "../writer/batch.ts";
 import { Committer } from "../writer/committer.ts";
 import { ChainLoop } from "./chain-loop.ts";
 import { gaugesOf, type NodeGauges } from "./gauges.ts";
@@ -64,7 +61,7 @@ export class FencepostNode {
   private readonly feed: Feed;
   private readonly hook: HookRunner;
   private readonly watch: StuckWatch;
-  private readonly createPorts: CreatePorts;
+  private readonly creates: Creates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
   readonly settlingIn: SettlingIn;
@@ -117,22 +114,23 @@ export class FencepostNode {
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
     this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
     this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
-    this.createPorts = {
+    const admission = { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 };
+    const createPorts = {
       ...this.stagePorts(),
       intents: {
         codec,
         entropy,
         chainIds: [...this.chains.keys()],
-        isServedElsewhere: (chainId) => this.cluster.membership.servesChain(chainId),
+        isServedElsewhere: (chainId: number) => this.cluster.membership.servesChain(chainId),
       },
       requestIds: new RequestIds(store, clock),
       lanes: this.lanes,
       chains: this.chains,
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
-      admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
-      gathering: new Gathering(clock, (heard, tell) => createTogether(this.createPorts, heard, tell), WORTH_A_COMMIT),
+      admission,
     };
+    this.creates = new Creates(createPorts);
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
@@ -145,8 +143,9 @@ export class FencepostNode {
     this.reconciling = new Activity(() => recoverLanes(reconcilePorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     const { lease, cluster, wakefulness } = this;
-    this.reception = new Reception({ lease, cluster, wakefulness, admission: this.createPorts.admission });
-    this.api = tellingPauses(this.makeApi(), this.wakefulness);
+    this.reception = new Reception({ lease, cluster, wakefulness, admission });
+    const operationPorts = { ...createPorts, hook: this.hook };
+    this.api = tellingPauses(this.makeApi(operationPorts), this.wakefulness);
   }
 
   /** A first transaction in doubt does no harm: an instance whose registration got no answer is replaced by the next. */
@@ -357,20 +356,16 @@ export class FencepostNode {
     await this.watch.settled();
   }
 
-  private makeApi(): FencepostApi {
+  private makeApi(operationPorts: OperationPorts): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
-      ...createOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }, this.cluster.actions),
+      ...createOperations(operationPorts, this.cluster.actions),
       create: async (request) => {
-        const turnedAway = this.reception.turnedAway();
-        if (turnedAway !== null) throw turnedAway;
-        return this.reception.counted(createOne(this.createPorts, request));
+        const [fate] = await this.create([{ request }]);
+        if (fate instanceof FencepostError) throw fate;
+        return fate as Created;
       },
-      createBatch: async (requests) => {
-        const turnedAway = this.reception.turnedAway();
-        if (turnedAway !== null) return requests.map(() => turnedAway);
-        return this.reception.counted(create(this.createPorts, requests));
-      },
+      createBatch: (requests) => this.create(requests.map((request) => ({ request }))),
       readiness: (chainId) => {
         const { lease, ports } = this;
         const { draining } = this.reception;
@@ -386,11 +381,10 @@ export class FencepostNode {
     return this.cluster.actions;
   }
 
-  /** What another node heard: done here or refused, but never forwarded again. */
-  createForwarded(
-    creates: readonly ForwardedCreate[],
-    repeat: boolean,
-  ): Promise<readonly (Created | FencepostError)[]> {
-    return this.reception.counted(createForwarded(this.createPorts, creates, repeat));
+  /** One fate for each. Of callers, unless it is said that another node tells of them. */
+  async create(told: readonly Told[], by: Teller = "caller"): Promise<readonly (Created | FencepostError)[]> {
+    const turnedAway = by === "caller" ? this.reception.turnedAway() : null;
+    if (turnedAway !== null) return told.map(() => turnedAway);
+    return this.reception.counted(this.creates.create(told, by));
   }
 }
