@@ -1,4 +1,5 @@
 /** From rows to what the domain calls them. */
+import { grouped } from "../../domain/grouped.ts";
 import type { Hole, HoleCause } from "../../domain/holes.ts";
 import type { Hash } from "../../domain/lane.ts";
 import type { Reservation, ReservationState } from "../../domain/reservations.ts";
@@ -55,18 +56,6 @@ export function reservationOf(row: Omit<ReservationRow, "asked_at">): Reservatio
     expiresAt: row.expires_at,
     txId: row.tx_id,
   };
-}
-
-/** Rows with the same key together, in the order they came. */
-export function grouped<Key, Row>(rows: readonly Row[], keyOf: (row: Row) => Key): ReadonlyMap<Key, readonly Row[]> {
-  const groups = new Map<Key, Row[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [row]);
-    else group.push(row);
-  }
-  return groups;
 }
 
 export function groupByTransaction<Row extends { readonly tx_id: string }>(

@@ -10,7 +10,7 @@ import type { PreparedIntent, SignedAttempt } from "../../domain/transaction.ts"
 import type { Failpoints } from "../../ports/failpoints.ts";
 import type { Unfenced } from "../../ports/lane-store.ts";
 import type { SettleFate } from "../../ports/nonce-writes.ts";
-import type { LaneWriterPorts } from "../lane/lane-writer.ts";
+import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { LONG_AGO, signed, type Tracked } from "../lane/tracked.ts";
 
@@ -31,7 +31,8 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   tx.nextSendAtMs = binding.attempt.rawTransaction === null ? null : ports.clock.monotonicMs();
   tx.firstSentAt = binding.attempt.rawTransaction === null ? null : ports.clock.now();
   lane.track(tx);
-  report(ports, lane, tx);
+  const txHash = binding.attempt.txHash ?? null;
+  reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event: "sign", from: "ALLOCATED", ...tx.status, txHash });
   lane.broadcasting?.kick();
   return outcome.fate;
 }
@@ -53,20 +54,4 @@ function trackedOf({ nonce, intent, attempt }: Bound, createdAt: Date): Tracked 
   tx.sendOrdinal = null;
   tx.submitAttempts = 0;
   return tx;
-}
-
-function report({ telemetry, nodeId }: BindPorts, lane: OwnedLane, tx: Tracked): void {
-  telemetry.emit({
-    type: "tx.transition",
-    lane: lane.lane,
-    txId: tx.txId,
-    nonce: tx.nonce,
-    event: "sign",
-    from: "ALLOCATED",
-    state: tx.status.state,
-    subState: tx.status.subState,
-    txHash: tx.attempts[0]?.txHash ?? null,
-    nodeId,
-    token: lane.fence.token,
-  });
 }

@@ -7,7 +7,8 @@
  * A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
  */
 import { FencepostError } from "../../domain/errors.ts";
-import { type LaneKey, laneKey } from "../../domain/lane.ts";
+import { grouped } from "../../domain/grouped.ts";
+import { laneKey } from "../../domain/lane.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, LaneStore, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -70,7 +71,7 @@ export class Intake {
         AT_ONCE,
       );
       if (rows.length > 0) this.lastNewsMs = this.ports.clock.monotonicMs();
-      const byLane = groupByLane(rows);
+      const byLane = grouped(rows, ({ intent }) => laneKey(intent.lane));
       const isFull = rows.length === AT_ONCE;
       for (const lane of open) {
         const own = byLane.get(lane.key);
@@ -99,17 +100,6 @@ export class Intake {
     }
     if (hasMore) this.events.onMore();
   }
-}
-
-function groupByLane(rows: readonly IntakeRow[]): ReadonlyMap<LaneKey, readonly IntakeRow[]> {
-  const byLane = new Map<LaneKey, IntakeRow[]>();
-  for (const row of rows) {
-    const key = laneKey(row.intent.lane);
-    const own = byLane.get(key);
-    if (own === undefined) byLane.set(key, [row]);
-    else own.push(row);
-  }
-  return byLane;
 }
 
 /**

@@ -11,6 +11,7 @@ import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lea
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";
+import { sideBySide } from "./activity.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
 import { type HashIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
@@ -131,21 +132,16 @@ export class Lanes {
     const free = missing.filter((lane) => this.isFree(lane));
     this.owesClaim = missing.length > 0 && this.closedBecause === null;
     if (!this.owesClaim || free.length === 0) return;
-    const claimed = [...(await store.claimLanes(free, lease.instanceId, free.length))];
+    const claimed = await store.claimLanes(free, lease.instanceId, free.length);
     // An acquisition under way may have asked before the lane was freed: then nobody has it, and this was the last word.
     this.owesClaim = free.length < missing.length;
-    const worker = async (): Promise<void> => {
-      for (let next = claimed.pop(); next !== undefined; next = claimed.pop()) {
-        const acquisition = next;
-        const { lane } = acquisition.fence;
-        // A create that came meanwhile may have resumed it already; two readings of one lane would act twice.
-        if (this.held.has(laneKey(lane))) continue;
-        await this.acquire(lane, async () => acquisition).catch(() => undefined);
-      }
-    };
-    const results = claimed.map(({ result }) => result);
-    await Promise.all(Array.from({ length: RESUME_AT_ONCE }, worker));
-    this.summarise(results);
+    await sideBySide(claimed, RESUME_AT_ONCE, async (acquisition) => {
+      const { lane } = acquisition.fence;
+      // A create that came meanwhile may have resumed it already; two readings of one lane would act twice.
+      if (this.held.has(laneKey(lane))) return;
+      await this.acquire(lane, async () => acquisition).catch(() => undefined);
+    });
+    this.summarise(claimed.map(({ result }) => result));
   }
 
   /** Ours, and what others left lying. Where the database does not say what that is, the next claim asks again. */
@@ -219,17 +215,12 @@ export class Lanes {
    * next one. A lane that hangs, because somebody has its row locked, keeps no other waiting.
    */
   async retryWanted(): Promise<void> {
-    const left = [...this.wanted];
-    const worker = async (): Promise<void> => {
+    await sideBySide(this.wanted, RESUME_AT_ONCE - this.retrying, async ([key, lane]) => {
+      if (this.acquiring.has(key) || !this.ports.lease.mayAct()) return;
       this.retrying++;
-      for (let next = left.shift(); next !== undefined && this.ports.lease.mayAct(); next = left.shift()) {
-        const [key, lane] = next;
-        if (!this.acquiring.has(key)) await this.retry(key, lane);
-      }
+      await this.retry(key, lane);
       this.retrying--;
-    };
-    const workers = Math.min(left.length, RESUME_AT_ONCE - this.retrying);
-    await Promise.all(Array.from({ length: Math.max(0, workers) }, worker));
+    });
   }
 
   private async retry(key: LaneKey, lane: Lane): Promise<void> {

@@ -10,7 +10,6 @@ import type { BlockWindow } from "../../domain/block-window.ts";
 import { isFinal } from "../../domain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { HeadChange, Subscription } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
@@ -31,13 +30,14 @@ import {
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
 
-export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GrayZonePorts {
-  readonly codec: FinalityPorts["codec"];
-  readonly store: FinalityPorts["store"] & ReconcilePorts["store"] & GrayZonePorts["store"];
-  readonly clock: Clock;
-  /** The lanes this node owns on the chain, now. */
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-}
+export type ChainLoopPorts = ReceiptPorts &
+  FinalityPorts &
+  ConfirmationsPorts &
+  ReconcilePorts &
+  GrayZonePorts & {
+    /** The lanes this node owns on the chain, now. */
+    readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+  };
 
 /** Parts of the reconciliation interval in which lanes have their turn. */
 const SPREAD = 64;
@@ -67,14 +67,9 @@ export class ChainLoop {
     this.context = context;
     this.subscription = context.follower.subscribe();
     context.lookSoon = () => this.lookSoon();
-    this.pass = new Activity(
-      () => this.runPass(),
-      (error) => this.reportFailure(error),
-    );
-    this.reconciling = new Activity(
-      () => this.reconcileDue(),
-      (error) => this.reportFailure(error),
-    );
+    const failed = (error: unknown): void => this.reportFailure(error);
+    this.pass = new Activity(() => this.runPass(), failed);
+    this.reconciling = new Activity(() => this.reconcileDue(), failed);
   }
 
   /** Blocks whose receipts are still owed. */

@@ -125,7 +125,6 @@ export class FencepostNode {
       },
       requestIds: new RequestIds(store, clock),
       lanes: this.lanes,
-      chains: this.chains,
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
       admission,
@@ -136,11 +135,11 @@ export class FencepostNode {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
     const intakeEvents = { onMore: () => this.intake.kick(), onFailed: tolerant };
-    this.intakes = new Intake({ ...this.stagePorts(), chains: this.chains }, intakeEvents);
+    this.intakes = new Intake(this.stagePorts(), intakeEvents);
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
-    const reconcilePorts = { ...this.stagePorts(), chains: this.chains };
-    this.reconciling = new Activity(() => recoverLanes(reconcilePorts, this.lanes.all()), tolerant);
+    const stagePorts = this.stagePorts();
+    this.reconciling = new Activity(() => recoverLanes(stagePorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     const { lease, cluster, wakefulness } = this;
     this.reception = new Reception({ lease, cluster, wakefulness, admission });
@@ -216,15 +215,9 @@ export class FencepostNode {
   }
 
   private stagePorts() {
-    const { store, signer, codec, clock, entropy, telemetry, failpoint } = this.ports;
     return {
-      store,
-      signer,
-      codec,
-      clock,
-      entropy,
-      telemetry,
-      failpoint,
+      ...this.ports,
+      chains: this.chains,
       nodeId: this.settings.nodeId,
       feedGrew: () => this.feedGrew(),
       lanesOf: (chainId: number) => this.lanes.onChain(chainId),
@@ -348,12 +341,8 @@ export class FencepostNode {
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
-    await this.intake.settled();
-    await this.intakes.settled();
-    await this.claiming.settled();
-    await this.balancing.settled();
-    await this.reconciling.settled();
-    await this.watch.settled();
+    const { intake, intakes, claiming, balancing, reconciling, watch } = this;
+    for (const each of [intake, intakes, claiming, balancing, reconciling, watch]) await each.settled();
   }
 
   private makeApi(operationPorts: OperationPorts): FencepostApi {

@@ -8,6 +8,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 
@@ -48,7 +49,7 @@ export class StuckWatch {
     const restless = lanes.filter((lane) => lane.hasUnmined() || this.told.has(lane.key));
     const questions = restless.flatMap((lane) => this.lookAt(lane));
     if (this.asking !== null || questions.length === 0 || !this.ports.hook.isConfigured) return;
-    this.asking = this.askAll(questions).finally(() => {
+    this.asking = sideBySide(questions, ASK_AT_ONCE, (question) => this.ports.hook.ask(question)).finally(() => {
       this.asking = null;
     });
   }
@@ -103,14 +104,6 @@ export class StuckWatch {
     }
     if (findings.length > 0) this.told.set(lane.key, new Set(findings.map(({ code }) => code)));
     else this.told.delete(lane.key);
-  }
-
-  private async askAll(questions: readonly Question[]): Promise<void> {
-    const left = [...questions];
-    const worker = async (): Promise<void> => {
-      for (let next = left.shift(); next !== undefined; next = left.shift()) await this.ports.hook.ask(next);
-    };
-    await Promise.all(Array.from({ length: ASK_AT_ONCE }, worker));
   }
 }
 

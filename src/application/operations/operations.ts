@@ -15,11 +15,7 @@ import { findReservation, releaseNonce, reserveNonce } from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 import { markUsed, submitReserved, type UseNoncePorts } from "./use-nonce.ts";
 
-export interface OperationPorts extends ActionPorts, LaneActionPorts, UseNoncePorts {
-  readonly store: ActionPorts["store"] & LaneActionPorts["store"] & UseNoncePorts["store"];
-  readonly signer: ActionPorts["signer"] & LaneActionPorts["signer"];
-  readonly codec: ActionPorts["codec"];
-}
+export type OperationPorts = ActionPorts & LaneActionPorts & UseNoncePorts;
 
 const acting = <T>(work: Promise<T>): Promise<T> =>
   orDatabaseSilent(work, "look at the transaction before repeating this");

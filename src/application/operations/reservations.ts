@@ -8,7 +8,7 @@ import type { Reservation } from "../../domain/reservations.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import { OutcomeUnknown } from "../../ports/lane-store.ts";
-import type { ReserveFate, SettleFate } from "../../ports/nonce-writes.ts";
+import type { ReserveFate } from "../../ports/nonce-writes.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -36,8 +36,7 @@ interface Asked {
   readonly ttlMs: number | null;
 }
 
-interface Wanted {
-  readonly requestId: string | null;
+interface Wanted extends Pick<Asked, "requestId"> {
   readonly ttlMs: number;
   readonly reservationId: string;
 }
@@ -68,8 +67,16 @@ interface Named {
 export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
   async perform(ports, lane, { reservationId }) {
-    const fate = await releaseOn(ports, lane, reservationId);
+    const { fate, hole } = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
     if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
+    if (hole === null) return;
+    await ports.failpoint("release.committed");
+    lane.nonces.settle(reservationId);
+    lane.nonces.leave(hole);
+    const { nonce } = hole;
+    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "RELEASED" });
+    // What waits above may move down into it.
+    lane.signing?.kick();
   },
   answer: (ports, { reservationId }) => findReservation(ports, reservationId),
 };
@@ -126,25 +133,8 @@ function note(
   telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }
 
-async function releaseOn(ports: ReservationPorts, lane: OwnedLane, reservationId: string): Promise<SettleFate> {
-  const outcome = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
-  if (outcome.fate !== "settled" || outcome.hole === null) return outcome.fate;
-  await ports.failpoint("release.committed");
-  lane.nonces.settle(reservationId);
-  lane.nonces.leave(outcome.hole);
-  const { nonce } = outcome.hole;
-  ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "RELEASED" });
-  // What waits above may move down into it.
-  lane.signing?.kick();
-  return "settled";
-}
-
-async function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promise<T>): Promise<T> {
-  try {
-    return await write;
-  } catch (error) {
-    throw storeFailure(ports, lane, error);
-  }
+function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promise<T>): Promise<T> {
+  return write.catch((error) => Promise.reject(storeFailure(ports, lane, error)));
 }
 
 /** Where the outcome is unknown, the caller must look or repeat. */

@@ -109,7 +109,7 @@ export class Committer {
   /** In a database transaction, or being told of its end. */
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
-  private isTellingSoon = false;
+  private tellingSoon: Promise<void> | null = null;
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
@@ -152,10 +152,8 @@ export class Committer {
 
   /** Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes. */
   private tellIdleSoon(): void {
-    if (this.isTellingSoon) return;
-    this.isTellingSoon = true;
-    void Promise.resolve().then(() => {
-      this.isTellingSoon = false;
+    this.tellingSoon ??= Promise.resolve().then(() => {
+      this.tellingSoon = null;
       this.tellIdle();
     });
   }
@@ -237,13 +235,10 @@ export class Committer {
 
   /** More would not fit, or the creates alone are worth a transaction. */
   private get isFull(): boolean {
-    return this.queuedItems >= this.settings.batchSize || this.queuedCreates() >= WORTH_A_COMMIT;
-  }
-
-  private queuedCreates(): number {
+    if (this.queuedItems >= this.settings.batchSize) return true;
     let creates = 0;
     for (const { write, weight } of this.queue) if (write.kind === "allocate") creates += weight;
-    return creates;
+    return creates >= WORTH_A_COMMIT;
   }
 
   private flush(): void {
@@ -386,9 +381,9 @@ export class Committer {
    * writers get `OutcomeUnknown`, never that nothing happened.
    */
   private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean): void {
-    const lanes = new Set(batch.map((entry) => laneKey(entry.write.fence.lane)));
-    const queued = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
-    this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
+    const lanes = new Set(batch.map(({ key }) => key));
+    const queued = this.queue.filter(({ key }) => lanes.has(key));
+    this.queue = this.queue.filter(({ key }) => !lanes.has(key));
     for (const entry of queued) this.queuedItems -= entry.weight;
     const doomed = [...queued, ...[...lanes].flatMap((lane) => this.rooms.movesOf(lane))];
     if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);

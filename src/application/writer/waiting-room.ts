@@ -1,6 +1,6 @@
 import type { LaneKey } from "../../domain/lane.ts";
 import type { LaneWrite, TransitionItem } from "../../ports/lane-store.ts";
-import type { Entry } from "./batch.ts";
+import { type Entry, rejecting } from "./batch.ts";
 
 /**
  * What a node said to bytes that it took: no decision reads it from the database, and a next owner who does not find it
@@ -145,9 +145,6 @@ function joinedEnding(earlier: Entry, later: Entry): Entry | null {
       earlier.resolve(outcome);
       later.resolve(outcome);
     },
-    reject: (error) => {
-      earlier.reject(error);
-      later.reject(error);
-    },
+    reject: rejecting([earlier, later]),
   };
 }

@@ -3,6 +3,8 @@
  * writes are about (needs.ts), and nothing else: what was looked for and not found is known to be missing, whatever was
  * not looked for is not known (domain/ledger/part.ts).
  */
+
+import { grouped } from "../../../domain/grouped.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   bareLedger,
@@ -15,7 +17,7 @@ import {
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { State, SubState, TransitionEvent } from "../../../domain/transitions.ts";
 import { laneOf, prefixed } from "../columns.ts";
-import { attemptOf, existingOf, groupByTransaction, grouped, holeOf, reservationOf } from "../rows.ts";
+import { attemptOf, existingOf, groupByTransaction, holeOf, reservationOf } from "../rows.ts";
 import type { AttemptRow } from "../statements/attempt.ts";
 import type { IntakeRow } from "../statements/intake.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";

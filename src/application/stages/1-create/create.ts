@@ -8,7 +8,8 @@
  */
 import { DatabaseSilent, FencepostError, outcomeUnknown, queueFull, unavailable } from "../../../domain/errors.ts";
 import { isFullyPriced } from "../../../domain/fees.ts";
-import { type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { grouped } from "../../../domain/grouped.ts";
+import { laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
 import { type AllocateFate, type ExistingTransaction, OutcomeUnknown } from "../../../ports/lane-store.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
@@ -116,19 +117,13 @@ export class Creates {
 
   /** Each is told its fate as soon as its own lane has it: one that waits keeps no other waiting. */
   private async byLane(heard: readonly Heard[], tell: Tell, by: Teller): Promise<void> {
-    const groups = new Map<LaneKey, number[]>();
-    heard.forEach(({ intent }, at) => {
-      const key = laneKey(intent.lane);
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [at]);
-      else group.push(at);
-    });
-    const createGroup = async (group: readonly number[]): Promise<void> => {
-      const own = group.map((at) => heard[at] as Heard);
+    const places = heard.map(({ intent }, at) => ({ at, key: laneKey(intent.lane) }));
+    const createGroup = async (group: Readonly<typeof places>): Promise<void> => {
+      const own = group.map(({ at }) => heard[at] as Heard);
       const fates = await this.onOneLane(own, by);
-      group.forEach((at, index) => void tell(at, fates[index] as Fate));
+      group.forEach(({ at }, index) => void tell(at, fates[index] as Fate));
     };
-    await Promise.all([...groups.values()].map(createGroup));
+    await Promise.all([...grouped(places, ({ key }) => key).values()].map(createGroup));
   }
 
   /** Here, or by the lane's owner. */
@@ -339,20 +334,15 @@ function unanswered({ txId }: Intent): FencepostError {
   return outcomeUnknown(detail, { txId });
 }
 
+const LABELS: Partial<Record<FencepostError["code"], CreateResultLabel>> = {
+  REQUEST_ID_REUSED: "reused",
+  QUEUE_FULL: "queueFull",
+  NOT_LEADER: "notLeader",
+  UNAVAILABLE: "unavailable",
+  INVALID_REQUEST: "invalid",
+};
+
 function labelOf(fate: Fate): CreateResultLabel {
   if (!(fate instanceof FencepostError)) return fate.outcome === "created" ? "created" : "duplicate";
-  switch (fate.code) {
-    case "REQUEST_ID_REUSED":
-      return "reused";
-    case "QUEUE_FULL":
-      return "queueFull";
-    case "NOT_LEADER":
-      return "notLeader";
-    case "UNAVAILABLE":
-      return fate.extras.outcome === "unknown" ? "unknown" : "unavailable";
-    case "INVALID_REQUEST":
-      return "invalid";
-    default:
-      return "rejected";
-  }
+  return fate.extras.outcome === "unknown" ? "unknown" : (LABELS[fate.code] ?? "rejected");
 }

@@ -16,6 +16,7 @@ import {
   type Unfenced,
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { reportMove } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
@@ -91,18 +92,7 @@ function report(ports: AllocatePorts, lane: OwnedLane, records: readonly Allocat
   const first = records[0] as AllocatedRecord;
   ports.telemetry.emit({ type: "nonce.allocated", lane: lane.lane, first: first.nonce, count: records.length });
   for (const { txId, nonce } of records) {
-    ports.telemetry.emit({
-      type: "tx.transition",
-      lane: lane.lane,
-      txId,
-      nonce,
-      event: "allocate",
-      from: null,
-      state: "ALLOCATED",
-      subState: null,
-      txHash: null,
-      nodeId: ports.nodeId,
-      token: lane.fence.token,
-    });
+    const state = { from: null, state: "ALLOCATED", subState: null, txHash: null } as const;
+    reportMove(ports, lane, { txId, nonce, event: "allocate", ...state });
   }
 }
