@@ -32,8 +32,7 @@ import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { Committer } from "../writer/committer.ts";
 import { ChainLoop } from "./chain-loop.ts";
-import { gaugesOf, type NodeGauges } from "./gauges.ts";
-import type { NodePorts } from "./node-ports.ts";
+import type { NodeGauges, NodePorts } from "./node-ports.ts";
 import { DRAINING, Reception } from "./reception.ts";
 import { SettlingIn } from "./settling-in.ts";
 import { StuckWatch } from "./stuck-watch.ts";
@@ -204,7 +203,18 @@ export class FencepostNode {
   }
 
   gauges(): NodeGauges {
-    return gaugesOf({ lanes: this.lanes.all(), writer: this.writer, loops: this.loops, now: this.ports.clock.now() });
+    const lanes = this.lanes.all();
+    const sumOf = (of: (lane: OwnedLane) => number): number => lanes.reduce((sum, lane) => sum + of(lane), 0);
+    const oldest = Math.min(...lanes.map((lane) => lane.oldestPendingAt()?.getTime() ?? Number.POSITIVE_INFINITY));
+    const isAny = Number.isFinite(oldest);
+    return {
+      lanesHeld: lanes.length,
+      writerQueueDepth: this.writer.depth,
+      pendingDepth: sumOf((lane) => lane.pendingDepth()),
+      noncesReserved: sumOf((lane) => lane.nonces.reserved),
+      oldestPendingAgeSeconds: isAny ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
+      receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
+    };
   }
 
   /** Blocks of one chain past a depth, ascending, each height once. */

@@ -2,12 +2,11 @@ import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts"
 import type { Lane } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Codec } from "../../ports/codec.ts";
-import type { Entropy } from "../../ports/entropy.ts";
 import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
-import { type ChangePorts, changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
+import { changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
 import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import { LeftInDoubt } from "../lane/between-owners.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
@@ -19,13 +18,13 @@ import { type Instruction, parseOrder } from "../requests/order.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 import type { HookRunner } from "./stuck-hook.ts";
 
-export interface ActionPorts extends ResolvePorts, OwnerPorts {
-  readonly store: ChangePorts["store"] & QueryStore;
-  readonly codec: Codec;
-  readonly entropy: Entropy;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly hook: HookRunner;
-}
+export type ActionPorts = ResolvePorts &
+  OwnerPorts & {
+    readonly store: QueryStore;
+    readonly codec: Codec;
+    readonly chains: ReadonlyMap<number, ChainContext>;
+    readonly hook: HookRunner;
+  };
 
 /** One order on the node that may carry it out. */
 interface Task {

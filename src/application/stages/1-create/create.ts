@@ -227,8 +227,7 @@ async function answerRepeated(ports: CreatePorts, { items, fates }: Batch): Prom
   return items.filter(({ index, intent }, at) => {
     const record = found[at] ?? null;
     if (record === null) return true;
-    const { txId, lane, requestId } = intent;
-    fates[index] = { outcome: "created", txId, lane, requestId, nonce: record.nonce, state: record.state };
+    fates[index] = createdAs(intent, record);
     return false;
   });
 }
@@ -291,14 +290,12 @@ const HELD =
   "the database's history changed; this signer waits to be compared with the chain, or for an operator to resume it; nothing was accepted";
 
 function answer(fate: AllocateFate, intent: Intent): Fate {
-  const { txId, lane, requestId } = intent;
   switch (fate.fate) {
     case "created":
-      return { outcome: "created", txId, lane, requestId, nonce: fate.nonce, state: "ALLOCATED" };
+      return createdAs(intent, { nonce: fate.nonce, state: "ALLOCATED" });
     case "duplicate":
       // Its own id: created by an earlier telling of this very request.
-      if (fate.existing.txId === txId)
-        return { outcome: "created", txId, lane, requestId, nonce: fate.existing.nonce, state: fate.existing.state };
+      if (fate.existing.txId === intent.txId) return createdAs(intent, fate.existing);
       return answerWith(fate.existing, fate.samePayload);
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
@@ -307,6 +304,10 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "refused":
       return new FencepostError("INVALID_REQUEST", `the database cannot store this request: ${fate.detail}`);
   }
+}
+
+function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Created, "nonce" | "state">): Created {
+  return { outcome: "created", txId, lane, requestId, nonce, state };
 }
 
 function answerWith(existing: ExistingTransaction, samePayload: boolean): Fate {
