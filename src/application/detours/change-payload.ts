@@ -22,7 +22,7 @@ import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
 import { leastInPlaceOf, leastReplacement, type Offer, reaches, replacementFees } from "../../domain/replacement.ts";
 import { covers, highestOffer } from "../../domain/repricing.ts";
-import type { Payload, UnsignedTransaction } from "../../domain/transaction.ts";
+import type { Attempt, Payload, Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
@@ -336,10 +336,14 @@ function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]): void {
 /** Losing the race is reported as what really happened. */
 export function refuseMined({ txId, receipt, attempts }: Tracked): void {
   if (receipt === null) return;
-  const mined = attempts.find(({ txHash }) => txHash === receipt.txHash);
-  const which = mined === undefined ? "" : `, as its attempt ${mined.ordinal} (${mined.kind})`;
-  const what = `was mined in block ${receipt.blockNumber}${which}: ${receipt.txHash} (${receipt.status})`;
+  const what = `${minedAs(receipt, attempts)}: ${receipt.txHash} (${receipt.status})`;
   throw new FencepostError("CONFLICT", `transaction ${txId} ${what}`, { txId, txHash: receipt.txHash });
+}
+
+export function minedAs({ txHash, blockNumber }: Receipt, attempts: readonly Attempt[]): string {
+  const mined = attempts.find((attempt) => attempt.txHash === txHash);
+  const which = mined === undefined ? "" : `, as its attempt ${mined.ordinal} (${mined.kind})`;
+  return `was mined in block ${blockNumber}${which}`;
 }
 
 export function conflict(txId: string, why: string): FencepostError {

@@ -13,7 +13,7 @@ import type { AllocateFate, IntakeFate, IntakeRow, LaneStore, NewTransaction } f
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { prepare } from "../stages/1-create/prepare.ts";
+import { prepare, type Standing } from "../stages/1-create/prepare.ts";
 import { type AllocatePorts, allocate } from "../stages/2-allocate/allocate.ts";
 
 export interface IntakePorts extends AllocatePorts {
@@ -112,8 +112,8 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   const fates: IntakeFate[] = [];
   let waits = false;
   for (const row of rows) {
-    const behindPending = prepared.length > 0 || lane.hasUnmined();
-    const result = await lane.term.during(prepareRow(ports, { context, lane, row, behindPending }));
+    const standing = { behindPending: prepared.length > 0 || lane.hasUnmined(), laneKnown: lane.cursor !== null };
+    const result = await lane.term.during(prepareRow(ports, row, standing));
     waits = result === "wait";
     if (result === "wait") break;
     if ("fate" in result) fates.push(result);
@@ -127,19 +127,15 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   return !waits;
 }
 
-interface RowWork {
-  readonly context: ChainContext;
-  readonly lane: OwnedLane;
-  readonly row: IntakeRow;
-  readonly behindPending: boolean;
-}
-
-async function prepareRow(ports: IntakePorts, work: RowWork): Promise<NewTransaction | IntakeFate | "wait"> {
-  const { context, lane, row, behindPending } = work;
+async function prepareRow(
+  ports: IntakePorts,
+  row: IntakeRow,
+  standing: Standing,
+): Promise<NewTransaction | IntakeFate | "wait"> {
   const { intakeId, intent } = row;
+  const context = ports.chains.get(intent.lane.chainId) as ChainContext;
   try {
-    const laneKnown = lane.cursor !== null;
-    return { intakeId, intent: await prepare(context, intent, { behindPending, laneKnown }) };
+    return { intakeId, intent: await prepare(context, intent, standing) };
   } catch (error) {
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE" || error.extras.dependsOnPending === true) return "wait";

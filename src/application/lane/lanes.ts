@@ -12,6 +12,7 @@ import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";
 import { sideBySide } from "./activity.ts";
+import { askAgain, type Patience } from "./ask-again.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
 import { type HashIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
@@ -51,8 +52,11 @@ type Held = Extract<Acquisition, { fence: Fence }>;
 
 const RESUME_AT_ONCE = 8;
 /** Half of what a router waits for: a caller hears of it while there is time to ask elsewhere. */
-const BUSY_AT_MOST_MS = 2_000;
-const BUSY_PAUSE_MS = 50;
+const BUSY: Patience = {
+  forMs: 2_000,
+  pauseMs: 50,
+  mayPass: (error) => error instanceof StoreUnavailable && error.busy,
+};
 const STARTING_OVER = "this node was taken for dead and starts over";
 
 export class Lanes {
@@ -291,17 +295,8 @@ export class Lanes {
   }
 
   /** A lock, idle or statement timeout has changed nothing: worth another try before a caller hears of it. */
-  private async patiently<T>(work: () => Promise<T>): Promise<T> {
-    const untilMs = this.ports.clock.monotonicMs() + BUSY_AT_MOST_MS;
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        const mayPass = error instanceof StoreUnavailable && error.busy;
-        if (!mayPass || this.ports.clock.monotonicMs() >= untilMs) throw error;
-        await this.ports.clock.sleep(BUSY_PAUSE_MS);
-      }
-    }
+  private patiently<T>(work: () => Promise<T>): Promise<T> {
+    return askAgain(work, this.ports.clock, BUSY);
   }
 
   private async load({ fence }: Held): Promise<OwnedLane> {

@@ -11,11 +11,17 @@ import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { actOnLane, type LaneActionPorts } from "./lane-actions.ts";
 import type { Operation } from "./operation.ts";
-import { findReservation, releaseNonce, reserveNonce } from "./reservations.ts";
+import {
+  findReservation,
+  markUsed,
+  type ReservationPorts,
+  releaseNonce,
+  reserveNonce,
+  submitReserved,
+} from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
-import { markUsed, submitReserved, type UseNoncePorts } from "./use-nonce.ts";
 
-export type OperationPorts = ActionPorts & LaneActionPorts & UseNoncePorts;
+export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts;
 
 const acting = <T>(work: Promise<T>): Promise<T> =>
   orDatabaseSilent(work, "look at the transaction before repeating this");

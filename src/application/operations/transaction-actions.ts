@@ -6,7 +6,7 @@ import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
-import { changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
+import { changeQueued, changeTracked, conflict, minedAs, refuseMined } from "../detours/change-payload.ts";
 import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import { LeftInDoubt } from "../lane/between-owners.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
@@ -179,11 +179,6 @@ function refuseSettled(record: TransactionRecord): void {
   if (!isSettled(state)) return;
   const status = subState === null ? state : `${state}/${subState}`;
   if (receipt === null) throw conflict(txId, `is ${status}`);
-  const mined = attempts.find(({ txHash }) => txHash === receipt.txHash);
-  const which = mined === undefined ? "" : `, as its attempt ${mined.ordinal} (${mined.kind})`;
-  throw new FencepostError(
-    "CONFLICT",
-    `transaction ${txId} is ${status}: it was mined in block ${receipt.blockNumber}${which}`,
-    { txId, txHash: receipt.txHash },
-  );
+  const detail = `transaction ${txId} is ${status}: it ${minedAs(receipt, attempts)}`;
+  throw new FencepostError("CONFLICT", detail, { txId, txHash: receipt.txHash });
 }
