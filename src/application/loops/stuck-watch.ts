@@ -11,20 +11,16 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
+import type { HookRunner } from "../operations/stuck-hook.ts";
 
 export interface StuckWatchPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly hook: { readonly isConfigured: boolean; ask(question: Question): Promise<void> };
+  readonly hook: Pick<HookRunner, "isConfigured" | "ask">;
 }
 
-interface Question {
-  readonly lane: OwnedLane;
-  readonly context: ChainContext;
-  readonly tx: Tracked;
-  readonly trigger: StuckTrigger;
-}
+type Question = Parameters<HookRunner["ask"]>[0];
 
 /** What is wrong with a lane as a whole. */
 interface Finding {

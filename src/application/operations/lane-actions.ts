@@ -22,28 +22,19 @@ export interface LaneActionPorts extends SignerQueryPorts {
 }
 
 /** An order about a lane. */
-interface LaneTask {
+interface Asked {
+  readonly lane: Lane;
+  readonly action: LaneAction;
   readonly reason: string;
   readonly actor: string;
   /** With `realign`: the nonce to go down to. */
   readonly nonce: number | null;
 }
 
-interface Asked extends LaneTask {
-  readonly lane: Lane;
-  readonly action: LaneAction;
-}
-
 /** A send that is out is waited for this long before the answer says that nothing is sent any more. */
 const LAST_SENDS_MS = 5_000;
 
-type Performed = (ports: LaneActionPorts, lane: OwnedLane, task: LaneTask) => Promise<void>;
-
-const ACTIONS: Readonly<Record<LaneAction, Performed>> = {
-  suspend: (ports, lane, task) => setSuspended(ports, lane, { ...task, suspended: true }),
-  resume: (ports, lane, task) => setSuspended(ports, lane, { ...task, suspended: false }),
-  realign,
-};
+const ACTIONS = { suspend: setSuspended, resume: setSuspended, realign } as const;
 
 export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
   laneOf(ports, order) {
@@ -61,17 +52,13 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
 };
 
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
-async function setSuspended(
-  ports: LaneActionPorts,
-  lane: OwnedLane,
-  task: LaneTask & { readonly suspended: boolean },
-): Promise<void> {
-  const { reason, actor, suspended } = task;
+async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
+  const { action, reason, actor } = asked;
+  const suspended = action === "suspend";
   // Stops at once what would start meanwhile; starts nothing before it is durable.
   if (suspended) lane.suspendedBy ??= "OPERATOR";
   try {
-    const decision = { action: suspended ? "suspend" : "resume", actor, reason };
-    await lane.term.write({ kind: "suspend", suspended, decision });
+    await lane.term.write({ kind: "suspend", suspended, decision: { action, actor, reason } });
   } catch (error) {
     // The outcome is unknown: the database may or may not have it suspended, and other orders may have come in between.
     lane.term.readAgain("the database did not say whether it was suspended or resumed");
@@ -99,7 +86,7 @@ const LOOKS = 4;
  * the chain counts, mined or pending, and never below a nonce that may have left. The lane is read again afterwards:
  * what it believed about the chain belonged to the lie.
  */
-async function realign(ports: LaneActionPorts, lane: OwnedLane, task: LaneTask): Promise<void> {
+async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked): Promise<void> {
   const { reason, actor } = task;
   if (lane.doubt !== NO_DOUBT) {
     throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.distrust?.reason}`);
