@@ -137,13 +137,11 @@ export class FencepostNode {
     this.intakes = new Intake(this.stagePorts(), intakeEvents);
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
-    const stagePorts = this.stagePorts();
-    this.reconciling = new Activity(() => recoverLanes(stagePorts, this.lanes.all()), tolerant);
+    this.reconciling = new Activity(() => recoverLanes(createPorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     const { lease, cluster, wakefulness } = this;
     this.reception = new Reception({ lease, cluster, wakefulness, admission });
-    const operationPorts = { ...createPorts, hook: this.hook };
-    this.api = tellingPauses(this.makeApi(operationPorts), this.wakefulness);
+    this.api = tellingPauses(this.makeApi({ ...createPorts, hook: this.hook }), this.wakefulness);
   }
 
   /** A first transaction in doubt does no harm: an instance whose registration got no answer is replaced by the next. */
