@@ -22,6 +22,12 @@ export interface IndexedAttempt {
 /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
 export type HashIndex = Map<Hash, IndexedAttempt>;
 
+export interface LaneActivities {
+  readonly signing: Activity;
+  readonly broadcasting: Activity;
+  readonly tending: Activity;
+}
+
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {
   readonly term: Term;
@@ -54,9 +60,8 @@ export class OwnedLane {
   readonly backlog: Backlog;
   /** Kept for callers, or held by nothing. */
   readonly nonces: LaneNonces;
-  signing: Activity | null = null;
-  broadcasting: Activity | null = null;
-  tending: Activity | null = null;
+  /** Null: the node has not set it going yet. */
+  activities: LaneActivities | null = null;
   private readonly index: HashIndex;
   constructor(term: Term, snapshot: LaneSnapshot, index: HashIndex) {
     this.term = term;
@@ -73,6 +78,18 @@ export class OwnedLane {
     this.nonces = new LaneNonces(snapshot.holes, snapshot.reservations);
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
+  }
+
+  get signing(): Activity | null {
+    return this.activities?.signing ?? null;
+  }
+
+  get broadcasting(): Activity | null {
+    return this.activities?.broadcasting ?? null;
+  }
+
+  get tending(): Activity | null {
+    return this.activities?.tending ?? null;
   }
 
   /** Nothing may be sent now. */

@@ -1,7 +1,7 @@
 import { attemptToSend } from "../../domain/attempts.ts";
 import type { Hash } from "../../domain/lane.ts";
 import { resumedPace, signedPace, type TransactionPace, takenBefore } from "../../domain/pace/transaction-pace.ts";
-import { after } from "../../domain/pace/when.ts";
+import { afterInterval } from "../../domain/pace/when.ts";
 import type { Attempt, Receipt, SignedAttempt } from "../../domain/transaction.ts";
 import type { State, Status } from "../../domain/transitions.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
@@ -145,7 +145,7 @@ export function resubmitEveryMs(intervalMs: number | null, state: State): number
 export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date }, everyMs: number | null): void {
   if (tx.takenAt === null || tx.receipt !== null) return;
   const ageMs = Math.max(0, now.getTime() - tx.takenAt.getTime());
-  happened(tx, takenBefore, after(nowMs, everyMs === null ? null : Math.max(0, everyMs - ageMs)));
+  happened(tx, takenBefore, afterInterval(nowMs, everyMs === null ? null : Math.max(0, everyMs - ageMs)));
 }
 
 /** One that waits to be signed, for a step that leaves it there. */

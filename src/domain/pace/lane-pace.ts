@@ -90,9 +90,7 @@ export function isUnsure({ lookOwed, doubt }: LanePace): boolean {
   return lookOwed || doubt !== NO_DOUBT;
 }
 
-export function chainLookOwed(pace: LanePace): LanePace {
-  return pace.lookOwed ? pace : { ...pace, lookOwed: true };
-}
+export const chainLookOwed = (pace: LanePace): LanePace => (pace.lookOwed ? pace : { ...pace, lookOwed: true });
 
 /** The chain was looked at, and this speaks against it; null: nothing does. */
 export function chainJudged(pace: LanePace, evidence: string | null, nextLookMs: number): LanePace {
@@ -101,9 +99,7 @@ export function chainJudged(pace: LanePace, evidence: string | null, nextLookMs:
   return { ...pace, lookOwed: false, nextLook: at(nextLookMs), doubt, distrust };
 }
 
-export function comparisonSet(pace: LanePace, reconcileAtMs: number): LanePace {
-  return { ...pace, reconcileAtMs };
-}
+export const comparisonSet = (pace: LanePace, reconcileAtMs: number): LanePace => ({ ...pace, reconcileAtMs });
 
 /** What stands at a consumed nonce could not be shown. */
 export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace {
@@ -148,9 +144,8 @@ export function futureRefused(pace: LanePace, { nowMs, random }: { nowMs: number
 }
 
 /** A node took a nonce beyond the head: it has room for the future. */
-export function futureTaken(pace: LanePace): LanePace {
-  return pace.window.kind === "open" ? pace : { ...pace, window: OPEN };
-}
+export const futureTaken = (pace: LanePace): LanePace =>
+  pace.window.kind === "open" ? pace : { ...pace, window: OPEN };
 
 /** How many nonces from the head on a node has room for; null: as many as there are. */
 export function openNonces({ window }: LanePace, nowMs: number): number | null {
@@ -162,19 +157,13 @@ export function paymentFailed(pace: LanePace, unpaidSince: Date): LanePace {
   return pace.unpaidSince === null ? { ...pace, unpaidSince } : pace;
 }
 
-export function paid(pace: LanePace): LanePace {
-  return pace.unpaidSince === null ? pace : { ...pace, unpaidSince: null };
-}
+export const paid = (pace: LanePace): LanePace => (pace.unpaidSince === null ? pace : { ...pace, unpaidSince: null });
 
 /** It was said that a ceiling keeps this transaction from being signed. */
-export function ceilingReported(pace: LanePace, txId: string): LanePace {
-  return { ...pace, overCeiling: txId };
-}
+export const ceilingReported = (pace: LanePace, txId: string): LanePace => ({ ...pace, overCeiling: txId });
 
 /** Something was mined above a hole: whatever lies below was used, by whomever. A reorg may be on its way, so it is asked. */
-export function holeLookDue(pace: LanePace): LanePace {
-  return pace.holeLookOwed ? pace : { ...pace, holeLookOwed: true };
-}
+export const holeLookDue = (pace: LanePace): LanePace => (pace.holeLookOwed ? pace : { ...pace, holeLookOwed: true });
 
 /** The chain's count, as it was looked at for the holes below it. */
 export function countSeen(pace: LanePace, count: number): LanePace {
@@ -192,6 +181,4 @@ export function blockedBy(pace: LanePace, nonce: number, askedAtMs: number): Lan
   return pace.blocking?.nonce === nonce ? pace : { ...pace, blocking: { nonce, sinceMs: askedAtMs } };
 }
 
-export function unblocked(pace: LanePace): LanePace {
-  return pace.blocking === null ? pace : { ...pace, blocking: null };
-}
+export const unblocked = (pace: LanePace): LanePace => (pace.blocking === null ? pace : { ...pace, blocking: null });

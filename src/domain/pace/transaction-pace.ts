@@ -84,40 +84,24 @@ export function resumedPace(sendOrdinal: number | null, isMined: boolean): Trans
 type Pace = TransactionPace;
 
 /** Attempt and claim are durable. */
-export function committed(pace: Pace, look: Look): Pace {
-  return { ...pace, send: AT_ONCE, look };
-}
+export const committed = (pace: Pace, look: Look): Pace => ({ ...pace, send: AT_ONCE, look });
 
 /** Its caller named a hash without bytes: it is looked for, and never sent. */
-export function namedOnly(pace: Pace): Pace {
-  return { ...pace, sendOrdinal: null, claimed: false };
-}
+export const namedOnly = (pace: Pace): Pace => ({ ...pace, sendOrdinal: null, claimed: false });
 
 /** The owner before had a node take it. */
-export function takenBefore(pace: Pace, send: When): Pace {
-  return { ...pace, answer: "alreadyKnown", send };
-}
+export const takenBefore = (pace: Pace, send: When): Pace => ({ ...pace, answer: "alreadyKnown", send });
 
-export function takenInHand(pace: Pace): Pace {
-  return { ...pace, inHand: true };
-}
+export const takenInHand = (pace: Pace): Pace => ({ ...pace, inHand: true });
 
-export function laidDown(pace: Pace): Pace {
-  return { ...pace, inHand: false };
-}
+export const laidDown = (pace: Pace): Pace => ({ ...pace, inHand: false });
 
-export function claimed(pace: Pace): Pace {
-  return { ...pace, claimed: true };
-}
+export const claimed = (pace: Pace): Pace => ({ ...pace, claimed: true });
 
-export function bytesRead(pace: Pace, rawTransaction: Hex | null): Pace {
-  return { ...pace, rawTransaction };
-}
+export const bytesRead = (pace: Pace, rawTransaction: Hex | null): Pace => ({ ...pace, rawTransaction });
 
 /** Sent, and mined before the answer came: whatever that was, it changes nothing but the claim. */
-export function spent(pace: Pace): Pace {
-  return { ...pace, claimed: false };
-}
+export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false });
 
 /** A node holds the bytes. */
 export function taken(pace: Pace, answer: TakenAnswer, send: When): Pace {
@@ -151,19 +135,13 @@ export function turnedTo(pace: Pace, sendOrdinal: number): Pace {
 }
 
 /** When it is sent, where nothing else changes. */
-export function scheduled(pace: Pace, send: When): Pace {
-  return { ...pace, send };
-}
+export const scheduled = (pace: Pace, send: When): Pace => ({ ...pace, send });
 
 /** What was said to it counts no more: sent at once, with the patience of a first time. */
-export function sentAfresh(pace: Pace): Pace {
-  return { ...pace, answer: null, send: AT_ONCE, failures: 0 };
-}
+export const sentAfresh = (pace: Pace): Pace => ({ ...pace, answer: null, send: AT_ONCE, failures: 0 });
 
 /** Due, and to be sent as it is. */
-export function judged(pace: Pace): Pace {
-  return { ...pace, answer: null };
-}
+export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
 
 /** Another payload is committed at its nonce. Where it was mined meanwhile, that is sent only if the receipt is withdrawn. */
 export function signedAnew(
@@ -176,13 +154,9 @@ export function signedAnew(
   return { ...pace, sendOrdinal: ordinal, rawTransaction, claimed: true, send, ...untried };
 }
 
-export function gasJudged(pace: Pace, gasJudgedAt: number): Pace {
-  return { ...pace, gasJudgedAt };
-}
+export const gasJudged = (pace: Pace, gasJudgedAt: number): Pace => ({ ...pace, gasJudgedAt });
 
-export function mined(pace: Pace): Pace {
-  return { ...pace, send: NEVER, rawTransaction: null };
-}
+export const mined = (pace: Pace): Pace => ({ ...pace, send: NEVER, rawTransaction: null });
 
 /** It may have been refused as a future nonce; its turn has come. */
 export function predecessorMined(pace: Pace): Pace {
@@ -195,22 +169,14 @@ export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number)
   return { ...pace, ...unsent, sendOrdinal, send: AT_ONCE, look: lookedAt(nowMs) };
 }
 
-export function lookOwed(pace: Pace): Pace {
-  return pace.look.kind === "owed" ? pace : { ...pace, look: LOOK_OWED };
-}
+export const lookOwed = (pace: Pace): Pace => (pace.look.kind === "owed" ? pace : { ...pace, look: LOOK_OWED });
 
 /** Somebody wants to know, and waits for the next pass. A look that is owed stays owed. */
-export function lookWanted(pace: Pace): Pace {
-  return pace.look.kind === "looked" ? { ...pace, look: LOOK_DUE } : pace;
-}
+export const lookWanted = (pace: Pace): Pace => (pace.look.kind === "looked" ? { ...pace, look: LOOK_DUE } : pace);
 
-export function looked(pace: Pace, nowMs: number): Pace {
-  return { ...pace, look: lookedAt(nowMs), lookFailedMs: null };
-}
+export const looked = (pace: Pace, nowMs: number): Pace => ({ ...pace, look: lookedAt(nowMs), lookFailedMs: null });
 
-export function lookFailed(pace: Pace, nowMs: number): Pace {
-  return { ...pace, lookFailedMs: nowMs };
-}
+export const lookFailed = (pace: Pace, nowMs: number): Pace => ({ ...pace, lookFailedMs: nowMs });
 
 /** A node may have sent it, and said no hash: nothing is sent before it is found, or not found for long enough. */
 export function sightLost(pace: Pace, nowMs: number): Pace {
@@ -218,9 +184,7 @@ export function sightLost(pace: Pace, nowMs: number): Pace {
 }
 
 /** It was out of sight before this term began. */
-export function searchBegun(pace: Pace, search: Search): Pace {
-  return { ...pace, search };
-}
+export const searchBegun = (pace: Pace, search: Search): Pace => ({ ...pace, search });
 
 export function searched(pace: Pace, nextMs: number): Pace {
   return pace.search === null ? pace : { ...pace, search: { ...pace.search, nextMs } };
@@ -232,13 +196,9 @@ export function sightRegained(pace: Pace): Pace {
 }
 
 /** Not found for the whole timeout: sent once more at the same nonce. */
-export function sightGivenUp(pace: Pace): Pace {
-  return { ...pace, answer: "unknown", send: AT_ONCE, search: null };
-}
+export const sightGivenUp = (pace: Pace): Pace => ({ ...pace, answer: "unknown", send: AT_ONCE, search: null });
 
-export function moveJudged(pace: Pace, mayMove: boolean): Pace {
-  return { ...pace, mayMove };
-}
+export const moveJudged = (pace: Pace, mayMove: boolean): Pace => ({ ...pace, mayMove });
 
 /** Due to be sent, or judged. What owes a look for its receipt waits for that. */
 export function isSendDue(pace: Pace, nowMs: number): boolean {

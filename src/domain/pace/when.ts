@@ -13,7 +13,7 @@ export function at(ms: number): When {
 }
 
 /** After an interval; never where none is set. */
-export function after(nowMs: number, intervalMs: number | null): When {
+export function afterInterval(nowMs: number, intervalMs: number | null): When {
   return intervalMs === null ? NEVER : at(nowMs + intervalMs);
 }
 

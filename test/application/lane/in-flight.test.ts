@@ -48,14 +48,12 @@ describe("what is due", () => {
   it("wakes whom it is for", async () => {
     const woken: string[] = [];
     const lane = laneOf(paced(answered(1, "accepted"), { send: at(0) }));
-    lane.broadcasting = new Activity(
-      async () => void woken.push("sender"),
-      () => undefined,
-    );
-    lane.tending = new Activity(
-      async () => void woken.push("judge"),
-      () => undefined,
-    );
+    const waking = (who: string) =>
+      new Activity(
+        async () => void woken.push(who),
+        () => undefined,
+      );
+    lane.activities = { signing: waking("signer"), broadcasting: waking("sender"), tending: waking("judge") };
     lane.kickDue(-1);
     await lane.settled();
     expect(woken).toEqual([]);

@@ -8,7 +8,7 @@ import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
 import { sendableAttempts } from "../../../domain/attempts.ts";
 import { futureTaken } from "../../../domain/pace/lane-pace.ts";
 import { refused, spent, taken, turnedTo } from "../../../domain/pace/transaction-pace.ts";
-import { after } from "../../../domain/pace/when.ts";
+import { afterInterval } from "../../../domain/pace/when.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { happened } from "../../lane/happened.ts";
 import { type Planned, plan } from "../../lane/lane-writer.ts";
@@ -34,7 +34,7 @@ export function note(ports: LearnPorts, context: ChainContext, work: Answered): 
   const nowMs = ports.clock.monotonicMs();
   if (isTaken(answer)) {
     const everyMs = resubmitEveryMs(context.settings.resubmitIntervalMs, tx.status.state);
-    happened(tx, taken, answer, after(nowMs, everyMs));
+    happened(tx, taken, answer, afterInterval(nowMs, everyMs));
     learn(ports, work);
     if (tx.nonce !== lane.headOfLine()) happened(lane, futureTaken);
     else if (lane.takesHeadAlone) context.lookSoon();
