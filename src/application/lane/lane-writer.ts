@@ -63,27 +63,32 @@ async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: reado
   await Promise.all(writes);
 }
 
-async function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
-  if (planned.length === 0) return;
-  const { items } = await write(ports, lane, planned);
-  planned.forEach((move, index) => {
-    if (items[index] === "applied") report(ports, lane, move);
-  });
-  const conflict = planned[items.indexOf("conflict")];
-  if (conflict === undefined) return;
-  ports.reload(lane, `${conflict.item.txId} was not ${conflict.item.from} when it was to ${conflict.item.event}`);
-  throw new TermOver();
+/**
+ * No async function: a thousand lanes wait here with a move each, and what an async function keeps while it waits is what
+ * the garbage collector copies.
+ */
+function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+  if (planned.length === 0) return Promise.resolve();
+  return lane.term.write({ kind: "transition", items: planned.map(({ item }) => item) }).then(
+    ({ items }) => {
+      planned.forEach((move, index) => {
+        if (items[index] === "applied") report(ports, lane, move);
+      });
+      const conflict = planned[items.indexOf("conflict")]?.item;
+      if (conflict !== undefined)
+        reload(ports, lane, `${conflict.txId} was not ${conflict.from} when it was to ${conflict.event}`);
+    },
+    (error: unknown) => {
+      lane.mayStillCommit ||= error instanceof OutcomeUnknown;
+      reload(ports, lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
+    },
+  );
 }
 
 /** Memory has moved already. Where the database did not follow, or may have, the lane is read again. */
-async function write(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
-  try {
-    return await lane.term.write({ kind: "transition", items: planned.map(({ item }) => item) });
-  } catch (error) {
-    lane.mayStillCommit ||= error instanceof OutcomeUnknown;
-    ports.reload(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
-    throw new TermOver();
-  }
+function reload(ports: LaneWriterPorts, lane: OwnedLane, reason: string): never {
+  ports.reload(lane, reason);
+  throw new TermOver();
 }
 
 function report(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {
