@@ -22,10 +22,11 @@ describe("a lane that was just taken", () => {
 
 describe("the chain behind a lane", () => {
   it("is doubted with the first sight, for a reason, until two looks in a row find nothing", () => {
-    const seen = ["once", "twice", null, null].reduce<lane.LanePace[]>(
-      (paces, evidence) => [...paces, lane.chainJudged(paces.at(-1) ?? NEW, evidence, NOW)],
-      [],
-    );
+    let pace = NEW;
+    const seen = ["once", "twice", null, null].map((evidence) => {
+      pace = lane.chainJudged(pace, evidence, NOW);
+      return pace;
+    });
     expect(seen.map(({ distrust }) => distrust)).toEqual(["once", "twice", "twice", null]);
     expect(seen.map((pace) => lane.isUnsure(pace))).toEqual([true, true, true, false]);
     expect(seen.map(({ doubt }) => doubt.stopped)).toEqual([false, true, true, false]);
