@@ -6,7 +6,7 @@ interface Reserved {
   /** What was left of it when this term learned of it; the database alone says whether it is past. */
   readonly leftMs: number;
   /** Monotonic: when it is worth asking. Null: nobody has looked yet. */
-  dueMs: number | null;
+  readonly dueMs: number | null;
 }
 
 /** At most this many free nonces are offered to one batch. */
@@ -17,10 +17,6 @@ const ASK_AGAIN_MS = 250;
 
 /** The nonces of a lane that no transaction holds: kept for a caller, or held by nothing. As its owner remembers them. */
 export class LaneNonces {
-  /** The chain's count has passed everything below: what is a hole there was used by somebody else, or will prove not to be. */
-  usedBelow = 0;
-  /** The chain may have passed a hole since its count was last looked at. So it may for a new owner. */
-  lookOwed = true;
   private readonly byNonce: Map<number, Hole>;
   private readonly open: Map<string, Reserved>;
 
@@ -47,9 +43,8 @@ export class LaneNonces {
   }
 
   /** Free for the next transaction, lowest first, and not below what the chain may have passed. */
-  free(from: number): readonly number[] {
+  free(lowest: number): readonly number[] {
     if (this.byNonce.size === 0) return [];
-    const lowest = Math.max(from, this.usedBelow);
     const fitting = this.holes.filter((hole) => isFree(hole) && hole.nonce >= lowest);
     return fitting.slice(0, OFFERED).map(({ nonce }) => nonce);
   }
@@ -67,9 +62,9 @@ export class LaneNonces {
     return false;
   }
 
-  /** Mined here: whatever lies below was used, by whomever. The count is asked all the same, for a reorg may be on its way. */
-  minedAt(nonce: number): void {
-    for (const hole of this.byNonce.keys()) if (hole < nonce) this.lookOwed = true;
+  hasHoleBelow(nonce: number): boolean {
+    for (const hole of this.byNonce.keys()) if (hole < nonce) return true;
+    return false;
   }
 
   take(nonce: number): void {
@@ -92,9 +87,10 @@ export class LaneNonces {
   isDue(nowMs: number): boolean {
     if (this.open.size === 0) return false;
     let due = false;
-    for (const each of this.open.values()) {
-      each.dueMs ??= nowMs + Math.max(0, each.leftMs);
-      due ||= each.dueMs <= nowMs;
+    for (const [id, each] of this.open) {
+      const dueMs = each.dueMs ?? nowMs + Math.max(0, each.leftMs);
+      if (each.dueMs === null) this.open.set(id, { ...each, dueMs });
+      due ||= dueMs <= nowMs;
     }
     return due;
   }
@@ -105,8 +101,8 @@ export class LaneNonces {
       this.leave(hole);
       if (hole.reservationId !== null) this.settle(hole.reservationId);
     }
-    for (const each of this.open.values()) {
-      if (each.dueMs !== null && each.dueMs <= nowMs) each.dueMs = nowMs + ASK_AGAIN_MS;
+    for (const [id, each] of this.open) {
+      if (each.dueMs !== null && each.dueMs <= nowMs) this.open.set(id, { ...each, dueMs: nowMs + ASK_AGAIN_MS });
     }
   }
 }
