@@ -24,8 +24,6 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   const outcome = await write(ports, lane, binding);
   if (outcome.fate !== "settled") return outcome.fate;
   await ports.failpoint("bind.committed");
-  if (binding.reservation !== undefined) lane.nonces.settle(binding.reservation.reservationId);
-  lane.nonces.take(binding.nonce);
   const { createdAt, requestId } = outcome;
   const tx = trackedOf({ ...binding, intent: { ...binding.intent, requestId } }, createdAt);
   tx.nextSendAtMs = binding.attempt.rawTransaction === null ? null : ports.clock.monotonicMs();

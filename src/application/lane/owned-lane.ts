@@ -4,8 +4,9 @@ import { type BackoffRule, backoffMs } from "../../domain/backoff.ts";
 import { type Doubt, NO_DOUBT } from "../../domain/doubt.ts";
 import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { type Change, foldKept, type KeptLedger, keptOf } from "../../domain/ledger/index.ts";
 import type { Receipt } from "../../domain/transaction.ts";
-import type { AllocatedRecord, LaneSnapshot, SuspendedBy } from "../../ports/lane-store.ts";
+import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
 import type { HeadOfLine } from "./head-of-line.ts";
@@ -32,10 +33,10 @@ export class OwnedLane {
   readonly fence: Fence;
   readonly lane: Lane;
   readonly key: LaneKey;
-  cursor: number | null;
-  suspendedBy: SuspendedBy | null;
-  /** False: the database's history changed, and the lane has not been compared with the chain since. */
-  reconciled: boolean;
+  /** What the database has acknowledged. Changed by `fold` alone. */
+  ledger: KeptLedger;
+  /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
+  suspending = 0;
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
   mayStillCommit = false;
   /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
@@ -87,26 +88,39 @@ export class OwnedLane {
     this.fence = term.fence;
     this.lane = term.fence.lane;
     this.key = laneKey(this.lane);
-    this.cursor = snapshot.cursor;
-    this.suspendedBy = snapshot.suspendedBy;
-    this.reconciled = snapshot.reconciled;
+    this.ledger = keptOf(snapshot);
     this.epochFloor = snapshot.epochFloor;
     this.genesisHash = snapshot.genesisHash;
     this.index = index;
     this.backlog = new Backlog(snapshot.allocated > 0);
-    this.nonces = new LaneNonces(snapshot.holes, snapshot.reservations);
+    this.nonces = new LaneNonces(() => this.ledger, snapshot.reservations);
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
   }
 
+  /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
+  fold(changes: readonly Change[]): void {
+    this.ledger = foldKept(this.ledger, changes);
+  }
+
+  /** Above every nonce that was given; null: the lane is new. */
+  get cursor(): number | null {
+    return this.ledger.cursor;
+  }
+
+  /** False: the database's history changed, and the lane has not been compared with the chain since. */
+  get reconciled(): boolean {
+    return this.ledger.reconciled;
+  }
+
   /** Nothing may be sent now. */
   get suspended(): boolean {
-    return this.suspendedBy !== null || !this.reconciled;
+    return this.suspending > 0 || this.ledger.suspendedBy !== null || !this.ledger.reconciled;
   }
 
   /** No nonce may be given either: the database may have forgotten some that were. */
   get heldByHistory(): boolean {
-    return this.suspendedBy === "HISTORY" || !this.reconciled;
+    return this.ledger.suspendedBy === "HISTORY" || !this.ledger.reconciled;
   }
 
   /** Something of it may be in a block, or get into one. */

@@ -13,7 +13,7 @@ import type { SignedAttempt } from "../../../src/domain/transaction.ts";
 import { BatchRefused, type LaneStore, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { wordsOf } from "../../domain/ledger/contents.ts";
 import { type Happening, story, Teller } from "../../domain/ledger/story.ts";
-import { aLane, holdLane } from "../../support/lane-samples.ts";
+import { aLane, holdLane, outcomesOf } from "../../support/lane-samples.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const HOUR_MS = 3_600_000;
@@ -122,7 +122,10 @@ class Telling {
   }
 
   private send(): Promise<readonly WriteOutcome[]> {
-    return this.store.commit(this.writes.map((write) => mapped(write, (key, value) => this.stored(key, value))));
+    return outcomesOf(
+      this.store,
+      this.writes.map((write) => mapped(write, (key, value) => this.stored(key, value))),
+    );
   }
 
   /** What happens beside the lane's owner: the history of the database is another one, or an intent comes. */

@@ -34,7 +34,12 @@ async function writeAll(
   const committer = new Committer(
     { store, clock, entropy: createSeededEntropy(1), telemetry: recordTelemetry() },
     { batchSize: 10_000, batchTimeoutMs: 1, shards: 16 },
-    { onFenced: () => undefined, onHistoryChanged: () => undefined, onGivenUp: () => undefined },
+    {
+      onCommitted: () => undefined,
+      onFenced: () => undefined,
+      onHistoryChanged: () => undefined,
+      onGivenUp: () => undefined,
+    },
   );
   const all = Promise.all(
     writes.map((write) =>

@@ -1,5 +1,11 @@
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
-import type { LaneWrite, NewTransaction, TransitionItem, WriteOutcome } from "../../../src/ports/lane-store.ts";
+import type {
+  Committed,
+  LaneWrite,
+  NewTransaction,
+  TransitionItem,
+  WriteOutcome,
+} from "../../../src/ports/lane-store.ts";
 
 /** One call to the store, to be answered by the test. */
 export interface Call {
@@ -16,10 +22,10 @@ export class ScriptedStore {
   /** Answers at once where set; may throw. */
   reply: ((writes: readonly LaneWrite[]) => readonly WriteOutcome[]) | null = null;
 
-  async commit(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
+  async commit(writes: readonly LaneWrite[]): Promise<Committed> {
     this.mostInFlight = Math.max(this.mostInFlight, ++this.inFlight);
     try {
-      return await this.outcome(writes);
+      return { outcomes: await this.outcome(writes), changes: [] };
     } finally {
       this.inFlight--;
     }

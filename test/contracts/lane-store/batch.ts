@@ -13,13 +13,14 @@ import {
   type Mined,
   mine,
   nonces,
+  outcomesOf,
   step,
 } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 export function batchContract(context: LaneStoreContext): void {
   it("commits nothing, and says so, for nothing", async () => {
-    expect(await context.store.commit([])).toEqual([]);
+    expect(await outcomesOf(context.store, [])).toEqual([]);
   });
 
   it("spans lanes: a fenced one fails alone, outcomes in the order given", async () => {
@@ -29,7 +30,8 @@ export function batchContract(context: LaneStoreContext): void {
     if (gone === undefined) throw new Error("no lane");
     await context.store.releaseLane(gone);
     const intents = fences.map((fence) => anIntent(fence.lane));
-    const outcomes = await context.store.commit(
+    const outcomes = await outcomesOf(
+      context.store,
       [4, 2, 0, 3, 1].map((index) => {
         const [fence, intent] = [fences[index], intents[index]];
         if (fence === undefined || intent === undefined) throw new Error("no lane");
@@ -59,7 +61,7 @@ export function batchContract(context: LaneStoreContext): void {
     ];
     for (const intent of poison) {
       const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: mined.attempt.txHash } as const;
-      const batch = context.store.commit([
+      const batch = outcomesOf(context.store, [
         { kind: "allocate", fence: good, floor: 0, items: [{ intent: anIntent(good.lane) }] },
         { kind: "transition", fence: good, items: [step(mined.intent.txId, AT.mined, "confirm", { completion })] },
         { kind: "allocate", fence: bad, floor: 0, items: [{ intent: anIntent(bad.lane) }, { intent }] },
@@ -112,7 +114,7 @@ export function batchContract(context: LaneStoreContext): void {
     await context.subject.intake(intent);
     const [row] = await context.store.loadIntake([fence.lane], 1);
     const settle = { intakeId: row?.intakeId ?? 0, fate: "refused", event: "refuse", reason: "no" } as const;
-    const outcomes = await context.store.commit([
+    const outcomes = await outcomesOf(context.store, [
       { kind: "align", fence, floor: 1 },
       { kind: "suspend", fence, suspended: true },
       { kind: "allocate", fence, floor: null, items: [{ intent: anIntent(fence.lane) }] },

@@ -469,12 +469,12 @@ export class Crew {
       for (const write of writes) this.watchDepth(write);
       const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
       if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
-      const outcomes = await commit(writes);
-      outcomes.forEach((outcome, index) => {
+      const committed = await commit(writes);
+      committed.outcomes.forEach((outcome, index) => {
         if (outcome.status !== "fenced") this.accepted((writes[index] as LaneWrite).fence);
         else this.count("fenced");
       });
-      return outcomes;
+      return committed;
     };
   }
 
