@@ -6,6 +6,7 @@ import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "
 import type { CommitFault } from "../../doubles/memory-store.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
 import { NONCE_FAILPOINTS } from "../nonce-failpoints.ts";
+import { watchMemory } from "../remembered.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
@@ -129,6 +130,7 @@ export class Crew {
       return unsigned.value % 23n === 7n;
     });
     this.watchCommits(entry);
+    watchMemory(entry.store, (what) => this.violations.push(what));
     // From its first answer on: there is no honest block to compare with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
     const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
