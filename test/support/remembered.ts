@@ -4,13 +4,9 @@ import type { Lanes } from "../../src/application/lane/lanes.ts";
 import { type Fence, type LaneKey, laneKey } from "../../src/domain/lane.ts";
 import { foldKept, type KeptLedger, keptOf } from "../../src/domain/ledger/index.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
+import { rowsOf } from "../domain/ledger/contents.ts";
 import { loadLane } from "../doubles/memory-store/queries.ts";
 import type { World } from "./world.ts";
-
-/** As plain data: two trees with the same rows may be shaped differently. */
-export function rowsOf({ holes, reserved, ...row }: KeptLedger) {
-  return { ...row, holes: holes.every(), reserved: reserved.every() };
-}
 
 /** What owners have folded from acknowledged commits is what a fresh load gives. At rest: nothing is under way then. */
 export function checkRemembered({ nodes, database: { state }, clock }: World): void {

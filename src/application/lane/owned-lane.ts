@@ -33,8 +33,7 @@ export class OwnedLane {
   readonly fence: Fence;
   readonly lane: Lane;
   readonly key: LaneKey;
-  /** What the database has acknowledged. Changed by `fold` alone. */
-  ledger: KeptLedger;
+  private kept: KeptLedger;
   /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
   suspending = 0;
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
@@ -88,19 +87,24 @@ export class OwnedLane {
     this.fence = term.fence;
     this.lane = term.fence.lane;
     this.key = laneKey(this.lane);
-    this.ledger = keptOf(snapshot);
+    this.kept = keptOf(snapshot);
     this.epochFloor = snapshot.epochFloor;
     this.genesisHash = snapshot.genesisHash;
     this.index = index;
     this.backlog = new Backlog(snapshot.allocated > 0);
-    this.nonces = new LaneNonces(() => this.ledger, snapshot.reservations);
+    this.nonces = new LaneNonces(() => this.kept, snapshot.reservations);
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
   }
 
   /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
   fold(changes: readonly Change[]): void {
-    this.ledger = foldKept(this.ledger, changes);
+    this.kept = foldKept(this.kept, changes);
+  }
+
+  /** What the database has acknowledged. */
+  get ledger(): KeptLedger {
+    return this.kept;
   }
 
   /** Above every nonce that was given; null: the lane is new. */

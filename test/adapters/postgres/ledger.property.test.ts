@@ -14,10 +14,9 @@ import {
 } from "../../../src/domain/ledger/index.ts";
 import type { SignedAttempt } from "../../../src/domain/transaction.ts";
 import { BatchRefused, type Committed, type LaneSnapshot, type LaneStore } from "../../../src/ports/lane-store.ts";
-import { wordsOf } from "../../domain/ledger/contents.ts";
+import { rowsOf, wordsOf } from "../../domain/ledger/contents.ts";
 import { type Happening, story, Teller } from "../../domain/ledger/story.ts";
 import { aLane, holdLane } from "../../support/lane-samples.ts";
-import { rowsOf } from "../../support/remembered.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,7 @@
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import type {
   Committed,
+  LaneChanges,
   LaneWrite,
   NewTransaction,
   TransitionItem,
@@ -21,11 +22,13 @@ export class ScriptedStore {
   mostInFlight = 0;
   /** Answers at once where set; may throw. */
   reply: ((writes: readonly LaneWrite[]) => readonly WriteOutcome[]) | null = null;
+  /** What the transactions do to lanes. */
+  changes: (writes: readonly LaneWrite[]) => readonly LaneChanges[] = () => [];
 
   async commit(writes: readonly LaneWrite[]): Promise<Committed> {
     this.mostInFlight = Math.max(this.mostInFlight, ++this.inFlight);
     try {
-      return { outcomes: await this.outcome(writes), changes: [] };
+      return { outcomes: await this.outcome(writes), changes: this.changes(writes) };
     } finally {
       this.inFlight--;
     }
