@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import type { Fence } from "../../../src/domain/lane.ts";
+import { type Fence, laneKey } from "../../../src/domain/lane.ts";
+import type { PreparedIntent } from "../../../src/domain/transaction.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import {
   AT,
@@ -137,6 +138,39 @@ export function batchContract(context: LaneStoreContext): void {
       status: "aligned",
       cursor: 2,
     });
+  });
+
+  it("tells what it did to each lane that its term still has, in order, with the times that are stored", async () => {
+    const [fence, lost] = [await holdLane(context.store), await holdLane(context.store)];
+    await context.store.releaseLane(lost);
+    const [plain, first, second] = [anIntent(fence.lane), anIntent(fence.lane), anIntent(fence.lane)];
+    await commitOne(context.store, { kind: "align", fence, floor: 4 });
+    const alone = await context.store.commit([{ kind: "allocate", fence, floor: null, items: [{ intent: plain }] }]);
+    const { changes } = await context.store.commit([
+      { kind: "align", fence: lost, floor: 9 },
+      { kind: "allocate", fence, floor: null, items: [{ intent: first }] },
+      { kind: "suspend", fence, suspended: true },
+      { kind: "align", fence, floor: 7 },
+      { kind: "align", fence, floor: 7 },
+      { kind: "allocate", fence, floor: null, items: [{ intent: second }] },
+    ]);
+    const stored = (intent: PreparedIntent) => context.store.transaction(intent.txId).then((row) => row?.createdAt);
+    const given = async (intent: PreparedIntent, nonce: number) => ({
+      kind: "allocated",
+      nonce,
+      at: await stored(intent),
+    });
+    expect(alone.changes.flatMap((each) => each.changes)).toMatchObject([await given(plain, 4)]);
+    expect(changes.every(({ lane, token }) => token === fence.token && laneKey(lane) === laneKey(fence.lane))).toBe(
+      true,
+    );
+    expect(changes.flatMap((each) => each.changes)).toMatchObject([
+      await given(first, 5),
+      { kind: "suspension", suspendedBy: "OPERATOR" },
+      { kind: "cursor", cursor: 7 },
+      await given(second, 7),
+    ]);
+    expect((await context.store.commit([{ kind: "align", fence, floor: 0 }])).changes).toEqual([]);
   });
 
   it("gives one nonce to each of many commits at once", async () => {

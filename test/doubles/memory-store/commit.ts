@@ -69,7 +69,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const { ledger, outcome, changes } = apply(loadedFor(state, lane, write), write, now);
   log.assign(lane, { ledger });
   for (const change of changes) persist(work, write.fence, change);
-  work.changes.push({ lane: write.fence.lane, token: write.fence.token, changes });
+  if (changes.length > 0) work.changes.push({ lane: write.fence.lane, token: write.fence.token, changes });
   return outcome;
 }
 
