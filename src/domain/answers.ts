@@ -19,7 +19,9 @@ export interface SubmitResult {
   readonly gasCap?: bigint;
 }
 
+export type TakenAnswer = "accepted" | "alreadyKnown";
+
 /** The node holds the payload: nothing more to do until a block says otherwise. */
-export function isTaken(answer: SubmitAnswer): boolean {
+export function isTaken(answer: SubmitAnswer): answer is TakenAnswer {
   return answer === "accepted" || answer === "alreadyKnown";
 }

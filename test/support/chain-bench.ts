@@ -62,6 +62,6 @@ export function createOwnedLane(
   const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
   const empty = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
   const lane = new OwnedLane(new Term(fence, ports), { ...empty, ...snapshot }, context?.hashes ?? new Map());
-  lane.lookOwed = false;
+  lane.pace = { ...lane.pace, lookOwed: false };
   return lane;
 }

@@ -2,6 +2,7 @@ import { createCodec } from "../../src/adapters/evm/codec.ts";
 import type { OwnedLane, Tracked } from "../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../src/application/lane/owned-lane.ts";
 import type { Hash, Hex } from "../../src/domain/lane.ts";
+import { lookedAt, type TransactionPace } from "../../src/domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../src/domain/transaction.ts";
 import type { Failpoint } from "../../src/ports/failpoints.ts";
 import type {
@@ -140,8 +141,13 @@ export function trackedRecord(nonce: number, overrides: Partial<TrackedRecord> =
 
 /** Signed, claimed and due: ready to be sent. */
 export function due(nonce: number, rawTransaction: Hex = "0x"): Tracked {
-  const tx = resumed(trackedRecord(nonce));
-  return Object.assign(tx, { rawTransaction, claimed: true, nextSendAtMs: 0, receiptCheckedAtMs: 0 });
+  return paced(resumed(trackedRecord(nonce)), { rawTransaction, claimed: true, look: lookedAt(0) });
+}
+
+/** The same transaction at another pace. */
+export function paced(tx: Tracked, pace: Partial<TransactionPace>): Tracked {
+  tx.pace = { ...tx.pace, ...pace };
+  return tx;
 }
 
 export function receiptOf(nonce: number, block: { readonly number: number; readonly hash: Hash }): Receipt {

@@ -9,6 +9,7 @@ import {
   sanityLimit,
 } from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
+import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -54,8 +55,8 @@ export class ChainContext {
   storedConfirmations: readonly Confirmation[] = [];
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
-  /** Monotonic: since when the node has not known the tag that finality goes by; told of: infinity. */
-  private tagMissingSinceMs: number | null = null;
+  /** When it is to be said that the node does not know the tag that finality goes by; null: it does. */
+  private tagAlert: When | null = null;
   private readonly markets: Answers<"market", FeeMarket>;
   private sanity: { readonly of: readonly bigint[]; readonly limit: bigint | null } | null = null;
   private readonly balances: Answers<Address, bigint>;
@@ -91,9 +92,9 @@ export class ChainContext {
   /** A young chain has no such block yet; one that has none that can be gone by after a while may never have one. */
   noteTag(tag: "safe" | "finalized", known: boolean): void {
     const nowMs = this.clock.monotonicMs();
-    this.tagMissingSinceMs = known ? null : (this.tagMissingSinceMs ?? nowMs);
-    if (this.tagMissingSinceMs === null || nowMs - this.tagMissingSinceMs < TAG_PATIENCE_MS) return;
-    this.tagMissingSinceMs = Number.POSITIVE_INFINITY;
+    this.tagAlert = known ? null : (this.tagAlert ?? at(nowMs + TAG_PATIENCE_MS));
+    if (this.tagAlert === null || !isDue(this.tagAlert, nowMs)) return;
+    this.tagAlert = NEVER;
     const message = `chain ${this.chain.chainId} has had no ${tag} block that its endpoints agree on for a minute, and finality goes by it: nothing is decided; check them, or use confirmations`;
     this.telemetry.emit({ type: "alert", severity: "ERROR", code: "FINALITY_TAG_MISSING", message });
   }

@@ -105,7 +105,8 @@ export class Disputes {
   private alert({ code, block: { number, hash }, answers }: Dispute): void {
     const { chainId, clock, telemetry } = this.ports;
     const nowMs = clock.monotonicMs();
-    if (nowMs - (this.toldAtMs.get(code) ?? Number.NEGATIVE_INFINITY) < ALERT_INTERVAL_MS) return;
+    const toldAtMs = this.toldAtMs.get(code);
+    if (toldAtMs !== undefined && nowMs - toldAtMs < ALERT_INTERVAL_MS) return;
     this.toldAtMs.set(code, nowMs);
     const others = [...this.open.values()].filter((each) => each.code === code).length - 1;
     const which = `block ${number} ${hash} of chain ${chainId}${others > 0 ? ` (and ${others} more blocks)` : ""}`;

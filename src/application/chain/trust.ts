@@ -8,15 +8,18 @@
  * leaves nothing: every owner looks before its first pass over a lane.
  */
 import { countNotExceeded } from "../../domain/counts.ts";
-import { NO_DOUBT, weigh } from "../../domain/doubt.ts";
+import { NO_DOUBT } from "../../domain/doubt.ts";
 import type { Hash } from "../../domain/lane.ts";
+import { chainJudged, chainLookOwed, isUnsure, type LanePace } from "../../domain/pace/lane-pace.ts";
+import { lookOwed } from "../../domain/pace/transaction-pace.ts";
+import { isDue } from "../../domain/pace/when.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { happened } from "../lane/happened.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly } from "../lane/term.ts";
-import { RECEIPT_OWED } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 export interface TrustPorts {
@@ -33,14 +36,14 @@ export async function trustedLanes(
   context: ChainContext,
   lanes: readonly OwnedLane[],
 ): Promise<readonly OwnedLane[]> {
-  if (context.follower.takeDiscontinuity()) for (const lane of lanes) lane.lookOwed = true;
+  if (context.follower.takeDiscontinuity()) for (const lane of lanes) happened(lane, chainLookOwed);
   // A lane that another node owns now is that node's to judge.
   const held = context.doubts.size === 0 ? null : new Set(lanes.map(({ key }) => key));
   for (const key of context.doubts.keys()) if (held?.has(key) === false) context.doubts.delete(key);
   const owing = lanes.filter(owesLook);
   if (owing.length === 0) return lanes;
   const nowMs = ports.clock.monotonicMs();
-  const due = owing.filter((lane) => nowMs >= lane.nextLookAtMs);
+  const due = owing.filter((lane) => isDue(lane.pace.nextLook, nowMs));
   if (due.length > 0) await lookAll(ports, context, due);
   const trusted: OwnedLane[] = [];
   for (const lane of lanes) {
@@ -62,7 +65,7 @@ export async function trustedOnSight(
 }
 
 function owesLook(lane: OwnedLane): boolean {
-  return lane.lookOwed || lane.doubt !== NO_DOUBT;
+  return isUnsure(lane.pace);
 }
 
 async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
@@ -138,15 +141,13 @@ function judge(
   context: ChainContext,
   { lane, evidence }: { readonly lane: OwnedLane; readonly evidence: string | null },
 ): void {
-  const before = lane.doubt;
-  lane.doubt = weigh(before, evidence === null ? "nothing" : "evidence");
-  lane.lookOwed = false;
-  lane.nextLookAtMs = ports.clock.monotonicMs() + context.settings.pollIntervalMs;
+  const before = lane.pace;
+  happened(lane, chainJudged, evidence, ports.clock.monotonicMs() + context.settings.pollIntervalMs);
+  const { doubt } = lane.pace;
   if (evidence !== null) context.doubts.set(lane.key, evidence);
-  if (lane.doubt === NO_DOUBT) context.doubts.delete(lane.key);
-  if (evidence !== null) lane.distrust = { reason: evidence, since: lane.distrust?.since ?? ports.clock.now() };
-  if (lane.doubt.stopped && !before.stopped) reportStop(ports, lane);
-  if (lane.doubt === NO_DOUBT && before !== NO_DOUBT) goOn(ports, lane, before.stopped);
+  if (doubt === NO_DOUBT) context.doubts.delete(lane.key);
+  if (doubt.stopped && !before.doubt.stopped) reportStop(ports, lane);
+  if (doubt === NO_DOUBT && before.doubt !== NO_DOUBT) goOn(ports, lane, before);
 }
 
 function reportStop(ports: TrustPorts, lane: OwnedLane): void {
@@ -154,29 +155,27 @@ function reportStop(ports: TrustPorts, lane: OwnedLane): void {
     type: "alert",
     severity: "CRITICAL",
     code: "CHAIN_DISTRUSTED",
-    message: `${lane.distrust?.reason}: nothing is sent, allocated or decided for ${lane.lane.signer} until that is over`,
+    message: `${lane.pace.distrust}: nothing is sent, allocated or decided for ${lane.lane.signer} until that is over`,
     lane: lane.lane,
   });
 }
 
-function goOn(ports: TrustPorts, lane: OwnedLane, wasStopped: boolean): void {
-  const reason = lane.distrust?.reason ?? "";
-  lane.distrust = null;
+function goOn(ports: TrustPorts, lane: OwnedLane, before: LanePace): void {
   oweReceipts(lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
-  if (!wasStopped) return;
+  if (!before.doubt.stopped) return;
   ports.telemetry.emit({
     type: "alert",
     severity: "WARNING",
     code: "CHAIN_TRUSTED_AGAIN",
-    message: `the lane of ${lane.lane.signer} goes on: no more sign that ${reason}`,
+    message: `the lane of ${lane.lane.signer} goes on: no more sign that ${before.distrust}`,
     lane: lane.lane,
   });
 }
 
 function oweReceipts(lane: OwnedLane): void {
-  for (const tx of lane.unmined.values()) tx.receiptCheckedAtMs = RECEIPT_OWED;
+  for (const tx of lane.unmined.values()) happened(tx, lookOwed);
 }
 
 /** The first owner of any lane on the chain notes its first block; every later owner compares. */
@@ -187,5 +186,5 @@ async function noteGenesis(ports: TrustPorts, context: ChainContext, lanes: read
   await lane.term.write({ kind: "identify", genesisHash });
   // Another node may have been first, and on another chain: what stands is compared with, not what was to be noted.
   context.genesisHash = (await ports.store.loadLane(lane.fence))?.genesisHash ?? null;
-  if (context.genesisHash !== genesisHash) for (const each of lanes) each.lookOwed = true;
+  if (context.genesisHash !== genesisHash) for (const each of lanes) happened(each, chainLookOwed);
 }

@@ -6,6 +6,7 @@
  * the lane had no owner between two looks.
  */
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { AT_ONCE, at, isDue } from "../../domain/pace/when.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 
@@ -25,7 +26,7 @@ const LOOKS_PER_LEASE = 4;
 export class LeftLying {
   private readonly ports: LeftLyingPorts;
   private free: ReadonlyMap<LaneKey, Free> = new Map();
-  private lookAtMs = Number.NEGATIVE_INFINITY;
+  private nextLook = AT_ONCE;
 
   constructor(ports: LeftLyingPorts) {
     this.ports = ports;
@@ -35,8 +36,8 @@ export class LeftLying {
   async among(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     const { store, clock, leaseDurationMs } = this.ports;
     const nowMs = clock.monotonicMs();
-    if (lanes.length === 0 || nowMs < this.lookAtMs) return [];
-    this.lookAtMs = nowMs + leaseDurationMs / LOOKS_PER_LEASE;
+    if (lanes.length === 0 || !isDue(this.nextLook, nowMs)) return [];
+    this.nextLook = at(nowMs + leaseDurationMs / LOOKS_PER_LEASE);
     const records = new Map((await store.leases()).map((record) => [laneKey(record.lane), record]));
     const free = new Map<LaneKey, Free>();
     for (const lane of lanes) {
@@ -53,6 +54,6 @@ export class LeftLying {
   /** What was seen free before says nothing about now. */
   forget(): void {
     this.free = new Map();
-    this.lookAtMs = Number.NEGATIVE_INFINITY;
+    this.nextLook = AT_ONCE;
   }
 }

@@ -8,10 +8,12 @@
  */
 import type { Bounded } from "../../domain/ceilings.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
+import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
+import { happened } from "../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 
@@ -42,10 +44,10 @@ export async function signAnother(
 ): Promise<AnotherAttemptFate> {
   const { tx, payload } = work;
   // Without the second half, a payload that was cancelled meanwhile could be signed again behind its cancel.
-  if (lane.doubt !== NO_DOUBT) return "busy";
-  if (tx.sending || tx.attempts.length !== payload.over) return "busy";
+  if (lane.pace.doubt !== NO_DOUBT) return "busy";
+  if (tx.pace.inHand || tx.attempts.length !== payload.over) return "busy";
   // Holds off the sender: what it is answered must be noted on the attempt it sent.
-  tx.sending = true;
+  happened(tx, takenInHand);
   try {
     const signed = payload.signed ?? (await signOne(ports, lane, payload.unsigned));
     await ports.failpoint("another.signed");
@@ -55,7 +57,7 @@ export async function signAnother(
     await ports.failpoint("another.committed");
     return "committed";
   } finally {
-    tx.sending = false;
+    happened(tx, laidDown);
     lane.broadcasting?.kick();
   }
 }
@@ -84,16 +86,8 @@ async function commitAttempt(
   const decision = payload.decision === undefined ? {} : { decision: payload.decision };
   const planned = plan(tx, payload.kind, { attempt, claim: { ordinal }, reason: payload.reason, ...decision });
   await commitPlanned(ports, lane, [planned]);
-  tx.sendOrdinal = ordinal;
-  tx.rawTransaction = attempt.rawTransaction;
-  tx.claimed = true;
+  happened(tx, signedAnew, attempt, tx.receipt !== null);
   tx.submitAttempts++;
-  tx.answer = null;
-  tx.failures = 0;
-  tx.rejections = 0;
-  tx.gasJudgedAt = null;
   tx.facts.delete("REFUSED_FOR_GOOD");
-  // Mined while this was committed: the new bytes are tracked, and sent only should that receipt be withdrawn.
-  tx.nextSendAtMs = tx.receipt === null ? ports.clock.monotonicMs() : null;
   lane.follow(tx);
 }

@@ -6,13 +6,15 @@
  * of the reservation or of the hole. Invariants: I3 (the nonce was this holder's alone), I6 (claimed before a byte leaves).
  * A crash before the commit leaves the reservation or the hole; after it, a claimed attempt that the next owner sends.
  */
+import { committed, LOOK_DUE, namedOnly } from "../../domain/pace/transaction-pace.ts";
 import type { PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import { OutcomeUnknown, type Unfenced } from "../../ports/lane-store.ts";
 import type { SettleFate } from "../../ports/nonce-writes.ts";
+import { happened } from "../lane/happened.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { LONG_AGO, signed, type Tracked } from "../lane/tracked.ts";
+import { signed, type Tracked } from "../lane/tracked.ts";
 
 export interface BindPorts extends LaneWriterPorts {
   readonly failpoint: Failpoints;
@@ -26,7 +28,6 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   await ports.failpoint("bind.committed");
   const { createdAt, requestId } = outcome;
   const tx = trackedOf({ ...binding, intent: { ...binding.intent, requestId } }, createdAt);
-  tx.nextSendAtMs = binding.attempt.rawTransaction === null ? null : ports.clock.monotonicMs();
   tx.firstSentAt = binding.attempt.rawTransaction === null ? null : ports.clock.now();
   lane.track(tx);
   report(ports, lane, tx);
@@ -54,10 +55,11 @@ function trackedOf({ nonce, intent, attempt }: Bound, createdAt: Date): Tracked 
   const { txId, requestId, payload, gas } = intent;
   const tx = signed({ txId, nonce, requestId, payload, gas, createdAt }, attempt);
   tx.status = { state: "TRACKING", subState: "PENDING" };
-  tx.receiptCheckedAtMs = LONG_AGO;
-  if (attempt.rawTransaction !== null) return tx;
-  tx.claimed = false;
-  tx.sendOrdinal = null;
+  if (attempt.rawTransaction !== null) {
+    happened(tx, committed, LOOK_DUE);
+    return tx;
+  }
+  happened(tx, namedOnly);
   tx.submitAttempts = 0;
   return tx;
 }

@@ -67,7 +67,7 @@ interface TrackedWork {
 export async function changeTracked(ports: ChangePorts, context: ChainContext, work: TrackedWork): Promise<ChangeFate> {
   const { lane, tx, change } = work;
   refuseMined(tx);
-  if (tx.sending) return "movedOn";
+  if (tx.pace.inHand) return "movedOn";
   const over = tx.attempts.length;
   const payload = await lane.term.during(askingChain(() => anotherPayload(ports, context, work)));
   refuseMined(tx);
@@ -281,12 +281,12 @@ async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Pro
  * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that nobody can pay
  * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
  */
-function nothingStands({ acceptedOrdinal, answer }: Tracked): boolean {
+function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked): boolean {
   return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
 }
 
 /** The dearest that may stand in a pool: up to the highest that was taken, and beyond it where the answer left that open. */
-function standingOffer({ attempts, acceptedOrdinal, answer }: Tracked): Fees {
+function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked): Fees {
   const own = attempts.filter(isSendable);
   const isOpen = acceptedOrdinal === null || answer === null || answer === "unknown" || answer === "underpriced";
   const standing = isOpen ? own : own.filter(({ ordinal }) => ordinal <= acceptedOrdinal);

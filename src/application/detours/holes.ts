@@ -10,10 +10,14 @@
 import { FencepostError } from "../../domain/errors.ts";
 import { watchDepth } from "../../domain/finality.ts";
 import type { Hole } from "../../domain/holes.ts";
+import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/lane-pace.ts";
+import { scheduled } from "../../domain/pace/transaction-pace.ts";
+import { AT_ONCE } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
+import { happened } from "../lane/happened.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
@@ -26,17 +30,6 @@ import { type StuckPorts, stick } from "./stuck.ts";
 export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {
   readonly signer: BoundedSigner;
 }
-
-interface Look {
-  readonly nonce: number;
-  /** Monotonic: since when it has held the lane up, by the first count of this term that had not passed it. */
-  readonly sinceMs: number;
-}
-
-/** The hole that holds each lane up, as last looked at. */
-const blocking = new WeakMap<OwnedLane, Look>();
-/** The head at which a hole was first found to have been passed by the chain, for as long as it stays so. */
-const passed = new WeakMap<OwnedLane, Map<number, number>>();
 
 export function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
   if (!lane.nonces.isDue(ports.clock.monotonicMs())) return tendNonces(ports, context, lane);
@@ -92,10 +85,8 @@ async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane
     await releaseHead(ports, lane);
     return;
   }
-  const known = blocking.get(lane);
-  const look = known?.nonce === hole.nonce ? known : { nonce: hole.nonce, sinceMs: askedAtMs };
-  blocking.set(lane, look);
-  if (askedAtMs - look.sinceMs < context.settings.pollIntervalMs) return;
+  happened(lane, blockedBy, hole.nonce, askedAtMs);
+  if (askedAtMs - (lane.pace.blocking?.sinceMs ?? askedAtMs) < context.settings.pollIntervalMs) return;
   if (heals(ports, context, lane)) await heal(ports, context, { lane, hole });
   else await stickHead(ports, lane, hole);
 }
@@ -128,15 +119,14 @@ async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLa
   // What is about to be paid for is looked at once more.
   const atMostMs = heals(ports, context, lane) ? 0 : context.settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs }));
-  lane.nonces.usedBelow = Math.max(count, 0);
-  lane.nonces.lookOwed = false;
+  happened(lane, countSeen, count);
   await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });
   return { hole: holes.find(({ nonce }) => nonce >= count) ?? null, askedAtMs };
 }
 
 /** Something waits above it, or was mined there in the same block as what closed it, or it was passed and may come back. */
 function mayBePassed(lane: OwnedLane, nonce: number): boolean {
-  return hasAbove(lane, nonce) || lane.nonces.lookOwed || lane.nonces.usedBelow > nonce;
+  return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
 }
 
 /** Used by somebody else, and too deep to come back: twice the confirmations, at least 64 blocks. */
@@ -146,13 +136,12 @@ async function closePassed(
   { lane, passedHoles }: { readonly lane: OwnedLane; readonly passedHoles: readonly Hole[] },
 ): Promise<void> {
   const head = follower.head?.number ?? 0;
-  const before = passed.get(lane) ?? new Map<number, number>();
-  const seen = new Map(passedHoles.map(({ nonce }) => [nonce, before.get(nonce) ?? head]));
-  for (const { nonce } of passedHoles) if (!before.has(nonce)) reportPassed(ports, lane, nonce);
-  passed.set(lane, seen);
+  const nonces = passedHoles.map(({ nonce }) => nonce);
+  for (const nonce of nonces) if (!lane.pace.passedHoles.has(nonce)) reportPassed(ports, lane, nonce);
+  happened(lane, holesPassed, nonces, head);
+  const { passedHoles: seen } = lane.pace;
   const depth = watchDepth(settings.confirmations);
-  const deepAt = (height: number) =>
-    passedHoles.map(({ nonce }) => nonce).filter((nonce) => height - (seen.get(nonce) ?? head) >= depth);
+  const deepAt = (height: number) => nonces.filter((nonce) => height - (seen.get(nonce) ?? head) >= depth);
   const deep = deepAt(head).length === 0 ? [] : deepAt(await lane.term.during(chain.heightReached(head)));
   if (deep.length === 0) return;
   await lane.term.write({ kind: "closeHoles", nonces: deep });
@@ -184,7 +173,7 @@ async function stickHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: H
 
 /** Nothing below the head of the line is missing. */
 function releaseHead(ports: HolePorts, lane: OwnedLane): Working {
-  blocking.delete(lane);
+  happened(lane, unblocked);
   for (const { facts } of lane.unmined.values()) if (facts.has("NONCE_HOLE")) return unstickHead(ports, lane);
   return null;
 }
@@ -192,10 +181,10 @@ function releaseHead(ports: HolePorts, lane: OwnedLane): Working {
 /** What stood in its way is gone: tracked like any other again, and sent at once. */
 async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
   for (const tx of lane.unmined.values()) {
-    if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.sending) continue;
+    if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.pace.inHand) continue;
     const reason = "every nonce below it is held again";
     await commitPlanned(ports, lane, [plan(tx, "unstick", { reason })]);
-    if (tx.sendOrdinal !== null) tx.nextSendAtMs = ports.clock.monotonicMs();
+    happened(tx, scheduled, AT_ONCE);
     lane.broadcasting?.kick();
   }
 }
@@ -204,7 +193,7 @@ async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
 function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
   const refused: Tracked[] = [];
   for (const tx of lane.unmined.values()) {
-    if (isRefusedForGood(tx) && !tx.sending && isOurs(tx) && !awaitsLessGas(context, tx)) refused.push(tx);
+    if (isRefusedForGood(tx) && !tx.pace.inHand && isOurs(tx) && !awaitsLessGas(context, tx)) refused.push(tx);
   }
   return refused.length === 0 ? null : repairEach(ports, context, { lane, refused });
 }

@@ -41,7 +41,8 @@ export class Intake {
   private readonly ports: IntakePorts;
   private readonly events: IntakeEvents;
   private readonly underWay = new Map<OwnedLane, Promise<void>>();
-  private lastNewsMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic; null: there was none yet. */
+  private lastNewsMs: number | null = null;
 
   constructor(ports: IntakePorts, events: IntakeEvents) {
     this.ports = ports;
@@ -50,7 +51,8 @@ export class Intake {
 
   /** `hears`: other processes can tell this one of rows. */
   isDue(beat: number, hears: boolean): boolean {
-    const isQuiet = this.ports.clock.monotonicMs() - this.lastNewsMs > QUIET_AFTER_MS;
+    const { lastNewsMs } = this;
+    const isQuiet = lastNewsMs === null || this.ports.clock.monotonicMs() - lastNewsMs > QUIET_AFTER_MS;
     return !isQuiet || beat % (hears ? QUIET_BEATS.hearing : QUIET_BEATS.deaf) === 0;
   }
 

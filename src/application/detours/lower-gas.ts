@@ -11,11 +11,13 @@ import { attemptToSend, repricedKind } from "../../domain/attempts.ts";
 import { type Bounded, bounded, feeLimit } from "../../domain/ceilings.ts";
 import { feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
+import { gasJudged } from "../../domain/pace/transaction-pace.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { simulateWithin } from "../chain/gas-needed.ts";
 import type { Working } from "../lane/activity.ts";
+import { happened } from "../lane/happened.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
 import type { Tracked } from "../lane/tracked.ts";
@@ -50,8 +52,8 @@ async function lowerEach(
 /** Refused for a gas limit above the chain's cap, by everybody, and what it really needs was not looked at since. */
 export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked): boolean {
   const { cap } = gasLimits;
-  if (cap === null || tx.answer !== "rejected" || tx.acceptedOrdinal !== null || tx.sending) return false;
-  if (tx.gasJudgedAt === tx.rejections || tx.receipt !== null) return false;
+  if (cap === null || tx.pace.answer !== "rejected" || tx.acceptedOrdinal !== null || tx.pace.inHand) return false;
+  if (tx.pace.gasJudgedAt === tx.pace.rejections || tx.receipt !== null) return false;
   if (settings.maxAttempts !== 0 && tx.attempts.length >= settings.maxAttempts) return false;
   const newest = attemptToSend(tx.attempts);
   if (newest === null || newest.nodeSigned === true || newest.gas <= cap) return false;
@@ -65,11 +67,11 @@ interface Work {
 }
 
 async function lowerOne(ports: LowerGasPorts, context: ChainContext, { lane, tx }: Work): Promise<void> {
-  const { rejections } = tx;
+  const { rejections } = tx.pace;
   const over = tx.attempts.length;
   const unsigned = await lane.term.during(withLessGas(ports, context, { lane, tx }));
-  if (tx.attempts.length !== over || tx.rejections !== rejections) return;
-  tx.gasJudgedAt = rejections;
+  if (tx.attempts.length !== over || tx.pace.rejections !== rejections) return;
+  happened(tx, gasJudged, rejections);
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
   await signAnother(ports, lane, { tx, payload: { kind: "reprice", unsigned, over, reason } });

@@ -9,6 +9,7 @@
 import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
 import { bounded, type FeeLimit, limitInWords, repricingLimit } from "../../domain/ceilings.ts";
 import type { FeeMarket, Fees } from "../../domain/fees.ts";
+import { turnedTo } from "../../domain/pace/transaction-pace.ts";
 import {
   covers,
   highestOffer,
@@ -20,6 +21,7 @@ import {
 import type { Attempt } from "../../domain/transaction.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { happened } from "../lane/happened.ts";
 import { hold } from "../lane/hold.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
@@ -63,8 +65,8 @@ async function marketNow(context: ChainContext): Promise<FeeMarket | null> {
 /** What was taken, or refused for its price, is what a new offer must beat, superseded payloads included: a pool may hold them. */
 function viewOf(tx: Tracked, market: FeeMarket): RepricingView | null {
   const ours = tx.attempts.filter(({ kind, foreign }) => kind !== "external" && foreign !== true);
-  const refused = tx.answer === "underpriced";
-  const through = Math.max(tx.acceptedOrdinal ?? 0, refused ? (tx.sendOrdinal ?? 0) : 0);
+  const refused = tx.pace.answer === "underpriced";
+  const through = Math.max(tx.acceptedOrdinal ?? 0, refused ? (tx.pace.sendOrdinal ?? 0) : 0);
   const standing = highestOffer(ours.filter(({ ordinal }) => ordinal <= through));
   const first = ours[0]?.fees;
   if (standing === null || first === undefined) return null;
@@ -97,8 +99,7 @@ function judge(ports: RepricePorts, { lane, tx }: Work, { strategy, view, limit 
 
 /** The same offer was signed before and not taken for another reason (funds, say): those very bytes, not others like them. */
 function sendKnown(tx: Tracked, { ordinal }: Attempt): RepriceFate {
-  if (tx.sendOrdinal !== ordinal) tx.rawTransaction = null;
-  tx.sendOrdinal = ordinal;
+  happened(tx, turnedTo, ordinal);
   return "kept";
 }
 
@@ -127,6 +128,6 @@ async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees)
   const content = decoded === null ? null : rebuildable(decoded);
   if (content === null) return null;
   const unsigned = bounded(context.ceilings, { ...content, fees });
-  const reason = tx.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
+  const reason = tx.pace.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
   return { kind: repricedKind(tx.attempts), unsigned, over, reason };
 }

@@ -27,7 +27,7 @@ export function mayStick({ status, receipt }: Tracked): boolean {
 
 /** Whoever finds that the head cannot get on by itself calls this; the reason is shown to people as it is. */
 export async function stick(ports: StuckPorts, lane: OwnedLane, { tx, reason }: StuckWork): Promise<void> {
-  if (!mayStick(tx) || tx.sending) return;
+  if (!mayStick(tx) || tx.pace.inHand) return;
   await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
   ports.feedGrew();
   const message = `nonce ${tx.nonce} of ${lane.lane.signer} holds up its lane: ${reason}`;

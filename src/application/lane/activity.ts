@@ -20,8 +20,8 @@ export class Activity {
   private readonly work: () => Working;
   private readonly onError: (error: unknown) => void;
   private running: Working = null;
-  private isBusy = false;
-  private again = false;
+  /** "kicked": it is to look, or to look again once it has ended. */
+  private state: "at rest" | "busy" | "kicked" = "at rest";
 
   constructor(work: () => Working, onError: (error: unknown) => void) {
     this.work = work;
@@ -29,11 +29,11 @@ export class Activity {
   }
 
   kick(): void {
-    this.again = true;
-    if (this.isBusy) return;
-    this.isBusy = true;
+    const isAtRest = this.state === "at rest";
+    this.state = "kicked";
+    if (!isAtRest) return;
     const working = this.next();
-    if (working === null) this.isBusy = false;
+    if (working === null) this.state = "at rest";
     else this.running = this.run(working);
   }
 
@@ -57,13 +57,13 @@ export class Activity {
       }
     }
     this.running = null;
-    this.isBusy = false;
+    this.state = "at rest";
   }
 
   /** Works for as long as it was kicked and nothing has to be waited for. */
   private next(): Working {
-    while (this.again) {
-      this.again = false;
+    while (this.state === "kicked") {
+      this.state = "busy";
       try {
         const working = this.work();
         if (working !== null) return working;
@@ -75,7 +75,7 @@ export class Activity {
   }
 
   private failed(error: unknown): void {
-    this.again = false;
+    this.state = "busy";
     if (!(error instanceof TermOver)) this.onError(error);
   }
 }

@@ -4,22 +4,28 @@ import type { AllocatedRecord } from "../../ports/lane-store.ts";
 /** How many ALLOCATED rows are kept at hand; the rest waits in the database. */
 const LIMIT = 1_024;
 
+/** What waits there to be read. */
+interface InDatabase {
+  /** The highest nonce that was allocated here and left to be read; null: none was. */
+  readonly leftThrough: number | null;
+  /** Took holes, and were left to a page: one that was read before they were there passes over their nonces. */
+  readonly leftBelow: readonly AllocatedRecord[];
+}
+
+const UNREAD: InDatabase = { leftThrough: null, leftBelow: [] };
+
 /** What waits to be signed, in nonce order: the first of it at hand, the rest in the database, read page by page. */
 export class Backlog {
   private records: AllocatedRecord[] = [];
-  private moreInDatabase: boolean;
+  private inDatabase: InDatabase | null;
   private nextUnsigned = 0;
-  /** The highest nonce that was allocated here and left to be read from the database. */
-  private leftThrough = -1;
-  /** Took holes, and were left to a page: one that was read before they were there passes over their nonces. */
-  private leftBelow: AllocatedRecord[] = [];
 
   constructor(waitsInDatabase: boolean) {
-    this.moreInDatabase = waitsInDatabase;
+    this.inDatabase = waitsInDatabase ? UNREAD : null;
   }
 
   get isEmpty(): boolean {
-    return this.records.length === 0 && !this.moreInDatabase;
+    return this.records.length === 0 && this.inDatabase === null;
   }
 
   get atHand(): readonly AllocatedRecord[] {
@@ -30,9 +36,9 @@ export class Backlog {
   enqueue(records: readonly AllocatedRecord[]): void {
     for (const record of records) {
       if (record.nonce <= this.atHandThrough()) continue; // a page that was read meanwhile has brought it
-      if (this.moreInDatabase || this.records.length >= LIMIT) {
-        this.moreInDatabase = true;
-        this.leftThrough = Math.max(this.leftThrough, record.nonce);
+      if (this.inDatabase !== null || this.records.length >= LIMIT) {
+        const { leftThrough, leftBelow } = this.inDatabase ?? UNREAD;
+        this.inDatabase = { leftThrough: Math.max(leftThrough ?? record.nonce, record.nonce), leftBelow };
       } else this.records.push(record);
     }
   }
@@ -40,7 +46,8 @@ export class Backlog {
   /** One that took a hole below what is at hand: no page will bring it, unless it was read meanwhile. */
   slipIn(record: AllocatedRecord, isSigned: boolean): void {
     if (record.nonce > this.atHandThrough()) {
-      if (this.moreInDatabase) this.leftBelow.push(record);
+      const left = this.inDatabase;
+      if (left !== null) this.inDatabase = { ...left, leftBelow: [...left.leftBelow, record] };
       this.enqueue([record]);
     } else if (!isSigned && !this.records.some(({ txId }) => txId === record.txId)) {
       this.records.push(record);
@@ -50,21 +57,21 @@ export class Backlog {
 
   /** Where the next page begins, where what was at hand has run out and the database has more. */
   missingFrom(): number | null {
-    if (!this.moreInDatabase || this.records.length > 0) return null;
-    return this.nextUnsigned;
+    return this.inDatabase === null || this.records.length > 0 ? null : this.nextUnsigned;
   }
 
   /** False: one that took a hole while the page was on its way is missing on it. It has to be read again. */
   refill(page: readonly AllocatedRecord[], limit: number): boolean {
-    const readThrough = page.length === limit ? (page.at(-1)?.nonce ?? 0) : Number.POSITIVE_INFINITY;
+    const { leftThrough, leftBelow } = this.inDatabase ?? UNREAD;
+    const isLast = page.length < limit;
+    const readThrough = page.at(-1)?.nonce ?? 0;
     const ids = new Set(page.map(({ txId }) => txId));
-    const isMissing = this.leftBelow.some(({ txId, nonce }) => nonce <= readThrough && !ids.has(txId));
-    this.leftBelow = [];
-    if (isMissing) return false;
-    this.records.push(...page);
+    const isMissing = leftBelow.some(({ txId, nonce }) => (isLast || nonce <= readThrough) && !ids.has(txId));
+    if (!isMissing) this.records.push(...page);
     // What was allocated and left while the page was on its way is not on it, and must not be forgotten: a hole.
-    this.moreInDatabase = page.length === limit || this.leftThrough > this.atHandThrough();
-    return true;
+    const hasMore = isMissing || !isLast || (leftThrough !== null && leftThrough > this.atHandThrough());
+    this.inDatabase = hasMore ? { leftThrough, leftBelow: [] } : null;
+    return !isMissing;
   }
 
   signed(batch: readonly AllocatedRecord[]): void {

@@ -18,10 +18,6 @@ const ASK_AGAIN_MS = 250;
 
 /** The nonces of a lane that no transaction holds, kept for a caller or held by nothing: as the ledger has them. */
 export class LaneNonces {
-  /** The chain's count has passed everything below: what is a hole there was used by somebody else, or will prove not to be. */
-  usedBelow = 0;
-  /** The chain may have passed a hole since its count was last looked at. So it may for a new owner. */
-  lookOwed = true;
   private readonly ledger: () => KeptLedger;
   /** Of what is reserved, by nonce. */
   private readonly expiries: Map<number, Expiry>;
@@ -49,9 +45,8 @@ export class LaneNonces {
   }
 
   /** Free for the next transaction, lowest first, and not below what the chain may have passed. */
-  free(from: number): readonly number[] {
+  free(lowest: number): readonly number[] {
     if (this.isWhole) return [];
-    const lowest = Math.max(from, this.usedBelow);
     const fitting = this.holes.filter((hole) => isFree(hole) && hole.nonce >= lowest);
     return fitting.slice(0, OFFERED).map(({ nonce }) => nonce);
   }
@@ -67,11 +62,10 @@ export class LaneNonces {
     return holes.get(nonce) !== null || reserved.get(nonce) !== null;
   }
 
-  /** Mined here: whatever lies below was used, by whomever. The count is asked all the same, for a reorg may be on its way. */
-  minedAt(nonce: number): void {
-    if (this.isWhole) return;
+  hasHoleBelow(nonce: number): boolean {
+    if (this.isWhole) return false;
     const [lowest] = this.holes;
-    if (lowest !== undefined && lowest.nonce < nonce) this.lookOwed = true;
+    return lowest !== undefined && lowest.nonce < nonce;
   }
 
   /** How long a nonce is kept for a caller, from now on. */

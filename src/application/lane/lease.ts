@@ -80,7 +80,8 @@ export class Lease {
   private current: string | null = null;
   /** What this process may have become: a registration without an answer may be in the database all the same. */
   private unheard: readonly string[] = [];
-  private deadlineMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic; null: no lease. */
+  private deadlineMs: number | null = null;
   private loop: Promise<unknown> | null = null;
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
   private startingOver = false;
@@ -90,7 +91,8 @@ export class Lease {
     () => this.lookAround(),
     () => undefined,
   );
-  private lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic; null: not yet. */
+  private lookedAtMs: number | null = null;
   private cancelLook: (() => void) | null = null;
   private hurry = new AbortController();
   private isLeftBehind = false;
@@ -122,7 +124,7 @@ export class Lease {
 
   /** False past our own deadline: no more sends, whatever the database thinks. */
   mayAct(): boolean {
-    return this.ports.clock.monotonicMs() < this.deadlineMs;
+    return this.deadlineMs !== null && this.ports.clock.monotonicMs() < this.deadlineMs;
   }
 
   /** False too while others may have taken the end of our session lock for ours: sends wait, all else is fenced anyway. */
@@ -143,7 +145,7 @@ export class Lease {
   historyChanged(error: HistoryChanged): void {
     if (this.startingOver || this.stopping.signal.aborted) return;
     this.startingOver = true;
-    this.deadlineMs = Number.NEGATIVE_INFINITY;
+    this.deadlineMs = null;
     const detail = error.message;
     this.ports.telemetry.emit({ type: "store.historyChanged", detail });
     this.alert("DATABASE_HISTORY_CHANGED", detail);
@@ -163,7 +165,7 @@ export class Lease {
     this.cancelLook?.();
     await this.loop;
     await this.telling.settled();
-    this.deadlineMs = Number.NEGATIVE_INFINITY;
+    this.deadlineMs = null;
   }
 
   /** Returns when it began: what the deadline counts from. */
@@ -236,7 +238,8 @@ export class Lease {
 
   /** One of the others could not be reached: it may have ended. */
   suspect(): void {
-    if (this.ports.clock.monotonicMs() - this.lookedAtMs >= SUSPECT_EVERY_MS) this.look();
+    const { lookedAtMs } = this;
+    if (lookedAtMs === null || this.ports.clock.monotonicMs() - lookedAtMs >= SUSPECT_EVERY_MS) this.look();
   }
 
   private async pause(ms: number, hurry?: AbortSignal): Promise<boolean> {
@@ -273,7 +276,7 @@ export class Lease {
   }
 
   private async replaceInstance(): Promise<void> {
-    this.deadlineMs = Number.NEGATIVE_INFINITY;
+    this.deadlineMs = null;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
     // Once for each, however often it takes to register the next.
     if (!this.startingOver && this.silentAs !== this.current) this.events.onSilence();
@@ -308,7 +311,7 @@ export class Lease {
     const { sessionLock } = this.ports;
     const { told } = this;
     if (told === null || told.lock === null || told.instanceId !== this.current) return;
-    if (told.lock === sessionLock.held && told.atMs < this.lookedAtMs) sessionLock.startOver();
+    if (told.lock === sessionLock.held && told.atMs < (this.lookedAtMs ?? told.atMs)) sessionLock.startOver();
   }
 
   private lockChanged(held: LockSession | null): void {

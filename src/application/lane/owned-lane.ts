@@ -1,20 +1,19 @@
-import { isTaken } from "../../domain/answers.ts";
 import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
-import { type BackoffRule, backoffMs } from "../../domain/backoff.ts";
-import { type Doubt, NO_DOUBT } from "../../domain/doubt.ts";
 import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { type Change, foldKept, type KeptLedger, keptOf } from "../../domain/ledger/index.ts";
+import { holeLookDue, isUnsure, type LanePace, NEW_LANE_PACE, openNonces } from "../../domain/pace/lane-pace.ts";
+import { awaitsVerdict, isSendDue, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
-import type { HeadOfLine } from "./head-of-line.ts";
+import { happened } from "./happened.ts";
 import { LaneNonces } from "./lane-nonces.ts";
 import type { Ending, Term } from "./term.ts";
-import { RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
+import { resumed, type Tracked } from "./tracked.ts";
 
-export { LONG_AGO, queued, RECEIPT_OWED, resumed, type Tracked } from "./tracked.ts";
+export { queued, resumed, type Tracked } from "./tracked.ts";
 
 export interface IndexedAttempt {
   readonly lane: OwnedLane;
@@ -24,8 +23,11 @@ export interface IndexedAttempt {
 /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
 export type HashIndex = Map<Hash, IndexedAttempt>;
 
-/** When a node that refused a future nonce is offered one again. Most such nodes never take one. */
-const REOPEN: BackoffRule = { firstMs: 2_000, mostMs: 600_000 };
+export interface LaneActivities {
+  readonly signing: Activity;
+  readonly broadcasting: Activity;
+  readonly tending: Activity;
+}
 
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {
@@ -40,25 +42,14 @@ export class OwnedLane {
   mayStillCommit = false;
   /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
   signingHeld = 0;
-  /** The transaction that a ceiling keeps from being signed, once that was said. */
-  overCeiling: string | null = null;
+  /** When it is next looked at, and what was found out under this term; changed by `happened` alone. */
+  pace: LanePace = NEW_LANE_PACE;
   /** Creates that were let in and have no fate yet. */
   creating = 0;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
   readonly epochFloor: number;
   /** The first block of the chain, as the database knows it. */
   readonly genesisHash: Hash | null;
-  /** Whether the chain that answers is ours is still to be looked at: before the first pass, and after every break. */
-  lookOwed = true;
-  /** Monotonic: such a look is not repeated before. */
-  nextLookAtMs = 0;
-  doubt: Doubt = NO_DOUBT;
-  /** What speaks against the chain, and since when. */
-  distrust: { readonly reason: string; readonly since: Date } | null = null;
-  /** Monotonic: when the lane is next compared with the chain; null: not decided yet. */
-  reconcileAtMs: number | null = null;
-  /** Monotonic: what stands at a consumed nonce is not looked for before. */
-  externalLookAtMs = 0;
   /** Broadcast, not mined. At most the in-flight window. */
   readonly unmined = new Map<number, Tracked>();
   /** Mined, not final. */
@@ -69,18 +60,8 @@ export class OwnedLane {
   readonly backlog: Backlog;
   /** Kept for callers, or held by nothing. */
   readonly nonces: LaneNonces;
-  signing: Activity | null = null;
-  broadcasting: Activity | null = null;
-  tending: Activity | null = null;
-  /** As the lane's loop last saw it. */
-  head: HeadOfLine | null = null;
-  /** The loop has looked under this term: whoever comes to the head now comes to it now. */
-  sawHead = false;
-  /** Since when the signer has not been able to pay; null: it can, as far as a node has said. */
-  unpaidSince: Date | null = null;
-  /** The node has no room for future nonces: until then only the head is sent. Monotonic. */
-  private closedUntilMs = 0;
-  private closures = 0;
+  /** Null: the node has not set it going yet. */
+  activities: LaneActivities | null = null;
   private readonly index: HashIndex;
   constructor(term: Term, snapshot: LaneSnapshot, index: HashIndex) {
     this.term = term;
@@ -117,6 +98,18 @@ export class OwnedLane {
     return this.ledger.reconciled;
   }
 
+  get signing(): Activity | null {
+    return this.activities?.signing ?? null;
+  }
+
+  get broadcasting(): Activity | null {
+    return this.activities?.broadcasting ?? null;
+  }
+
+  get tending(): Activity | null {
+    return this.activities?.tending ?? null;
+  }
+
   /** Nothing may be sent now. */
   get suspended(): boolean {
     return this.suspending > 0 || this.ledger.suspendedBy !== null || !this.ledger.reconciled;
@@ -148,7 +141,7 @@ export class OwnedLane {
 
   /** Nothing is signed or sent: we may not act, an operator said so, or it is not known whether this is still our chain. */
   get held(): boolean {
-    return this.suspended || this.lookOwed || this.doubt !== NO_DOUBT || !this.term.mayAct;
+    return this.suspended || isUnsure(this.pace) || !this.term.mayAct;
   }
 
   /** The lowest nonce that is not final, as far as it is at hand; null where there is none. */
@@ -211,14 +204,12 @@ export class OwnedLane {
 
   mine(tx: Tracked, receipt: Receipt): void {
     tx.receipt = receipt;
-    tx.nextSendAtMs = null;
-    tx.rawTransaction = null;
+    happened(tx, mined);
     this.unmined.delete(tx.nonce);
     this.mined.set(tx.nonce, tx);
-    this.nonces.minedAt(tx.nonce);
+    if (this.nonces.hasHoleBelow(tx.nonce)) happened(this, holeLookDue);
     const next = this.unmined.get(tx.nonce + 1);
-    // The next nonce was refused as a future nonce; its predecessor is mined, so it is sent now.
-    if (next?.answer === "nonceTooHigh") next.nextSendAtMs = 0;
+    if (next !== undefined) happened(next, predecessorMined);
   }
 
   unmine(tx: Tracked): void {
@@ -232,6 +223,11 @@ export class OwnedLane {
     this.unmined.delete(tx.nonce);
     this.unfollow(tx);
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
+  }
+
+  /** Nonces that nothing holds, for the next transactions: none that the chain has used, as far as anybody has seen. */
+  freeNonces(countedBelow: number): readonly number[] {
+    return this.nonces.free(Math.max(countedBelow, this.pace.usedBelow));
   }
 
   /** One that took a hole below others. */
@@ -256,7 +252,7 @@ export class OwnedLane {
   /** What the head of the line waits for, where that is a nonce below it that nothing holds. */
   holeBelow(nonce: number): Hole | null {
     const reserved = this.nonces.lowestReserved();
-    const [hole] = this.nonces.holes.filter((each) => each.nonce >= this.nonces.usedBelow && each.nonce < nonce);
+    const [hole] = this.nonces.holes.filter((each) => each.nonce >= this.pace.usedBelow && each.nonce < nonce);
     if (hole === undefined || this.headOfLine() !== nonce) return null;
     return reserved === null || reserved > hole.nonce ? hole : null;
   }
@@ -273,13 +269,13 @@ export class OwnedLane {
   /** Due to be sent, ascending by nonce. What owes a look for its receipt waits for that, what was answered for a verdict. */
   toSend(nowMs: number, limit: number): readonly Tracked[] {
     if (!this.term.maySend) return [];
-    const due = this.due(nowMs).filter((tx) => !awaitsVerdict(tx));
+    const due = this.due(nowMs).filter((tx) => !awaitsVerdict(tx.pace));
     return due.slice(0, limit);
   }
 
   /** Answered, and yet not mined in time: whether they are sent again or at another price is the lane loop's to say. */
   toJudge(nowMs: number): readonly Tracked[] {
-    return this.due(nowMs).filter(awaitsVerdict);
+    return this.due(nowMs).filter((tx) => awaitsVerdict(tx.pace));
   }
 
   /** Wakes what has something to do by now. */
@@ -287,15 +283,16 @@ export class OwnedLane {
     if (this.nonces.isDue(nowMs)) this.tending?.kick();
     if (this.unmined.size === 0) return;
     const due = this.due(nowMs);
-    if (due.some((tx) => !awaitsVerdict(tx))) this.broadcasting?.kick();
-    if (due.some(awaitsVerdict)) this.tending?.kick();
+    if (due.some((tx) => !awaitsVerdict(tx.pace))) this.broadcasting?.kick();
+    if (due.some((tx) => awaitsVerdict(tx.pace))) this.tending?.kick();
   }
 
   /** A pass is over: wakes what may have something to do now. A lane at rest costs nothing. */
   kick(): void {
     if (!this.backlog.isEmpty) this.signing?.kick();
     if (this.unmined.size > 0) this.broadcasting?.kick();
-    const isTended = this.unmined.size > 0 || this.head !== null || !this.nonces.isWhole || this.nonces.reserved > 0;
+    const hasHead = this.pace.head.kind === "at";
+    const isTended = this.unmined.size > 0 || hasHead || !this.nonces.isWhole || this.nonces.reserved > 0;
     if (isTended) this.tending?.kick();
   }
 
@@ -306,35 +303,20 @@ export class OwnedLane {
 
   /** A node refused a future nonce, and none has taken one since. */
   get takesHeadAlone(): boolean {
-    return this.closures > 0;
+    return this.pace.window.kind === "closed";
   }
 
   /** The window a node has room for: what is configured; the head alone while it takes no future nonces; one more to try. */
   openWindow(configured: number, nowMs: number): number {
-    if (this.closures === 0) return configured;
-    return Math.min(configured, nowMs < this.closedUntilMs ? 1 : 2);
-  }
-
-  /** A node refused a nonce because others before it are missing: those first, then again; each time more patiently. */
-  closeWindow(nowMs: number, random: number): void {
-    if (nowMs < this.closedUntilMs) return;
-    this.closures++;
-    this.closedUntilMs = nowMs + backoffMs(REOPEN, this.closures, random);
-  }
-
-  /** A node took a nonce beyond the head: it has room for the future. */
-  futureTaken(): void {
-    this.closures = 0;
-    this.closedUntilMs = 0;
+    return Math.min(configured, openNonces(this.pace, nowMs) ?? configured);
   }
 
   private due(nowMs: number): Tracked[] {
     const due: Tracked[] = [];
-    const end = (this.headOfLine() ?? 0) + this.openWindow(Number.POSITIVE_INFINITY, nowMs);
+    const open = openNonces(this.pace, nowMs);
+    const end = open === null ? null : (this.headOfLine() ?? 0) + open;
     for (const tx of this.unmined.values()) {
-      const isDue = tx.nextSendAtMs !== null && tx.nextSendAtMs <= nowMs && !tx.sending;
-      if (!isDue || tx.sendOrdinal === null || tx.receiptCheckedAtMs === RECEIPT_OWED) continue;
-      if (tx.nonce < end) due.push(tx);
+      if (isSendDue(tx.pace, nowMs) && (end === null || tx.nonce < end)) due.push(tx);
     }
     return due.sort((a, b) => a.nonce - b.nonce);
   }
@@ -350,9 +332,4 @@ export class OwnedLane {
   private unfollow(tx: Tracked): void {
     for (const hash of hashesOf(tx.attempts)) if (this.index.get(hash)?.lane === this) this.index.delete(hash);
   }
-}
-
-/** Taken or underpriced: sending the same again is one way on, another price the other. */
-function awaitsVerdict({ answer }: Tracked): boolean {
-  return answer !== null && (isTaken(answer) || answer === "underpriced");
 }

@@ -1,9 +1,11 @@
-import type { SubmitAnswer } from "../../domain/answers.ts";
 import { attemptToSend } from "../../domain/attempts.ts";
-import type { Hash, Hex } from "../../domain/lane.ts";
+import type { Hash } from "../../domain/lane.ts";
+import { resumedPace, signedPace, type TransactionPace, takenBefore } from "../../domain/pace/transaction-pace.ts";
+import { afterInterval } from "../../domain/pace/when.ts";
 import type { Attempt, Receipt, SignedAttempt } from "../../domain/transaction.ts";
 import type { State, Status } from "../../domain/transitions.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
+import { happened } from "./happened.ts";
 
 /** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
 export interface Tracked {
@@ -23,26 +25,8 @@ export interface Tracked {
   /** The highest attempt that a node took. */
   acceptedOrdinal: number | null;
   lastError: string | null;
-  /** Which attempt is to be sent next, and its bytes where they are at hand. Null: none of it is ours to send. */
-  sendOrdinal: number | null;
-  rawTransaction: Hex | null;
-  /** Sending `sendOrdinal` is claimed under this term and has not been tried yet. */
-  claimed: boolean;
-  /** Monotonic; null: nothing is to be sent until something happens. */
-  nextSendAtMs: number | null;
-  /** What a node last said to `sendOrdinal`; null: it is to be sent, or nobody has answered under this term. */
-  answer: SubmitAnswer | null;
-  /** Unanswered or refused submissions in a row. */
-  failures: number;
-  /** How often in a row `sendOrdinal` was called impossible. */
-  rejections: number;
-  /** At which of these it was last looked at whether less gas would do; null: at none. */
-  gasJudgedAt: number | null;
-  sending: boolean;
-  /** Monotonic time of the last look for a receipt by hash, or one of the two constants below. */
-  receiptCheckedAtMs: number;
-  /** Monotonic time of the last such look that got no answer; `LONG_AGO` once one did. */
-  lookFailedAtMs: number;
+  /** When it is next sent, looked for or judged; changed by `happened` alone. */
+  pace: TransactionPace;
   /** What stands in its way, for people: why, and since when. */
   readonly facts: Map<FactCode, Fact>;
 }
@@ -71,17 +55,12 @@ export interface Fact {
   readonly since: Date;
 }
 
-/** A look by hash is owed before anything is sent again. */
-export const RECEIPT_OWED = Number.NEGATIVE_INFINITY;
-/** Never looked for by hash: the next pass does, and nothing waits for it. */
-export const LONG_AGO = Number.MIN_SAFE_INTEGER;
-
 /** `rejected` once may be one node's mood; again, and by nobody taken, it is for good. */
 const REJECTIONS_FOR_GOOD = 2;
 
 /** No node will ever take it as it is: whoever repairs holes may act on it. */
 export function isRefusedForGood(tx: Tracked): boolean {
-  return tx.acceptedOrdinal === null && tx.rejections >= REJECTIONS_FOR_GOOD;
+  return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
 
 /** A node that signed it has said, or was found out to have made, this transaction of it. */
@@ -97,15 +76,6 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
   tx.facts.set(code, fact);
   return true;
 }
-
-const UNTRIED = {
-  claimed: false,
-  answer: null,
-  failures: 0,
-  rejections: 0,
-  gasJudgedAt: null,
-  sending: false,
-} as const;
 
 /** Signed a moment ago, with the claim to send it. */
 export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked {
@@ -123,13 +93,7 @@ export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked
     submitAttempts: 1,
     acceptedOrdinal: null,
     lastError: null,
-    sendOrdinal: attempt.ordinal,
-    rawTransaction: attempt.rawTransaction,
-    ...UNTRIED,
-    claimed: true,
-    nextSendAtMs: null,
-    receiptCheckedAtMs: LONG_AGO,
-    lookFailedAtMs: LONG_AGO,
+    pace: signedPace(attempt.ordinal, attempt.rawTransaction),
     facts: new Map(),
   };
 }
@@ -154,12 +118,7 @@ export function resumed(record: TrackedRecord): Tracked {
     submitAttempts: record.submitAttempts,
     acceptedOrdinal: record.acceptedOrdinal,
     lastError: record.lastError,
-    sendOrdinal,
-    rawTransaction: null,
-    ...UNTRIED,
-    nextSendAtMs: record.receipt === null ? 0 : null,
-    receiptCheckedAtMs: RECEIPT_OWED,
-    lookFailedAtMs: LONG_AGO,
+    pace: resumedPace(sendOrdinal, record.receipt !== null),
     facts: new Map(),
   };
 }
@@ -186,8 +145,7 @@ export function resubmitEveryMs(intervalMs: number | null, state: State): number
 export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date }, everyMs: number | null): void {
   if (tx.takenAt === null || tx.receipt !== null) return;
   const ageMs = Math.max(0, now.getTime() - tx.takenAt.getTime());
-  tx.answer = "alreadyKnown";
-  tx.nextSendAtMs = everyMs === null ? null : nowMs + Math.max(0, everyMs - ageMs);
+  happened(tx, takenBefore, afterInterval(nowMs, everyMs === null ? null : Math.max(0, everyMs - ageMs)));
 }
 
 /** One that waits to be signed, for a step that leaves it there. */

@@ -9,6 +9,8 @@
 import type { BlockWindow } from "../../domain/block-window.ts";
 import { isFinal } from "../../domain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
+import { chainLookOwed, comparisonSet } from "../../domain/pace/lane-pace.ts";
+import { lookOwed } from "../../domain/pace/transaction-pace.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -16,7 +18,8 @@ import type { HeadChange, Subscription } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
 import { Activity, inTurn, type Working } from "../lane/activity.ts";
-import { type OwnedLane, RECEIPT_OWED } from "../lane/owned-lane.ts";
+import { happened } from "../lane/happened.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly, TermOver } from "../lane/term.ts";
 import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
 import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
@@ -145,7 +148,7 @@ export class ChainLoop {
       this.context.reachable = false;
       // The endpoint that answers next may be another machine: nothing is sent before it has shown which chain it serves.
       const isLost = !(error instanceof ChainUnavailable && error.limited);
-      if (isLost) for (const lane of this.ports.lanesOf(chainId)) lane.lookOwed = true;
+      if (isLost) for (const lane of this.ports.lanesOf(chainId)) happened(lane, chainLookOwed);
       this.context.unreachableSince ??= this.ports.clock.now();
       return false;
     }
@@ -204,14 +207,15 @@ export class ChainLoop {
     const nowMs = ports.clock.monotonicMs();
     if (nowMs < this.reconcileLookAtMs) return;
     this.reconcileLookAtMs = nowMs + intervalMs / (SPREAD * LOOKS_PER_PART);
+    const turnOf = (lane: OwnedLane): number => turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
     const due: OwnedLane[] = [];
     for (const lane of ports.lanesOf(context.chain.chainId)) {
-      lane.reconcileAtMs ??= turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
-      if (nowMs >= lane.reconcileAtMs) due.push(lane);
+      if (lane.pace.reconcileAtMs === null) happened(lane, comparisonSet, turnOf(lane));
+      else if (nowMs >= lane.pace.reconcileAtMs) due.push(lane);
     }
     for (let from = 0; from < due.length && !this.stopping.signal.aborted; from += RECONCILED_AT_ONCE) {
       const lanes = due.slice(from, from + RECONCILED_AT_ONCE);
-      for (const lane of lanes) lane.reconcileAtMs = turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
+      for (const lane of lanes) happened(lane, comparisonSet, turnOf(lane));
       await reconcile(ports, context, lanes);
     }
   }
@@ -277,6 +281,6 @@ function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lan
 /** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */
 function oweEveryReceipt(lanes: readonly OwnedLane[]): void {
   for (const lane of lanes) {
-    for (const tx of lane.unmined.values()) tx.receiptCheckedAtMs = RECEIPT_OWED;
+    for (const tx of lane.unmined.values()) happened(tx, lookOwed);
   }
 }

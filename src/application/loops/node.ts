@@ -239,12 +239,13 @@ export class FencepostNode {
     const ports = this.stagePorts();
     const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
     const working = (work: () => Working): Activity => new Activity(() => lane.term.work(work), failed);
-    lane.signing = working(() => sign(ports, context, lane));
-    lane.broadcasting = working(() => broadcast(ports, context, lane));
+    const signing = working(() => sign(ports, context, lane));
+    const broadcasting = working(() => broadcast(ports, context, lane));
+    const tending = working(() => tendLane(ports, context, lane));
+    lane.activities = { signing, broadcasting, tending };
     if (!lane.reconciled) this.reconciling.kick();
-    lane.tending = working(() => tendLane(ports, context, lane));
     this.loops.find((loop) => loop.context === context)?.kick();
-    lane.signing.kick();
+    signing.kick();
   }
 
   /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */

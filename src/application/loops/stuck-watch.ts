@@ -75,7 +75,8 @@ export class StuckWatch {
   private findings({ settings }: ChainContext, lane: OwnedLane, head: Tracked | undefined): readonly Finding[] {
     const { clock } = this.ports;
     const found: Finding[] = [];
-    const headMs = lane.head === null || lane.head.nonce !== head?.nonce ? 0 : clock.monotonicMs() - lane.head.sinceMs;
+    const { head: seen } = lane.pace;
+    const headMs = seen.kind === "at" && seen.nonce === head?.nonce ? clock.monotonicMs() - seen.sinceMs : 0;
     if (headMs > settings.alertHeadAgeMs) {
       const message = `nonce ${head?.nonce} has been the head of its lane for ${seconds(headMs)}`;
       found.push({ trigger: "headAge", code: "HEAD_OF_LINE_OLD", message });
@@ -118,7 +119,7 @@ export class StuckWatch {
 function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
   const { maxAttempts } = context.settings;
   return [...lane.unmined.values()].flatMap((tx): readonly Question[] => {
-    if (tx.answer === "rejected") return [{ lane, context, tx, trigger: "rejected" }];
+    if (tx.pace.answer === "rejected") return [{ lane, context, tx, trigger: "rejected" }];
     const isSpent = maxAttempts > 0 && tx.attempts.length >= maxAttempts;
     return isSpent ? [{ lane, context, tx, trigger: "maxAttempts" }] : [];
   });

@@ -6,6 +6,8 @@
  * Ages are of the database where an owner took over; a lane that was handed on does not begin to wait anew.
  */
 import { isTaken } from "../../domain/answers.ts";
+import { blockReported, type HeadOfLine, headSeen } from "../../domain/pace/lane-pace.ts";
+import { judged, lookWanted } from "../../domain/pace/transaction-pace.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -14,10 +16,10 @@ import { type LowerGasPorts, lowerGas } from "../detours/lower-gas.ts";
 import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
-import type { HeadOfLine } from "../lane/head-of-line.ts";
+import { happened } from "../lane/happened.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { LONG_AGO, type Tracked } from "../lane/tracked.ts";
+import type { Tracked } from "../lane/tracked.ts";
 
 export interface TendPorts extends RepricePorts, StuckPorts {}
 
@@ -46,26 +48,17 @@ export function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): 
   if (due.length === 0) return judgeHead(ports, context, { lane, head });
   return judgeAll(ports, context, { lane, due }).then(async () => {
     // Looked at once more: who was repaired meanwhile has the lane's patience anew.
-    if (watchHead(ports, lane) === head) await judgeHead(ports, context, { lane, head });
+    const now = watchHead(ports, lane);
+    if (now?.nonce === head.nonce) await judgeHead(ports, context, { lane, head: now });
   });
 }
 
 /** Notes who is the head, and since when: what has just come to it has the lane's patience before it. */
 function watchHead({ clock }: TendPorts, lane: OwnedLane): HeadOfLine | null {
-  const nonce = lane.headOfLine();
-  const tx = nonce === null ? undefined : lane.unmined.get(nonce);
-  if (tx === undefined) lane.head = null;
-  else {
-    const nowMs = clock.monotonicMs();
-    const stuck = tx.status.state === "STUCK";
-    const known = lane.head?.nonce === tx.nonce ? lane.head : null;
-    const sinceMs = nowMs - (lane.sawHead ? 0 : ageBefore(clock, tx));
-    lane.head = known ?? { nonce: tx.nonce, sinceMs, seenMs: nowMs, blocks: false, stuck };
-    if (lane.head.stuck && !stuck) lane.head.sinceMs = nowMs;
-    lane.head.stuck = stuck;
-  }
-  lane.sawHead = true;
-  return lane.head;
+  const tx = lane.unmined.get(lane.headOfLine() ?? -1);
+  const seen = tx && { nonce: tx.nonce, stuck: tx.status.state === "STUCK", ageMs: ageBefore(clock, tx) };
+  happened(lane, headSeen, seen ?? null, clock.monotonicMs());
+  return lane.pace.head.kind === "at" ? lane.pace.head : null;
 }
 
 /** How long it was on its way when this term began, by the database's word. */
@@ -81,10 +74,10 @@ async function judgeAll(
   await markStale(ports, lane, due);
   const executable = context.settings.repricing === null ? NONE : await lane.term.during(executableOf(context, lane));
   for (const tx of due) {
-    if (tx.receipt !== null || tx.sending) continue;
+    if (tx.receipt !== null || tx.pace.inHand) continue;
     const fate = executable.has(tx.nonce) ? await repriceIfBelow(ports, { context, lane, tx }) : "kept";
     // Judged: the same bytes are due at once, under a claim of their own.
-    if (fate !== "signed" && !tx.sending) tx.answer = null;
+    if (fate !== "signed" && !tx.pace.inHand) happened(tx, judged);
   }
   lane.broadcasting?.kick();
 }
@@ -109,10 +102,11 @@ async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane)
 /** A node took them, and no block did in time. */
 async function markStale(ports: TendPorts, lane: OwnedLane, due: readonly Tracked[]): Promise<void> {
   const stale = due.filter(
-    ({ status, answer, receipt }) =>
+    ({ status, pace: { answer }, receipt }) =>
       receipt === null && status.subState === "BROADCAST" && answer !== null && isTaken(answer),
   );
-  const head = stale.find(({ nonce }) => nonce === lane.head?.nonce);
+  const { head: now } = lane.pace;
+  const head = stale.find(({ nonce }) => now.kind === "at" && nonce === now.nonce);
   if (head !== undefined) reportBlocked(ports, lane, head);
   if (stale.length === 0) return;
   const reason = "no receipt within the resubmit interval";
@@ -125,8 +119,9 @@ async function markStale(ports: TendPorts, lane: OwnedLane, due: readonly Tracke
 
 function reportBlocked({ telemetry }: TendPorts, lane: OwnedLane, { txId, nonce }: Tracked): void {
   const behind = lane.pendingBehind(nonce);
-  if (lane.head === null || lane.head.blocks || behind === 0) return;
-  lane.head.blocks = true;
+  const { head } = lane.pace;
+  if (head.kind !== "at" || head.blocks || behind === 0) return;
+  happened(lane, blockReported);
   telemetry.emit({ type: "lane.blocked", lane: lane.lane, txId, nonce, behind });
 }
 
@@ -141,8 +136,9 @@ function judgeHead(
   const dueMs = Math.max(head.sinceMs + settings.stuckAfterMs, head.seenMs + lookMs);
   if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return null;
   // I7: while it is unknown whether it was mined, it is not stuck. A look that is owed stays owed.
-  if (tx.receiptCheckedAtMs < dueMs) {
-    tx.receiptCheckedAtMs = Math.min(tx.receiptCheckedAtMs, LONG_AGO);
+  const { look } = tx.pace;
+  if (look.kind !== "looked" || look.ms < dueMs) {
+    happened(tx, lookWanted);
     return null;
   }
   return stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) });

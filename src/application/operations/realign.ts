@@ -30,8 +30,8 @@ const LOOKS = 4;
  */
 export async function realign(ports: RealignPorts, lane: OwnedLane, task: LaneTask): Promise<void> {
   const { reason, actor } = task;
-  if (lane.doubt !== NO_DOUBT) {
-    throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.distrust?.reason}`);
+  if (lane.pace.doubt !== NO_DOUBT) {
+    throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.pace.distrust}`);
   }
   const floor = Math.max(task.nonce ?? 0, await lane.term.during(chainFloor(ports, lane)));
   const decision = { action: "realign", actor, reason };

@@ -94,7 +94,7 @@ async function reserveOn(
 ): Promise<ReserveFate> {
   const { context, lane, wanted } = work;
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
-  const fill = lane.nonces.free(context.counts.of(lane.lane.signer).usedBelow);
+  const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
   const write = lane.term.write({ kind: "reserve", floor, ...filling, ...wanted });
   const outcome = await written(ports, lane, write);

@@ -209,7 +209,7 @@ export class HookRunner {
       subState: tx?.status.subState ?? subState,
       attempts: record.attempts.map(describeAttempt),
       lastError: tx?.lastError ?? record.lastError,
-      lastErrorClass: tx?.answer ?? null,
+      lastErrorClass: tx?.pace.answer ?? null,
       ageSeconds: Math.max(0, Math.round((clock.now().getTime() - record.createdAt.getTime()) / 1_000)),
       queueDepth: lane.unminedDepth(),
       headOfLine: nonce === (lane.headOfLine() ?? nonce),

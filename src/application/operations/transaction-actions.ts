@@ -1,5 +1,6 @@
 import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
+import { sentAfresh } from "../../domain/pace/transaction-pace.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Entropy } from "../../ports/entropy.ts";
@@ -10,6 +11,7 @@ import { notKnownYet } from "../cluster/owner-actions.ts";
 import { type ChangePorts, changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
 import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import { LeftInDoubt } from "../lane/between-owners.ts";
+import { happened } from "../lane/happened.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
@@ -147,14 +149,12 @@ async function changePayload(
 async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: Task): Promise<Fate> {
   if (tx === null) throw conflict(record.txId, "is not signed yet: there is nothing to send again");
   refuseMined(tx);
-  if (tx.sendOrdinal === null) throw conflict(record.txId, "was not signed here: there are no bytes to send");
-  if (tx.sending) return "movedOn";
+  if (tx.pace.sendOrdinal === null) throw conflict(record.txId, "was not signed here: there are no bytes to send");
+  if (tx.pace.inHand) return "movedOn";
   const { reason, decision } = instruction;
   const event = tx.status.state === "STUCK" ? "unstick" : "decide";
   await commitPlanned(ports, lane, [plan(tx, event, { reason, decision })]);
-  tx.answer = null;
-  tx.failures = 0;
-  if (tx.receipt === null) tx.nextSendAtMs = ports.clock.monotonicMs();
+  if (tx.receipt === null) happened(tx, sentAfresh);
   lane.broadcasting?.kick();
   return "done";
 }

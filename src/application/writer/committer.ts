@@ -13,8 +13,8 @@
  * timeout.
  */
 import { backoffMs } from "../../domain/backoff.ts";
+import { Departures } from "../../domain/departures.ts";
 import { type Fence, type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
-import { Pace } from "../../domain/pace.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import {
@@ -95,8 +95,8 @@ export class Committer {
   private creating = false;
   private readonly busyShards = new Set<number>();
   private readonly turns: Turns;
-  private readonly pace = new Pace(COMMIT_EVERY_MS, COMMITS_IN_RESERVE);
-  private readonly movesPace = new Pace(MOVES_EVERY_MS, 1);
+  private readonly pace = new Departures(COMMIT_EVERY_MS, COMMITS_IN_RESERVE);
+  private readonly movesPace = new Departures(MOVES_EVERY_MS, 1);
   private isFlushedSoon = false;
   /** A full queue of which nothing could be taken: not looked through again for every write that joins it. */
   private isHeldUp = false;

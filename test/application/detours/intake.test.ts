@@ -225,12 +225,12 @@ describe("a full page", () => {
     const other = createStageBench({ cursor: 5 }).lane;
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
     bench.rows.intake = full();
-    bench.lane.doubt = { seen: 2, clean: 0, stopped: true };
+    bench.lane.pace = { ...bench.lane.pace, doubt: { seen: 2, clean: 0, stopped: true } };
     expect(await look(bench, [bench.lane, other])).toMatchObject({
       hasMore: false,
       asked: [expect.anything(), [other.lane]],
     });
-    bench.lane.doubt = NO_DOUBT;
+    bench.lane.pace = { ...bench.lane.pace, doubt: NO_DOUBT };
     bench.control.answer = () => new StoreUnavailable("away");
     expect(await look(bench, [bench.lane, other])).toMatchObject({
       hasMore: false,

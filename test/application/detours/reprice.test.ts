@@ -9,7 +9,14 @@ import type { Attempt } from "../../../src/domain/transaction.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { createFakeCodec } from "../../support/fake-codec.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
-import { createStageBench, eventsOf, receiptOf, type StageBench, trackedRecord } from "../../support/stage-bench.ts";
+import {
+  createStageBench,
+  eventsOf,
+  paced,
+  receiptOf,
+  type StageBench,
+  trackedRecord,
+} from "../../support/stage-bench.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, TO } from "../../support/world.ts";
 
 const GWEI = 1_000_000_000n;
@@ -54,8 +61,8 @@ async function scene(
   } as const;
   const [signed] = await new FakeSigner(SIGNERS).sign(SIGNER, [unsigned]);
   bench.rows.raw = () => signed?.rawTransaction as Hex;
-  const tx = resumed(trackedRecord(1, { attempts, acceptedOrdinal: 1, subState: "BROADCAST" }));
-  tx.answer = "alreadyKnown";
+  const record = trackedRecord(1, { attempts, acceptedOrdinal: 1, subState: "BROADCAST" });
+  const tx = paced(resumed(record), { answer: "alreadyKnown" });
   bench.lane.track(tx);
   const ports = { ...bench.ports, codec: createFakeCodec() };
   const { context, lane } = bench;
@@ -72,7 +79,8 @@ describe("an offer below the market", () => {
     expect(bench.writes).toMatchObject([
       { items: [{ claim: { ordinal: 2 }, attempt: { ordinal: 2, kind: "reprice" } }] },
     ]);
-    expect(tx).toMatchObject({ sendOrdinal: 2, claimed: true, answer: null, status: { subState: "PENDING" } });
+    expect(tx.pace).toMatchObject({ sendOrdinal: 2, claimed: true, answer: null });
+    expect(tx.status.subState).toBe("PENDING");
     expect(bench.context.hashes.get(tx.attempts[1]?.txHash as Hex)?.tx).toBe(tx);
     expect(bench.context.hashes.get(tx.attempts[0]?.txHash as Hex)?.tx).toBe(tx);
     expect(bench.passed).toEqual(["another.signed", "another.committed"]);
@@ -107,9 +115,9 @@ describe("nothing is signed", () => {
     ["where nobody can say what blocks take", ({ bench }) => void bench.faults.inject({ kind: "unavailable" })],
     [
       "over what no node took or called underpriced",
-      ({ tx }) => void Object.assign(tx, { acceptedOrdinal: null, answer: "unknown" }),
+      ({ tx }) => void Object.assign(paced(tx, { answer: "unknown" }), { acceptedOrdinal: null }),
     ],
-    ["for what is being sent", ({ tx }) => void Object.assign(tx, { sending: true })],
+    ["for what is being sent", ({ tx }) => void paced(tx, { inHand: true })],
   ])("%s", async (_, prepare) => {
     const made = await scene();
     prepare(made);
@@ -140,10 +148,10 @@ describe("nothing is signed", () => {
   it("a second time at the same offer: those very bytes are sent", async () => {
     const dear = attempt(2, { fees: { type: "eip1559", maxFeePerGas: 500n * GWEI, maxPriorityFeePerGas: 50n * GWEI } });
     const { bench, tx, run } = await scene([attempt(1), dear]);
-    tx.sendOrdinal = 1;
+    paced(tx, { sendOrdinal: 1 });
     expect(await run()).toBe("kept");
     expect(bench.writes).toEqual([]);
-    expect(tx).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
+    expect(tx.pace).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
   });
 
   it("where the payload says more than can be signed here", async () => {

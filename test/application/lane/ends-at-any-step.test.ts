@@ -13,6 +13,7 @@ import { sign } from "../../../src/application/stages/3-sign/sign.ts";
 import { broadcast } from "../../../src/application/stages/4-broadcast/broadcast.ts";
 import { decideFinal, openPass, withdrawOrphaned } from "../../../src/application/stages/6-finality/finality.ts";
 import type { Hash, Hex } from "../../../src/domain/lane.ts";
+import { lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { createFakeCodec } from "../../support/fake-codec.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
@@ -20,6 +21,7 @@ import {
   allocatedRecord,
   createStageBench,
   due,
+  paced,
   receiptOf,
   type StageBench,
   trackedRecord,
@@ -76,14 +78,15 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
   async "claim and send"() {
     const bench = createStageBench();
     for (const nonce of [1, 2]) {
-      bench.lane.track(Object.assign(due(nonce), { claimed: false, rawTransaction: null }));
+      bench.lane.track(paced(due(nonce), { claimed: false, rawTransaction: null }));
     }
     return { bench, play: () => broadcast(bench.ports, bench.context, bench.lane) };
   },
   async "have the chain node sign and send"() {
     const bench = createStageBench();
     const tx = due(1);
-    Object.assign(tx, { rawTransaction: null, attempts: tx.attempts.map((each) => ({ ...each, nodeSigned: true })) });
+    paced(tx, { rawTransaction: null });
+    Object.assign(tx, { attempts: tx.attempts.map((each) => ({ ...each, nodeSigned: true })) });
     bench.lane.track(tx);
     Object.assign(bench.ports.store, { loadPayloads: async () => [{ payload: { to: TO, data: "0x", value: 1n } }] });
     return { bench, play: () => broadcast(bench.ports, bench.context, bench.lane) };
@@ -127,7 +130,7 @@ async function stale(bench: StageBench): Promise<Tracked> {
   const [signed] = await bench.ports.signer.sign(SIGNER, [unsigned]);
   bench.rows.raw = () => signed?.rawTransaction as Hex;
   const tx = resumed(trackedRecord(0, { acceptedOrdinal: 1, subState: "BROADCAST" }));
-  return Object.assign(tx, { answer: "alreadyKnown" as const, nextSendAtMs: 0, receiptCheckedAtMs: 0 });
+  return paced(tx, { answer: "alreadyKnown", look: lookedAt(0) });
 }
 
 /** To its end, and with what it left behind. */

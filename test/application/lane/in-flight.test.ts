@@ -1,11 +1,15 @@
 /** What of a lane is due, for whom, and how far ahead of the head it may go. */
+
 import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";
+import { happened } from "../../../src/application/lane/happened.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import type { Tracked } from "../../../src/application/lane/tracked.ts";
 import { SUBMIT_ANSWERS, type SubmitAnswer } from "../../../src/domain/answers.ts";
+import { futureRefused, futureTaken } from "../../../src/domain/pace/lane-pace.ts";
+import { at } from "../../../src/domain/pace/when.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";
-import { due, receiptOf } from "../../support/stage-bench.ts";
+import { due, paced, receiptOf } from "../../support/stage-bench.ts";
 
 const MIDDLE = 0.5;
 
@@ -16,7 +20,7 @@ function laneOf(...transactions: readonly Tracked[]): OwnedLane {
 }
 
 function answered(nonce: number, answer: SubmitAnswer | null): Tracked {
-  return Object.assign(due(nonce), { answer });
+  return paced(due(nonce), { answer });
 }
 
 const nonces = (list: readonly Tracked[]) => list.map(({ nonce }) => nonce);
@@ -43,15 +47,13 @@ describe("what is due", () => {
 
   it("wakes whom it is for", async () => {
     const woken: string[] = [];
-    const lane = laneOf(answered(1, "accepted"));
-    lane.broadcasting = new Activity(
-      async () => void woken.push("sender"),
-      () => undefined,
-    );
-    lane.tending = new Activity(
-      async () => void woken.push("judge"),
-      () => undefined,
-    );
+    const lane = laneOf(paced(answered(1, "accepted"), { send: at(0) }));
+    const waking = (who: string) =>
+      new Activity(
+        async () => void woken.push(who),
+        () => undefined,
+      );
+    lane.activities = { signing: waking("signer"), broadcasting: waking("sender"), tending: waking("judge") };
     lane.kickDue(-1);
     await lane.settled();
     expect(woken).toEqual([]);
@@ -69,12 +71,12 @@ describe("the window over a node without room for the future", () => {
   it("closes to the head, is tried with one more, and opens whole when that is taken", () => {
     const lane = laneOf(due(1), due(2), due(3), due(4));
     expect(lane.openWindow(64, 0)).toBe(64);
-    lane.closeWindow(0, MIDDLE);
+    happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
     expect(lane.openWindow(64, 0)).toBe(1);
     expect(nonces(lane.toSend(0, 10))).toEqual([1]);
     expect(nonces(lane.toSend(2_000, 10))).toEqual([1, 2]);
     expect(lane.openWindow(64, 2_000)).toBe(2);
-    lane.futureTaken();
+    happened(lane, futureTaken);
     expect(nonces(lane.toSend(2_000, 10))).toEqual([1, 2, 3, 4]);
   });
 
@@ -83,7 +85,7 @@ describe("the window over a node without room for the future", () => {
     const waits: number[] = [];
     let nowMs = 0;
     for (let i = 0; i < 12; i++) {
-      lane.closeWindow(nowMs, MIDDLE);
+      happened(lane, futureRefused, { nowMs, random: MIDDLE });
       const closedMs = nowMs;
       while (lane.openWindow(64, nowMs) === 1) nowMs += 100;
       waits.push(nowMs - closedMs);
@@ -96,15 +98,15 @@ describe("the window over a node without room for the future", () => {
 
   it("is not closed twice by one batch of refusals", () => {
     const lane = laneOf(due(1));
-    for (let i = 0; i < 60; i++) lane.closeWindow(0, MIDDLE);
+    for (let i = 0; i < 60; i++) happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
     expect(lane.openWindow(64, 2_000)).toBe(2);
   });
 
   it("moves with the head: what was too early is due at once", () => {
-    const next = Object.assign(answered(2, "nonceTooHigh"), { nextSendAtMs: 1_000_000 });
+    const next = paced(answered(2, "nonceTooHigh"), { send: at(1_000_000) });
     const head = answered(1, "accepted");
     const lane = laneOf(head, next);
-    lane.closeWindow(0, MIDDLE);
+    happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
     lane.mine(head, receiptOf(1, { number: 1, hash: "0x01" }));
     expect(nonces(lane.toSend(0, 10))).toEqual([2]);
   });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { keepPace, resumed } from "../../../src/application/lane/tracked.ts";
+import { AT_ONCE, at, NEVER } from "../../../src/domain/pace/when.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { trackedRecord } from "../../support/stage-bench.ts";
 import { transfer, World, type WorldNode } from "../../support/world.ts";
@@ -89,27 +90,27 @@ describe("what a row says of its bytes", () => {
   const due = (overrides: Parameters<typeof trackedRecord>[1], everyMs: number | null = INTERVAL_MS) => {
     const tx = resumed(trackedRecord(1, { ...taken, ...overrides }));
     keepPace(tx, { nowMs: 1_000, now: NOW }, everyMs);
-    return [tx.answer, tx.nextSendAtMs];
+    return [tx.pace.answer, tx.pace.send];
   };
 
   it.each([
-    ["a node took them", {}, ["alreadyKnown", 41_000]],
-    ["a node took them, and no block in time", { subState: "STALE" }, ["alreadyKnown", 41_000]],
-    ["they are stuck", { state: "STUCK", subState: null }, ["alreadyKnown", 41_000]],
+    ["a node took them", {}, ["alreadyKnown", at(41_000)]],
+    ["a node took them, and no block in time", { subState: "STALE" }, ["alreadyKnown", at(41_000)]],
+    ["they are stuck", { state: "STUCK", subState: null }, ["alreadyKnown", at(41_000)]],
     [
       "they were sent by a clock ahead of ours",
       { lastSubmittedAt: new Date(NOW.getTime() + 9_000) },
-      ["alreadyKnown", 61_000],
+      ["alreadyKnown", at(61_000)],
     ],
-    ["nobody has answered", { subState: "PENDING", acceptedOrdinal: null }, [null, 0]],
-    ["a receipt was withdrawn", { subState: "PENDING" }, [null, 0]],
-    ["the last word was a refusal", { lastError: "insufficientFunds: too poor" }, [null, 0]],
+    ["nobody has answered", { subState: "PENDING", acceptedOrdinal: null }, [null, AT_ONCE]],
+    ["a receipt was withdrawn", { subState: "PENDING" }, [null, AT_ONCE]],
+    ["the last word was a refusal", { lastError: "insufficientFunds: too poor" }, [null, AT_ONCE]],
   ] as const)("%s", (_, overrides, expected) => {
     expect(due(overrides)).toEqual(expected);
   });
 
   it("nothing is sent again by age where the settings say so", () => {
-    expect(due({}, null)).toEqual(["alreadyKnown", null]);
+    expect(due({}, null)).toEqual(["alreadyKnown", NEVER]);
   });
 
   it("a dearer attempt that no node has taken is sent, whatever became of the cheaper one", () => {
@@ -117,6 +118,6 @@ describe("what a row says of its bytes", () => {
     const [first] = record.attempts;
     if (first === undefined) throw new Error("a record without an attempt");
     const attempts = [first, { ...first, ordinal: 2, kind: "reprice" as const }];
-    expect(due({ attempts })).toEqual([null, 0]);
+    expect(due({ attempts })).toEqual([null, AT_ONCE]);
   });
 });

@@ -2,7 +2,9 @@
 import { expect, it } from "vitest";
 import { trustedLanes } from "../../../src/application/chain/trust.ts";
 import { reconcile } from "../../../src/application/detours/reconcile.ts";
+import { happened } from "../../../src/application/lane/happened.ts";
 import { receiptsOfBlocks } from "../../../src/application/stages/5-receipt/receipt.ts";
+import { chainLookOwed } from "../../../src/domain/pace/lane-pace.ts";
 import type { Block } from "../../../src/ports/chain.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
@@ -20,8 +22,7 @@ async function bench() {
 
 it("whose chain is looked at are trusted, each by itself", async () => {
   const { ports, context, ending, other } = await bench();
-  ending.lookOwed = true;
-  other.lookOwed = true;
+  for (const lane of [ending, other]) happened(lane, chainLookOwed);
   ending.stop("lost");
   expect(await trustedLanes(ports, context, [ending, other])).toEqual([other]);
 });

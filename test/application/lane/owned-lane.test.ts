@@ -1,11 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { happened } from "../../../src/application/lane/happened.ts";
 import type { HashIndex, OwnedLane, Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../../src/application/lane/owned-lane.ts";
+import { looked, lookedAt, scheduled, takenInHand } from "../../../src/domain/pace/transaction-pace.ts";
+import { at, NEVER } from "../../../src/domain/pace/when.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot, TrackedRecord } from "../../../src/ports/lane-store.ts";
 import { createChainBench, createOwnedLane } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
+import { paced } from "../../support/stage-bench.ts";
 import { TO } from "../../support/world.ts";
 
 const PAGE = 512;
@@ -189,16 +193,16 @@ describe("what is in flight", () => {
     const lane = createOwnedLane({ tracking: [tracked(1), tracked(2, receipt(2, 50))] });
     expect(lane.toSend(1_000_000, 10)).toEqual([]);
     const tx = lane.unmined.get(1);
-    if (tx !== undefined) tx.receiptCheckedAtMs = 5;
+    if (tx !== undefined) happened(tx, looked, 5);
     expect(nonces(lane.toSend(1_000_000, 10))).toEqual([1]);
-    expect(resumed(tracked(2, receipt(2, 50))).nextSendAtMs).toBeNull();
+    expect(resumed(tracked(2, receipt(2, 50))).pace.send).toEqual(NEVER);
   });
 
   it("is due in nonce order, at its time, and not while it is being sent", () => {
     const lane = createOwnedLane({ tracking: [tracked(3), tracked(1), tracked(2), tracked(4)] });
-    for (const tx of lane.unmined.values()) Object.assign(tx, { receiptCheckedAtMs: 0, nextSendAtMs: 100 });
-    Object.assign(lane.unmined.get(2) ?? {}, { sending: true });
-    Object.assign(lane.unmined.get(4) ?? {}, { nextSendAtMs: null });
+    for (const tx of lane.unmined.values()) paced(tx, { look: lookedAt(0), send: at(100) });
+    happened(lane.unmined.get(2) as Tracked, takenInHand);
+    happened(lane.unmined.get(4) as Tracked, scheduled, NEVER);
     expect(lane.toSend(99, 10)).toEqual([]);
     expect(nonces(lane.toSend(100, 10))).toEqual([1, 3]);
     expect(nonces(lane.toSend(100, 1))).toEqual([1]);
@@ -209,7 +213,7 @@ describe("what is in flight", () => {
     const tx = lane.unmined.get(1);
     if (tx === undefined) throw new Error("it is not there");
     lane.mine(tx, receipt(1, 50));
-    expect([lane.unmined.size, lane.mined.size, tx.nextSendAtMs, tx.receipt?.blockNumber]).toEqual([0, 1, null, 50]);
+    expect([lane.unmined.size, lane.mined.size, tx.pace.send, tx.receipt?.blockNumber]).toEqual([0, 1, NEVER, 50]);
     lane.unmine(tx);
     expect([lane.unmined.size, lane.mined.size, tx.receipt]).toEqual([1, 0, null]);
   });

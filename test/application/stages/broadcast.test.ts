@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { RECEIPT_OWED, type Tracked } from "../../../src/application/lane/owned-lane.ts";
+import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { quietly } from "../../../src/application/lane/term.ts";
 import { broadcast } from "../../../src/application/stages/4-broadcast/broadcast.ts";
 import type { SubmitAnswer } from "../../../src/domain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
-import { createStageBench, due, eventsOf, receiptOf, type StageBench } from "../../support/stage-bench.ts";
+import { LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
+import { AT_ONCE, at, NEVER } from "../../../src/domain/pace/when.ts";
+import { createStageBench, due, eventsOf, paced, receiptOf, type StageBench } from "../../support/stage-bench.ts";
 
 interface Wired extends StageBench {
   readonly sent: Hex[][];
@@ -39,6 +41,10 @@ function only({ lane }: Wired): Tracked {
   return [...lane.unmined.values(), ...lane.mined.values()][0] as Tracked;
 }
 
+function dueMs({ pace: { send } }: Tracked): number {
+  return send.kind === "at" ? send.ms : 0;
+}
+
 describe("sending", () => {
   it("goes in nonce order, in one call, and notes what the node took", async () => {
     const bench = wired(due(3, "0x03"), due(1, "0x01"), due(2, "0x02"));
@@ -47,18 +53,18 @@ describe("sending", () => {
     expect(eventsOf(bench.writes)).toEqual(["broadcast tx 1", "broadcast tx 2", "broadcast tx 3"]);
     expect(bench.writes).toMatchObject([{ items: [{ accepted: { ordinal: 1 }, lastError: null }, {}, {}] }]);
     expect(bench.passed).toEqual(["broadcast.sent", "broadcast.committed"]);
-    expect(only(bench)).toMatchObject({ claimed: false, rawTransaction: null, nextSendAtMs: 60_000, failures: 0 });
+    expect(only(bench).pace).toMatchObject({ claimed: false, rawTransaction: null, send: at(60_000), failures: 0 });
   });
 
   it("what a node took and no block holds goes to every endpoint: that one may have dropped it, and would again", async () => {
     const bench = wired(due(1, "0x01"));
     await run(bench);
     bench.lane.track(due(2, "0x02"));
-    const again = { claimed: true, nextSendAtMs: 0, answer: null };
-    Object.assign(only(bench), { ...again, rawTransaction: "0x01" });
+    const again = { claimed: true, send: AT_ONCE, answer: null };
+    paced(only(bench), { ...again, rawTransaction: "0x01" });
     await run(bench);
     // Bytes that no node has taken yet.
-    Object.assign(only(bench), { ...again, rawTransaction: "0x03", sendOrdinal: 2 });
+    paced(only(bench), { ...again, rawTransaction: "0x03", sendOrdinal: 2 });
     await run(bench);
     expect(bench.sent).toEqual([["0x01"], ["0x01", "0x02"], ["0x03"]]);
     expect(bench.everywhere).toEqual([false, true, false]);
@@ -84,13 +90,8 @@ describe("sending", () => {
     expect(bench.telemetry.of("submit.answered")).toMatchObject([
       { txId: "tx 1", nonce: 1, answer: "accepted", first: true, sinceCreatedMs: 1_500 },
     ]);
-    Object.assign(only(bench), {
-      submitAttempts: 2,
-      nextSendAtMs: 0,
-      claimed: true,
-      rawTransaction: "0x",
-      answer: null,
-    });
+    Object.assign(only(bench), { submitAttempts: 2 });
+    paced(only(bench), { send: AT_ONCE, claimed: true, rawTransaction: "0x", answer: null });
     await run(bench);
     expect(bench.telemetry.of("submit.answered")[1]).toMatchObject({ first: false, sinceCreatedMs: null });
   });
@@ -99,7 +100,7 @@ describe("sending", () => {
     const bench = wired(due(1));
     bench.says = "alreadyKnown";
     await run(bench);
-    Object.assign(only(bench), { nextSendAtMs: 0, claimed: true, rawTransaction: "0x", answer: null });
+    paced(only(bench), { send: AT_ONCE, claimed: true, rawTransaction: "0x", answer: null });
     await run(bench);
     expect(bench.sent.length).toBe(2);
     expect(eventsOf(bench.writes)).toEqual(["broadcast tx 1"]);
@@ -110,7 +111,7 @@ describe("sending", () => {
     bench.lane.track(due(1));
     Object.assign(bench.chain, { submit: async () => [{ answer: "accepted", detail: null }] });
     await broadcast(bench.ports, bench.context, bench.lane);
-    expect(bench.lane.unmined.get(1)?.nextSendAtMs).toBeNull();
+    expect(bench.lane.unmined.get(1)?.pace.send).toEqual(NEVER);
   });
 });
 
@@ -125,14 +126,11 @@ describe("nothing is sent", () => {
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     [
       "past our own deadline, nor claimed to be",
-      (bench) => void Object.assign(bench.control, { mayAct: Object.assign(only(bench), { claimed: false }).claimed }),
+      (bench) => void Object.assign(bench.control, { mayAct: paced(only(bench), { claimed: false }).pace.claimed }),
     ],
-    ["before its time", (bench) => void Object.assign(only(bench), { nextSendAtMs: 1 })],
-    [
-      "that owes a look for its receipt",
-      (bench) => void Object.assign(only(bench), { receiptCheckedAtMs: RECEIPT_OWED }),
-    ],
-    ["that is being sent already", (bench) => void Object.assign(only(bench), { sending: true })],
+    ["before its time", (bench) => void paced(only(bench), { send: at(1) })],
+    ["that owes a look for its receipt", (bench) => void paced(only(bench), { look: LOOK_OWED })],
+    ["that is being sent already", (bench) => void paced(only(bench), { inHand: true })],
   ])("%s", async (_, prepare) => {
     const bench = wired(due(1));
     prepare(bench);
@@ -145,7 +143,7 @@ describe("nothing is sent", () => {
     ["the lane stopped", ({ lane }) => lane.stop()],
     ["our deadline came", ({ control }) => void Object.assign(control, { mayAct: false })],
   ])("where %s while it was being claimed", async (_, lose) => {
-    const bench = wired(Object.assign(due(1), { claimed: false }));
+    const bench = wired(paced(due(1), { claimed: false }));
     bench.control.meanwhile = () => lose(bench);
     await run(bench);
     expect(eventsOf(bench.writes)).toEqual(["resubmit tx 1"]);
@@ -154,7 +152,7 @@ describe("nothing is sent", () => {
 
   it("where the claim did not go through", async () => {
     for (const answer of [() => ({ status: "fenced" }) as const, () => new Error("away")]) {
-      const bench = wired(Object.assign(due(1), { claimed: false }));
+      const bench = wired(paced(due(1), { claimed: false }));
       bench.control.answer = answer;
       await run(bench);
       expect(bench.sent).toEqual([]);
@@ -162,7 +160,7 @@ describe("nothing is sent", () => {
   });
 
   it("of what was mined while the rest was being claimed", async () => {
-    const [first, second] = [Object.assign(due(1, "0x01"), { claimed: false }), due(2, "0x02")];
+    const [first, second] = [paced(due(1, "0x01"), { claimed: false }), due(2, "0x02")];
     const bench = wired(first, second);
     bench.control.meanwhile = () => bench.lane.mine(second, receiptOf(2, { number: 9, hash: "0x09" }));
     await run(bench);
@@ -172,7 +170,7 @@ describe("nothing is sent", () => {
 
 describe("sending again", () => {
   it("claims first, with the bytes that the database holds", async () => {
-    const bench = wired(Object.assign(due(1), { claimed: false, rawTransaction: null }));
+    const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
     bench.rows.raw = ({ txId, ordinal }) => `0x${txId.slice(3)}${ordinal}` as Hex;
     const sentAtClaim: number[] = [];
     bench.control.meanwhile = () => void sentAtClaim.push(bench.sent.length);
@@ -188,14 +186,14 @@ describe("sending again", () => {
     const bench = wired(due(1));
     bench.says = "unknown";
     await run(bench);
-    expect(only(bench).claimed).toBe(false);
-    Object.assign(only(bench), { nextSendAtMs: 0 });
+    expect(only(bench).pace.claimed).toBe(false);
+    paced(only(bench), { send: AT_ONCE });
     await run(bench);
     expect(eventsOf(bench.writes)).toEqual(["submitFailed tx 1", "resubmit tx 1"]);
   });
 
   it("is not claimed for a lane that stopped while its bytes were fetched", async () => {
-    const bench = wired(Object.assign(due(1), { claimed: false, rawTransaction: null }));
+    const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
     bench.rows.raw = () => {
       bench.lane.stop();
       return "0x";
@@ -218,8 +216,8 @@ describe("an answer", () => {
     bench.says = answer;
     await run(bench);
     const tx = only(bench);
-    expect(tx.nextSendAtMs).toBeGreaterThanOrEqual(least);
-    expect(tx.nextSendAtMs).toBeLessThanOrEqual(most);
+    expect(dueMs(tx)).toBeGreaterThanOrEqual(least);
+    expect(dueMs(tx)).toBeLessThanOrEqual(most);
     expect(bench.writes).toMatchObject([
       {
         items: [
@@ -227,8 +225,8 @@ describe("an answer", () => {
         ],
       },
     ]);
-    expect(tx.receiptCheckedAtMs).toBe(answer === "nonceConsumed" ? RECEIPT_OWED : 0);
-    expect(tx.failures).toBe(1);
+    expect(tx.pace.look).toEqual(answer === "nonceConsumed" ? LOOK_OWED : lookedAt(0));
+    expect(tx.pace.failures).toBe(1);
   });
 
   it("that repeats itself waits longer and longer, and is written once", async () => {
@@ -236,9 +234,9 @@ describe("an answer", () => {
     bench.says = "unknown";
     const waits: number[] = [];
     for (let round = 0; round < 12; round++) {
-      Object.assign(only(bench), { nextSendAtMs: 0, claimed: true });
+      paced(only(bench), { send: AT_ONCE, claimed: true });
       await run(bench);
-      waits.push((only(bench).nextSendAtMs ?? 0) - bench.clock.monotonicMs());
+      waits.push(dueMs(only(bench)) - bench.clock.monotonicMs());
     }
     expect(waits.at(-1)).toBeGreaterThan(15_000);
     expect(waits.at(-1)).toBeLessThanOrEqual(30_000);
@@ -250,10 +248,10 @@ describe("an answer", () => {
     bench.says = "insufficientFunds";
     await run(bench);
     bench.says = "accepted";
-    Object.assign(only(bench), { nextSendAtMs: 0, claimed: true, rawTransaction: "0x" });
+    paced(only(bench), { send: AT_ONCE, claimed: true, rawTransaction: "0x" });
     await run(bench);
     expect(bench.writes[1]).toMatchObject({ items: [{ event: "broadcast", lastError: null }] });
-    expect(only(bench)).toMatchObject({ lastError: null, failures: 0 });
+    expect(only(bench)).toMatchObject({ lastError: null, pace: { failures: 0 } });
   });
 
   it("for a lane that stopped meanwhile is not noted", async () => {
@@ -282,7 +280,7 @@ describe("an answer", () => {
     await run(bench);
     expect(bench.telemetry.of("submit.answered").length).toBe(1);
     expect(bench.writes).toEqual([]);
-    expect(only(bench)).toMatchObject({ nextSendAtMs: null, failures: 0 });
+    expect(only(bench).pace).toMatchObject({ send: NEVER, failures: 0 });
   });
 
   it("that cannot be written has the lane read again, and the sending is over", async () => {

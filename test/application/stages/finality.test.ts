@@ -5,6 +5,7 @@ import { quietly } from "../../../src/application/lane/term.ts";
 import type { ChainSettings } from "../../../src/application/settings.ts";
 import { decideFinal, openPass, withdrawOrphaned } from "../../../src/application/stages/6-finality/finality.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
+import { AT_ONCE } from "../../../src/domain/pace/when.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../src/ports/chain.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";
@@ -13,6 +14,7 @@ import {
   createStageBench,
   due,
   eventsOf,
+  paced,
   receiptOf,
   type StageBench,
   trackedRecord,
@@ -350,7 +352,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(bench.writes).toMatchObject([
       { items: [{ receipt: null, reason: expect.stringContaining("does not hold") }] },
     ]);
-    expect(tx).toMatchObject({ receipt: null, nextSendAtMs: 0 });
+    expect(tx).toMatchObject({ receipt: null, pace: { send: AT_ONCE } });
   });
 });
 
@@ -362,7 +364,7 @@ describe("what left the chain", () => {
     await withdraw(bench);
     expect(eventsOf(bench.writes)).toEqual(["withdraw tx 1"]);
     expect(bench.writes).toMatchObject([{ items: [{ receipt: null, to: "TRACKING", subState: "PENDING" }] }]);
-    expect(gone).toMatchObject({ receipt: null, claimed: false, nextSendAtMs: 0, rawTransaction: null });
+    expect(gone).toMatchObject({ receipt: null, pace: { claimed: false, send: AT_ONCE, rawTransaction: null } });
     expect([[...bench.lane.unmined.keys()], [...bench.lane.mined.keys()]]).toEqual([[1], [2]]);
     expect(bench.passed).toEqual(["withdraw.committed"]);
   });
@@ -371,9 +373,9 @@ describe("what left the chain", () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 19, hashNumber(77));
     tx.attempts.push({ ...(tx.attempts[0] as Tracked["attempts"][number]), ordinal: 2, txHash: hashNumber(500) });
-    tx.sendOrdinal = 2;
+    paced(tx, { sendOrdinal: 2 });
     await withdraw(bench);
-    expect(tx.sendOrdinal).toBe(1);
+    expect(tx.pace.sendOrdinal).toBe(1);
   });
 
   it("is nothing to a lane that stopped while the chain was asked", async () => {
@@ -445,7 +447,7 @@ describe("what left the chain", () => {
       },
     ]);
     expect([...bench.lane.watched.values()]).toEqual([11]);
-    expect(bench.lane.unmined.get(1)).toMatchObject({ receipt: null, nextSendAtMs: 0, sendOrdinal: 1 });
+    expect(bench.lane.unmined.get(1)).toMatchObject({ receipt: null, pace: { send: AT_ONCE, sendOrdinal: 1 } });
     expect(bench.context.hashes.has(hashNumber(1))).toBe(true);
     expect(bench.telemetry.of("alert")).toMatchObject([{ code: "DEEP_REORG", severity: "CRITICAL" }]);
     expect(bench.control.feedGrew).toBe(1);

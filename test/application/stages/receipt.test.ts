@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { canonicalHashes } from "../../../src/application/chain/canonical-hashes.ts";
-import { LONG_AGO, RECEIPT_OWED, type Tracked } from "../../../src/application/lane/owned-lane.ts";
+import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { receiptsOfBlocks, staleReceipts } from "../../../src/application/stages/5-receipt/receipt.ts";
+import { LOOK_DUE, LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import type { Block } from "../../../src/ports/chain.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
-import { createStageBench, due, eventsOf, receiptOf, type StageBench } from "../../support/stage-bench.ts";
+import { createStageBench, due, eventsOf, paced, receiptOf, type StageBench } from "../../support/stage-bench.ts";
 
 async function at(height: number, nonces: readonly number[] = [1]): Promise<StageBench> {
   const bench = createStageBench({}, { settings: { staleReceiptTimeoutMs: 1_000 } });
@@ -142,10 +143,10 @@ describe("a look by hash", () => {
   it("is for what owes one, and for what has waited too long, the longest first", async () => {
     const bench = await at(5, [1, 2, 3, 4]);
     await bench.clock.advance(5_000);
-    Object.assign(tx(bench, 1), { receiptCheckedAtMs: 4_500 });
-    Object.assign(tx(bench, 2), { receiptCheckedAtMs: 4_000 });
-    Object.assign(tx(bench, 3), { receiptCheckedAtMs: RECEIPT_OWED });
-    Object.assign(tx(bench, 4), { receiptCheckedAtMs: LONG_AGO });
+    paced(tx(bench, 1), { look: lookedAt(4_500) });
+    paced(tx(bench, 2), { look: lookedAt(4_000) });
+    paced(tx(bench, 3), { look: LOOK_OWED });
+    paced(tx(bench, 4), { look: LOOK_DUE });
     const asked: unknown[] = [];
     Object.assign(bench.chain, {
       receipts: async (hashes: readonly string[]) => {
@@ -155,7 +156,7 @@ describe("a look by hash", () => {
     });
     await staleReceipts(bench.ports, bench.context, [bench.lane]);
     expect(asked).toEqual([3, 4, 2].map(hashNumber));
-    expect([1, 2, 3, 4].map((nonce) => tx(bench, nonce).receiptCheckedAtMs)).toEqual([4_500, 5_000, 5_000, 5_000]);
+    expect([1, 2, 3, 4].map((nonce) => tx(bench, nonce).pace.look)).toEqual([4_500, 5_000, 5_000, 5_000].map(lookedAt));
     expect(bench.telemetry.of("receipt.checked")).toMatchObject([
       { result: "found", count: 0 },
       { result: "notFound", count: 3 },
@@ -167,7 +168,7 @@ describe("a look by hash", () => {
       5,
       Array.from({ length: 250 }, (_, nonce) => nonce),
     );
-    for (const each of bench.lane.unmined.values()) Object.assign(each, { receiptCheckedAtMs: RECEIPT_OWED });
+    for (const each of bench.lane.unmined.values()) paced(each, { look: LOOK_OWED });
     const pieces: number[] = [];
     Object.assign(bench.chain, {
       receipts: async (hashes: readonly string[]) => {
@@ -178,9 +179,7 @@ describe("a look by hash", () => {
     });
     await staleReceipts(bench.ports, bench.context, [bench.lane]);
     expect(pieces).toEqual([100, 100]);
-    const owed = [...bench.lane.unmined.values()].filter(
-      ({ receiptCheckedAtMs }) => receiptCheckedAtMs === RECEIPT_OWED,
-    );
+    const owed = [...bench.lane.unmined.values()].filter(({ pace }) => pace.look.kind === "owed");
     expect(owed.length).toBe(150);
     await staleReceipts(bench.ports, bench.context, [bench.lane]);
     expect(pieces).toEqual([100, 100, 50, 100]);
@@ -191,7 +190,7 @@ describe("a look by hash", () => {
       5,
       Array.from({ length: 60 }, (_, nonce) => nonce),
     );
-    for (const each of bench.lane.unmined.values()) Object.assign(each, { receiptCheckedAtMs: RECEIPT_OWED });
+    for (const each of bench.lane.unmined.values()) paced(each, { look: LOOK_OWED });
     Object.assign(bench.chain, {
       receipts: async (hashes: readonly string[]) => {
         if (hashes.length > 20 || hashes.includes(hashNumber(0))) throw new Error("429");
@@ -202,9 +201,7 @@ describe("a look by hash", () => {
       await bench.clock.advance(10);
       await staleReceipts(bench.ports, bench.context, [bench.lane]);
     }
-    const owed = [...bench.lane.unmined.values()].filter(
-      ({ receiptCheckedAtMs }) => receiptCheckedAtMs === RECEIPT_OWED,
-    );
+    const owed = [...bench.lane.unmined.values()].filter(({ pace }) => pace.look.kind === "owed");
     expect(owed.map(({ nonce }) => nonce)).toEqual([0]);
   });
 
@@ -212,7 +209,7 @@ describe("a look by hash", () => {
     const bench = await at(5, [1, 2, 3]);
     const { window } = bench.context.follower;
     const canonical = { number: 4, hash: window.hashAt(4) ?? "0x" };
-    for (const each of bench.lane.unmined.values()) Object.assign(each, { receiptCheckedAtMs: RECEIPT_OWED });
+    for (const each of bench.lane.unmined.values()) paced(each, { look: LOOK_OWED });
     answering(bench, () => [
       receiptOf(1, canonical),
       receiptOf(2, { number: 4, hash: hashNumber(44) }),
@@ -225,7 +222,7 @@ describe("a look by hash", () => {
   it("has the chain's own word for what lies below the window", async () => {
     const bench = await at(200, [1, 2]);
     const block = { number: 50, hash: bench.simulated.blocks.byNumber(50)?.hash ?? "0x" } as const;
-    for (const each of bench.lane.unmined.values()) Object.assign(each, { receiptCheckedAtMs: RECEIPT_OWED });
+    for (const each of bench.lane.unmined.values()) paced(each, { look: LOOK_OWED });
     answering(bench, () => [receiptOf(1, block), receiptOf(2, { number: 51, hash: hashNumber(51) })]);
     await staleReceipts(bench.ports, bench.context, [bench.lane]);
     expect(eventsOf(bench.writes)).toEqual(["mine tx 1"]);
@@ -233,11 +230,11 @@ describe("a look by hash", () => {
 
   it("where that word cannot be had is no look at all", async () => {
     const bench = await at(200);
-    Object.assign(tx(bench, 1), { receiptCheckedAtMs: RECEIPT_OWED });
+    paced(tx(bench, 1), { look: LOOK_OWED });
     answering(bench, () => [receiptOf(1, { number: 50, hash: hashNumber(50) })]);
     bench.faults.inject({ kind: "unavailable" });
     await staleReceipts(bench.ports, bench.context, [bench.lane]);
-    expect(tx(bench, 1).receiptCheckedAtMs).toBe(RECEIPT_OWED);
+    expect(tx(bench, 1).pace.look).toEqual(LOOK_OWED);
     expect(bench.telemetry.of("receipt.checked")).toMatchObject([{ result: "error" }]);
   });
 });

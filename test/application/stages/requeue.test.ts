@@ -105,6 +105,21 @@ describe("requeue after external use", () => {
     expect(world.rows()[1]).toMatchObject({ state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY", nonce: 1 });
   });
 
+  it("is judged anew where a reorg puts another foreign transaction in the first one's place", async () => {
+    const entry = await knownLane({ settings: { ...REQUEUE.settings, confirmations: 3 }, chain: { tagDepths: null } });
+    await losesItsNonce(entry);
+    world.chain.mine(4);
+    await world.clock.advance(10_000);
+    expect(world.rows()[1]).toMatchObject({ subState: "MINED", nonce: 1 });
+    world.chain.reorg(5, { drop: "all", keepInPool: false });
+    await world.until(() => world.rows()[1]?.subState !== "MINED");
+    sayTheSame(world);
+    world.chain.mineForeign(SIGNER);
+    world.chain.mine(10);
+    await world.allSettled(2);
+    expect(world.rows()[1]).toMatchObject({ state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY", nonce: 1 });
+  });
+
   it.each<[string, Said]>([
     ["recipient", { to: SIGNER }],
     ["value", { value: 2n }],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { LONG_AGO } from "../../../src/application/lane/owned-lane.ts";
 import { quietly } from "../../../src/application/lane/term.ts";
 import { sign } from "../../../src/application/stages/3-sign/sign.ts";
+import { LOOK_DUE } from "../../../src/domain/pace/transaction-pace.ts";
 import type { SignedTransaction } from "../../../src/ports/signer.ts";
 import { allocatedRecord, createStageBench, eventsOf, type StageBench } from "../../support/stage-bench.ts";
 import { TO } from "../../support/world.ts";
@@ -35,7 +35,7 @@ describe("signing", () => {
       },
     ]);
     expect([...bench.lane.unmined.keys()]).toEqual([0, 1]);
-    expect(bench.lane.toSend(bench.clock.monotonicMs(), 10).map(({ claimed }) => claimed)).toEqual([true, true]);
+    expect(bench.lane.toSend(bench.clock.monotonicMs(), 10).map(({ pace }) => pace.claimed)).toEqual([true, true]);
     expect(bench.passed).toEqual(["sign.signed", "sign.committed"]);
   });
 
@@ -61,7 +61,7 @@ describe("signing", () => {
     const bench = createStageBench({ cursor: 1 }, { settings: { fetchReceiptUponEntry: true } });
     bench.lane.backlog.enqueue([allocatedRecord(0, PRICED)]);
     await run(bench);
-    expect(bench.lane.unmined.get(0)?.receiptCheckedAtMs).toBe(LONG_AGO);
+    expect(bench.lane.unmined.get(0)?.pace.look).toEqual(LOOK_DUE);
   });
 });
 

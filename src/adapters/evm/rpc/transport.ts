@@ -1,4 +1,4 @@
-import { Pace } from "../../../domain/pace.ts";
+import { Departures } from "../../../domain/departures.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { DEFAULT_RETRY_AFTER_MS, type HttpPoster, openHttp } from "./http.ts";
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
@@ -86,7 +86,7 @@ class HttpTransport implements RpcTransport {
   readonly #http: HttpPoster;
   readonly #waiting: Record<Kind, Group[]> = { read: [], send: [] };
   readonly #inFlight: Record<Kind, number> = { read: 0, send: 0 };
-  readonly #requests: Readonly<Record<Kind, Pace>>;
+  readonly #requests: Readonly<Record<Kind, Departures>>;
   readonly #cancelTimer: Record<Kind, (() => void) | null> = { read: null, send: null };
   #nextId = 1;
   /** Learned: shrinks when the endpoint calls a batch too large, 1 where it takes none. Tried anew after a while. */
@@ -100,7 +100,7 @@ class HttpTransport implements RpcTransport {
   constructor(options: Required<TransportOptions>) {
     this.#options = options;
     this.#http = openHttp(options);
-    const pace = () => new Pace(options.requestEveryMs, REQUESTS_IN_RESERVE);
+    const pace = () => new Departures(options.requestEveryMs, REQUESTS_IN_RESERVE);
     this.#requests = { read: pace(), send: pace() };
     this.#batchLimit = options.maxBatchCalls;
     this.#pace = options.maxBatchCalls;

@@ -3,8 +3,9 @@
  * Reads: transactions and intake rows by request id. Writes: nothing; the check that binds is stage 2's, under the lane's
  * lock. A crash here leaves nothing behind.
  */
+
+import { Departures } from "../../../domain/departures.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
-import { Pace } from "../../../domain/pace.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { AskedRequests, ExistingTransaction, LaneStore } from "../../../ports/lane-store.ts";
 
@@ -39,7 +40,7 @@ const NOTHING: Found = new Map();
 export class RequestIds {
   private readonly store: Pick<LaneStore, "findByRequestIds">;
   private readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  private readonly pace = new Pace(ROUND_EVERY_MS, ROUNDS_IN_RESERVE);
+  private readonly pace = new Departures(ROUND_EVERY_MS, ROUNDS_IN_RESERVE);
   private readonly running = new Set<Promise<unknown>>();
   /** The last question about each lane that is not answered yet. */
   private readonly asking = new Map<LaneKey, Question>();

@@ -36,7 +36,7 @@ export async function allocate(
   const { lane, items } = batch;
   // A held lane gives no nonce; whether a request exists already, its database can still say.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
-  const fill = lane.nonces.free(context.counts.of(lane.lane.signer).usedBelow);
+  const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
   const outcome = await write(ports, { context, lane }, { kind: "allocate", floor, ...filling, items });
   await ports.failpoint("allocate.committed");

@@ -45,7 +45,7 @@ export async function nonceFloor(
   context: ChainContext,
   lane: OwnedLane,
 ): Promise<number | null> {
-  if (lane.doubt !== NO_DOUBT) throw unavailable(`nothing is accepted for this signer: ${lane.distrust?.reason}`);
+  if (lane.pace.doubt !== NO_DOUBT) throw unavailable(`nothing is accepted for this signer: ${lane.pace.distrust}`);
   if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
   const memory = context.counts.of(lane.lane.signer);
   if (isFresh(ports.clock, context, lane)) return aboveCursor(lane, memory);

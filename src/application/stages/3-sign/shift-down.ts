@@ -17,7 +17,7 @@ export interface ShiftDownPorts extends LaneWriterPorts {
 }
 
 export async function shiftDown(ports: ShiftDownPorts, { counts }: ChainContext, lane: OwnedLane): Promise<void> {
-  const free = lane.nonces.free(counts.of(lane.lane.signer).usedBelow);
+  const free = lane.freeNonces(counts.of(lane.lane.signer).usedBelow);
   if (free.length === 0) return;
   const moves = planShiftDown(free, lane.holders());
   if (moves.length === 0) return;

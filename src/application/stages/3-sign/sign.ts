@@ -9,16 +9,19 @@
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
 import { envelopeFor, type FeeMarket, type Fees, isFullyPriced } from "../../../domain/fees.ts";
+import { ceilingReported } from "../../../domain/pace/lane-pace.ts";
+import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
 import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { happened } from "../../lane/happened.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { LONG_AGO, signed } from "../../lane/tracked.ts";
+import { signed } from "../../lane/tracked.ts";
 import { type GiveUpPorts, giveUp } from "./give-up.ts";
 import { shiftDown } from "./shift-down.ts";
 
@@ -69,13 +72,12 @@ async function signBatch(
   const planned = batch.map((record, index) => planSigned(record, unsigned[index] as Bounded, made[index] ?? null));
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("sign.committed");
-  const nowMs = ports.clock.monotonicMs();
+  const look = context.settings.fetchReceiptUponEntry ? LOOK_DUE : lookedAt(ports.clock.monotonicMs());
   const sentAt = ports.clock.now();
   lane.backlog.signed(batch);
   planned.forEach(({ tx }, index) => {
     tx.firstSentAt = sentAt;
-    tx.nextSendAtMs = nowMs;
-    tx.receiptCheckedAtMs = context.settings.fetchReceiptUponEntry ? LONG_AGO : nowMs;
+    happened(tx, committed, look);
     lane.track(tx);
     const reached = priced[index]?.reached ?? null;
     if (reached !== null) holdAtCeiling(ports, { lane, tx }, reached);
@@ -102,8 +104,8 @@ async function refuseBeyond(
     await giveUp(ports, lane, { record, why });
     return true;
   }
-  if (lane.overCeiling === txId) return false;
-  lane.overCeiling = txId;
+  if (lane.pace.overCeiling === txId) return false;
+  happened(lane, ceilingReported, txId);
   const message = `nonce ${nonce} of ${lane.lane.signer} is not signed: ${why}`;
   ports.telemetry.emit({
     ...{ type: "alert", severity: "ERROR", code: "FEE_CEILING_REACHED", message, lane: lane.lane, txId },

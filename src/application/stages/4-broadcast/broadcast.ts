@@ -7,8 +7,10 @@
  */
 import type { SubmitResult } from "../../../domain/answers.ts";
 import type { Hex } from "../../../domain/lane.ts";
+import { laidDown, takenInHand } from "../../../domain/pace/transaction-pace.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Working } from "../../lane/activity.ts";
+import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
@@ -39,14 +41,14 @@ async function sendDue(
   { lane, first }: { readonly lane: OwnedLane; readonly first: readonly Tracked[] },
 ): Promise<void> {
   for (let due = first; due.length > 0; due = dueNow(ports, lane)) {
-    for (const tx of due) tx.sending = true;
+    for (const tx of due) happened(tx, takenInHand);
     try {
       const atNode = due.filter(isNodeSigned);
       const local = atNode.length === 0 ? due : due.filter((tx) => !isNodeSigned(tx));
       if (local.length > 0) await sendAll(ports, context, { lane, due: local });
       if (atNode.length > 0) await sendThroughNode(ports, context, { lane, due: atNode });
     } finally {
-      for (const tx of due) tx.sending = false;
+      for (const tx of due) happened(tx, laidDown);
     }
   }
 }
@@ -57,10 +59,10 @@ async function sendAll(
   work: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
 ): Promise<void> {
   const { lane, due } = work;
-  if (!due.every(({ claimed }) => claimed)) await claimAgain(ports, lane, due);
+  if (!due.every(({ pace }) => pace.claimed)) await claimAgain(ports, lane, due);
   // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
-  const sendable = due.filter((tx) => tx.receipt === null && tx.rawTransaction !== null);
-  const raws = sendable.map((tx) => tx.rawTransaction as Hex);
+  const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null);
+  const raws = sendable.map((tx) => tx.pace.rawTransaction as Hex);
   const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
   const results = await lane.term.send(() => context.chain.submit(raws, { everywhere }));
   await ports.failpoint("broadcast.sent");
@@ -71,8 +73,8 @@ async function sendAll(
 }
 
 /** A node said that it took these very bytes, and they are due again: it may have dropped them, and would once more. */
-function wasTaken({ acceptedOrdinal, sendOrdinal }: Tracked): boolean {
-  return acceptedOrdinal !== null && acceptedOrdinal === sendOrdinal;
+function wasTaken({ acceptedOrdinal, pace }: Tracked): boolean {
+  return acceptedOrdinal !== null && acceptedOrdinal === pace.sendOrdinal;
 }
 
 /** The next send need not wait for this: order within the lane is the writer's, and a failure reloads the lane. */

@@ -11,34 +11,35 @@
  * patience goes on from when sight was lost.
  */
 import type { AlertCode } from "../../../domain/alerts.ts";
+import {
+  type Search,
+  searchBegun,
+  searched,
+  sightGivenUp,
+  sightLost,
+  sightRegained,
+} from "../../../domain/pace/transaction-pace.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
 import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { GrayZoneResult } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
+import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { identify, RECEIPT_OWED, type Tracked } from "../../lane/tracked.ts";
+import { identify, type Tracked } from "../../lane/tracked.ts";
 import { mineForeign, saysTheSame } from "../5-receipt/external-use.ts";
 
 export interface GrayZonePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
 }
 
-/** Monotonic: since when it is out of sight, and when it is looked for next. */
-interface Search {
-  readonly sinceMs: number;
-  nextMs: number;
-}
-
-const searches = new WeakMap<Tracked, Search>();
-
 /** A payload that a node may have signed and sent, and whose hash nobody knows. */
-export function isOutOfSight({ status, attempts, claimed }: Tracked): boolean {
+export function isOutOfSight({ status, attempts, pace }: Tracked): boolean {
   const unnamed = attempts.some(({ txHash, foreign }) => txHash === null && foreign !== true);
-  return unnamed && !claimed && (status.subState === "UNKNOWN_SUBMIT_RESULT" || status.state === "STUCK");
+  return unnamed && !pace.claimed && (status.subState === "UNKNOWN_SUBMIT_RESULT" || status.state === "STUCK");
 }
 
 /** The answer to a send did not arrive, or named no transaction. */
@@ -47,11 +48,8 @@ export async function loseSight(
   lane: OwnedLane,
   { tx, why }: { readonly tx: Tracked; readonly why: string },
 ): Promise<void> {
-  tx.nextSendAtMs = null;
-  tx.claimed = false;
+  happened(tx, sightLost, ports.clock.monotonicMs());
   tx.lastError = why;
-  const nowMs = ports.clock.monotonicMs();
-  searches.set(tx, { sinceMs: nowMs, nextMs: nowMs });
   if (tx.status.state === "TRACKING" && tx.status.subState !== "UNKNOWN_SUBMIT_RESULT") {
     await commitPlanned(ports, lane, [plan(tx, "loseSight", { lastError: why, reason: why })]);
   }
@@ -63,7 +61,7 @@ export function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane
   const nowMs = ports.clock.monotonicMs();
   const due: Tracked[] = [];
   for (const tx of lane.unmined.values()) {
-    if (tx.receipt !== null || !isOutOfSight(tx) || tx.sending) continue;
+    if (tx.receipt !== null || !isOutOfSight(tx) || tx.pace.inHand) continue;
     if (searchOf(ports, tx).nextMs <= nowMs) due.push(tx);
   }
   due.sort((a, b) => a.nonce - b.nonce);
@@ -90,12 +88,11 @@ async function searchEach(
 
 /** Begun by this owner, or by one before it: the database says when. */
 function searchOf({ clock }: GrayZonePorts, tx: Tracked): Search {
-  const known = searches.get(tx);
-  if (known !== undefined) return known;
+  if (tx.pace.search !== null) return tx.pace.search;
   const nowMs = clock.monotonicMs();
   const ageMs = tx.lostSightAt === null ? 0 : Math.max(0, clock.now().getTime() - tx.lostSightAt.getTime());
   const begun = { sinceMs: nowMs - ageMs, nextMs: nowMs };
-  searches.set(tx, begun);
+  happened(tx, searchBegun, begun);
   return begun;
 }
 
@@ -146,7 +143,7 @@ async function conclude(ports: GrayZonePorts, context: ChainContext, work: Concl
   const { lane, tx, found, payload } = work;
   const nowMs = ports.clock.monotonicMs();
   const search = searchOf(ports, tx);
-  search.nextMs = nowMs + (context.settings.grayZoneIntervalMs ?? context.settings.grayZoneTimeoutMs);
+  happened(tx, searched, nowMs + (context.settings.grayZoneIntervalMs ?? context.settings.grayZoneTimeoutMs));
   if (tx.receipt !== null || !isOutOfSight(tx)) return;
   if ((found.kind === "mined" || found.kind === "pooled") && saysTheSame(payload, found.transaction)) {
     await adopt(ports, lane, { tx, found: found.transaction });
@@ -164,15 +161,13 @@ async function adopt(
   lane: OwnedLane,
   { tx, found }: { readonly tx: Tracked; readonly found: ChainTransaction },
 ): Promise<void> {
-  const ordinal = tx.sendOrdinal as number;
+  const ordinal = tx.pace.sendOrdinal as number;
   const { txHash } = found;
   identify(tx, ordinal, txHash);
   lane.follow(tx);
-  tx.answer = "alreadyKnown";
+  happened(tx, sightRegained);
   tx.acceptedOrdinal = Math.max(tx.acceptedOrdinal ?? 0, ordinal);
   tx.lastError = null;
-  tx.receiptCheckedAtMs = RECEIPT_OWED;
-  tx.nextSendAtMs = ports.clock.monotonicMs();
   const change = { identified: { ordinal, txHash }, accepted: { ordinal }, lastError: null };
   const reason = `found by sender and nonce: ${txHash}`;
   const event = tx.status.state === "STUCK" ? "resubmit" : "adopt";
@@ -182,9 +177,7 @@ async function adopt(
 }
 
 async function sendAnew(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked): Promise<void> {
-  searches.delete(tx);
-  tx.answer = "unknown";
-  tx.nextSendAtMs = ports.clock.monotonicMs();
+  happened(tx, sightGivenUp);
   const reason = "its nonce is still free after the whole timeout: sent anew";
   const planned: readonly Planned[] = tx.status.state === "STUCK" ? [] : [plan(tx, "sendAnew", { reason })];
   if (planned.length > 0) await commitPlanned(ports, lane, planned);

@@ -6,9 +6,12 @@
  */
 import type { AlertCode } from "../../../domain/alerts.ts";
 import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
+import { futureRefused, paid, paymentFailed } from "../../../domain/pace/lane-pace.ts";
+import { sentAfresh } from "../../../domain/pace/transaction-pace.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
+import { happened } from "../../lane/happened.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { establish, isRefusedForGood, type Tracked } from "../../lane/tracked.ts";
 
@@ -29,9 +32,8 @@ export function learn(ports: LearnPorts, answered: Answered): void {
   if (isTaken(result.answer)) {
     tx.facts.delete("INSUFFICIENT_FUNDS");
     tx.facts.delete("REFUSED_FOR_GOOD");
-    lane.unpaidSince = null;
+    happened(lane, paid);
   }
-  tx.rejections = result.answer === "rejected" ? tx.rejections + 1 : 0;
   if (result.answer === "rejected") learnRejection(ports, answered);
   if (result.answer === "insufficientFunds") learnPoverty(ports, answered);
   if (result.answer === "nonceTooHigh") learnNoFuture(ports, lane, tx);
@@ -42,8 +44,8 @@ function learnPoverty(ports: LearnPorts, answered: Answered): void {
   const { lane, tx, result } = answered;
   const since = ports.clock.now();
   establish(tx, "INSUFFICIENT_FUNDS", { text: wordsOf(result), since });
-  if (lane.unpaidSince !== null) return;
-  lane.unpaidSince = since;
+  if (lane.pace.unpaidSince !== null) return;
+  happened(lane, paymentFailed, since);
   alert(ports, answered, { severity: "ERROR", code: "INSUFFICIENT_FUNDS" });
 }
 
@@ -56,12 +58,10 @@ function learnRejection(ports: LearnPorts, answered: Answered): void {
 
 /** What stands before it is not at the node, whatever was said when it was sent: it goes first, then this one again. */
 function learnNoFuture(ports: LearnPorts, lane: OwnedLane, tx: Tracked): void {
-  const nowMs = ports.clock.monotonicMs();
-  lane.closeWindow(nowMs, ports.entropy.random());
+  happened(lane, futureRefused, { nowMs: ports.clock.monotonicMs(), random: ports.entropy.random() });
   for (const lower of lane.unmined.values()) {
-    if (lower.nonce >= tx.nonce || lower.answer === null || !isTaken(lower.answer)) continue;
-    lower.answer = null;
-    lower.nextSendAtMs = nowMs;
+    const { answer } = lower.pace;
+    if (lower.nonce < tx.nonce && answer !== null && isTaken(answer)) happened(lower, sentAfresh);
   }
 }
 

@@ -8,10 +8,13 @@
  */
 import { isTaken } from "../../../domain/answers.ts";
 import type { Hash } from "../../../domain/lane.ts";
+import { scheduled } from "../../../domain/pace/transaction-pace.ts";
+import { at, NEVER } from "../../../domain/pace/when.ts";
 import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
 import type { NodeSubmission } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { identify, type Tracked } from "../../lane/tracked.ts";
@@ -45,15 +48,15 @@ interface Work {
 }
 
 async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx }: Work): Promise<void> {
-  if (isOutOfSight(tx) && tx.answer === null) {
-    tx.nextSendAtMs = null;
+  if (isOutOfSight(tx) && tx.pace.answer === null) {
+    happened(tx, scheduled, NEVER);
     return;
   }
   if (mayHaveBeenSent(tx)) {
     return loseSight(ports, lane, { tx, why: "an earlier owner may have had it sent, and knew no hash" });
   }
   if (isBehind(lane, tx)) {
-    tx.nextSendAtMs = ports.clock.monotonicMs() + BEHIND_MS;
+    happened(tx, scheduled, at(ports.clock.monotonicMs() + BEHIND_MS));
     return;
   }
   await claimAgain(ports, lane, [tx]);
@@ -67,15 +70,15 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx
 
 /** Claimed in an earlier term, and never named: whether the node heard of it, nobody here knows. */
 function mayHaveBeenSent(tx: Tracked): boolean {
-  return toSend(tx)?.txHash === null && !tx.claimed && tx.answer === null;
+  return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
 }
 
 function isBehind(lane: OwnedLane, { nonce }: Tracked): boolean {
   return [...lane.unmined.values()].some((other) => other.nonce < nonce && isOutOfSight(other));
 }
 
-function toSend({ attempts, sendOrdinal }: Tracked): Attempt | undefined {
-  return attempts.find(({ ordinal }) => ordinal === sendOrdinal);
+function toSend({ attempts, pace }: Tracked): Attempt | undefined {
+  return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal);
 }
 
 function unsignedOf({ lane }: OwnedLane, tx: Tracked, { payload }: StoredPayload): UnsignedTransaction {

@@ -6,8 +6,10 @@
  * bytes that may or may not have left; the next owner claims and sends them again, which a node answers "already
  * known".
  */
+import { bytesRead, claimed } from "../../../domain/pace/transaction-pace.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
+import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 
@@ -22,29 +24,29 @@ export async function claimAgain(
   lane: OwnedLane,
   transactions: readonly Tracked[],
 ): Promise<void> {
-  const unclaimed = transactions.filter((tx) => !tx.claimed);
+  const unclaimed = transactions.filter((tx) => !tx.pace.claimed);
   if (unclaimed.length === 0) return;
   await lane.term.during(fetchBytes(ports, unclaimed));
-  const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.sendOrdinal as number } }));
+  const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.pace.sendOrdinal as number } }));
   await commitPlanned(ports, lane, planned);
   for (const tx of unclaimed) {
-    tx.claimed = true;
+    happened(tx, claimed);
     tx.submitAttempts++;
   }
   await ports.failpoint("resubmit.claimed");
 }
 
 /** What a node signs itself is stored as a payload, and asked for when it is sent. */
-function hasBytes({ attempts, sendOrdinal }: Tracked): boolean {
-  return attempts.find(({ ordinal }) => ordinal === sendOrdinal)?.nodeSigned !== true;
+function hasBytes({ attempts, pace }: Tracked): boolean {
+  return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal)?.nodeSigned !== true;
 }
 
 async function fetchBytes(ports: ResubmitPorts, transactions: readonly Tracked[]): Promise<void> {
-  const missing = transactions.filter((tx) => tx.rawTransaction === null && hasBytes(tx));
+  const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && hasBytes(tx));
   if (missing.length === 0) return;
-  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.sendOrdinal as number }));
+  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.pace.sendOrdinal as number }));
   const found = await ports.store.loadRawTransactions(keys);
   missing.forEach((tx, index) => {
-    tx.rawTransaction = found[index] ?? null;
+    happened(tx, bytesRead, found[index] ?? null);
   });
 }

@@ -10,15 +10,19 @@
  */
 import { hashesOf } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";
+import { externalUseUnseen } from "../../../domain/pace/lane-pace.ts";
+import { lookOwed } from "../../../domain/pace/transaction-pace.ts";
+import { isDue } from "../../../domain/pace/when.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
 import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
+import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
-import { type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
+import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 
 export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
@@ -31,7 +35,7 @@ const AT_ONCE = 16;
 export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const due = suspectsOf(context, lane).length > 0 || countIsDue(context, lane, nowMs);
-  return !due || nowMs < lane.externalLookAtMs ? null : lookInto(ports, context, lane);
+  return !due || !isDue(lane.pace.externalLook, nowMs) ? null : lookInto(ports, context, lane);
 }
 
 async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
@@ -65,8 +69,8 @@ function suspectsOf({ counts }: ChainContext, lane: OwnedLane): readonly Tracked
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
   const suspects: Tracked[] = [];
   for (const tx of lane.unmined.values()) {
-    if (tx.nonce >= passed && tx.answer !== "nonceConsumed") continue;
-    if (tx.receipt !== null || tx.receiptCheckedAtMs === RECEIPT_OWED) continue;
+    if (tx.nonce >= passed && tx.pace.answer !== "nonceConsumed") continue;
+    if (tx.receipt !== null || tx.pace.look.kind === "owed") continue;
     // What a node signed out of our sight may be what stands there: 4-broadcast/gray-zone.ts looks into that.
     if (tx.attempts.every(({ txHash }) => txHash !== null)) suspects.push(tx);
   }
@@ -92,7 +96,7 @@ async function findForeign(
     if (sent.kind !== "mined" || tx.receipt !== null) continue;
     const ours = tx.attempts.some(({ txHash, foreign }) => foreign !== true && txHash === sent.transaction.txHash);
     // Ours after all, and missed so far: the look by hash brings its receipt in.
-    if (ours) tx.receiptCheckedAtMs = RECEIPT_OWED;
+    if (ours) happened(tx, lookOwed);
     else if (await lane.term.during(noneOfOursIsMined(context, tx))) {
       const isOurs = await lane.term.during(isMadeByNode(ports, tx, sent.transaction));
       if (tx.receipt !== null) continue;
@@ -183,7 +187,7 @@ function reportUnseen(
   { lane, tx, detail }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly detail: string },
 ): void {
   const againInMs = context.settings.grayZoneIntervalMs ?? context.settings.staleReceiptTimeoutMs;
-  lane.externalLookAtMs = ports.clock.monotonicMs() + againInMs;
+  happened(lane, externalUseUnseen, ports.clock.monotonicMs() + againInMs);
   ports.telemetry.emit({
     type: "alert",
     severity: "WARNING",

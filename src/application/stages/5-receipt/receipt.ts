@@ -8,15 +8,17 @@
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
 import { followedAttempts, hashesOf } from "../../../domain/attempts.ts";
-import { NO_DOUBT } from "../../../domain/doubt.ts";
+import { isUnsure } from "../../../domain/pace/lane-pace.ts";
+import { byTurn, isLookDue, looked, lookFailed, lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import { canonicalHashes } from "../../chain/canonical-hashes.ts";
 import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
+import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
-import { LONG_AGO, type OwnedLane, RECEIPT_OWED, type Tracked } from "../../lane/owned-lane.ts";
+import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { establish } from "../../lane/tracked.ts";
 
@@ -80,10 +82,10 @@ export async function staleReceipts(
   const nowMs = ports.clock.monotonicMs();
   for (const lane of lanes) {
     for (const tx of lane.unmined.values()) {
-      if (nowMs - tx.receiptCheckedAtMs >= context.settings.staleReceiptTimeoutMs) due.push(tx);
+      if (isLookDue(tx.pace, nowMs, context.settings.staleReceiptTimeoutMs)) due.push(tx);
     }
   }
-  due.sort((a, b) => a.lookFailedAtMs - b.lookFailedAtMs || a.receiptCheckedAtMs - b.receiptCheckedAtMs);
+  due.sort((a, b) => byTurn(a.pace, b.pace));
   for (let from = 0; from < due.length; ) {
     const asked = due.slice(from, from + context.looksAtOnce);
     if (!(await lookUp(ports, context, asked))) {
@@ -102,17 +104,14 @@ async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: 
     const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);
     const canonical = await onCanonicalChain(context, found);
     const nowMs = ports.clock.monotonicMs();
-    for (const tx of transactions) {
-      tx.receiptCheckedAtMs = nowMs;
-      tx.lookFailedAtMs = LONG_AGO;
-    }
+    for (const tx of transactions) happened(tx, looked, nowMs);
     ports.telemetry.emit({ type: "receipt.checked", chainId, result: "found", count: found.length });
     ports.telemetry.emit({ type: "receipt.checked", chainId, result: "notFound", count: hashes.length - found.length });
     await record(ports, context, canonical);
     return true;
   } catch {
     const nowMs = ports.clock.monotonicMs();
-    for (const tx of transactions) tx.lookFailedAtMs = nowMs;
+    for (const tx of transactions) happened(tx, lookFailed, nowMs);
     ports.telemetry.emit({ type: "receipt.checked", chainId, result: "error", count: hashes.length });
     return false;
   }
@@ -183,8 +182,8 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
     if (indexed === undefined || indexed.tx.receipt !== null) continue;
     // From a chain that may not be ours: looked for again once that is known.
     const { lane, tx } = indexed;
-    if (lane.lookOwed || lane.doubt !== NO_DOUBT) {
-      tx.receiptCheckedAtMs = RECEIPT_OWED;
+    if (isUnsure(lane.pace)) {
+      happened(tx, lookOwed);
       continue;
     }
     const receipt = withOwnContract(ports, { lane, tx }, found);

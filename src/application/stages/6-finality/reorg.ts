@@ -7,8 +7,10 @@
  */
 import { attemptToSend } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";
+import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
+import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
 
@@ -69,11 +71,6 @@ export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: re
 }
 
 function sendAgain(tx: Tracked, nowMs: number): void {
-  tx.sendOrdinal = attemptToSend(tx.attempts, tx.receipt?.txHash)?.ordinal ?? null;
-  tx.rawTransaction = null;
-  tx.claimed = false;
-  tx.answer = null;
-  tx.failures = 0;
-  tx.nextSendAtMs = nowMs;
-  tx.receiptCheckedAtMs = nowMs;
+  const attempt = attemptToSend(tx.attempts, tx.receipt?.txHash);
+  happened(tx, withdrawn, attempt?.ordinal ?? null, nowMs);
 }

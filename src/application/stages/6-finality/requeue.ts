@@ -8,10 +8,12 @@
  * the old attempts stay. Invariant I3, its third exception. A crash before the commit leaves TRACKING/MINED, decided
  * again; after it, an ALLOCATED row that the owner signs in its turn.
  */
+import { moveJudged } from "../../../domain/pace/transaction-pace.ts";
 import type { Attempt } from "../../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { rebuildable, type StoredBytes } from "../../lane/stored-bytes.ts";
@@ -19,9 +21,6 @@ import { rebuildable, type StoredBytes } from "../../lane/stored-bytes.ts";
 export interface RequeuePorts extends LaneWriterPorts, StoredBytes {
   readonly signer: Pick<Signer, "custody">;
 }
-
-/** What is known of a lost nonce by the time its foreign transaction is final. It never changes: looked into once. */
-const verdicts = new WeakMap<Tracked, boolean>();
 
 /** Takes those that get another nonce, now or once the foreign transaction is deeper, and returns the others. */
 export async function requeueLost(
@@ -64,11 +63,10 @@ interface Lost {
   readonly tx: Tracked;
 }
 
-/** Null: cannot be told now. */
+/** Looked into once, as long as the same foreign transaction stands there. Null: cannot be told now. */
 async function mayGetAnother(ports: RequeuePorts, context: ChainContext, lost: Lost): Promise<boolean | null> {
   const { lane, tx } = lost;
-  const known = verdicts.get(tx);
-  if (known !== undefined) return known;
+  if (tx.pace.mayMove !== null) return tx.pace.mayMove;
   const ours = tx.attempts.filter(({ foreign }) => foreign !== true);
   const sameHistory = tx.nonce >= lane.epochFloor;
   const signedHere =
@@ -79,7 +77,7 @@ async function mayGetAnother(ports: RequeuePorts, context: ChainContext, lost: L
 }
 
 function remember(tx: Tracked, verdict: boolean): boolean {
-  verdicts.set(tx, verdict);
+  happened(tx, moveJudged, verdict);
   return verdict;
 }
 

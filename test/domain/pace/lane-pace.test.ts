@@ -1,0 +1,127 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { NO_DOUBT } from "../../../src/domain/doubt.ts";
+import * as lane from "../../../src/domain/pace/lane-pace.ts";
+
+const NEW = lane.NEW_LANE_PACE;
+const NOW = 1_000;
+const head = (nonce: number, stuck = false, ageMs = 0) => ({ nonce, stuck, ageMs });
+
+describe("a lane that was just taken", () => {
+  it("owes its looks, has the whole window, and has said nothing", () => {
+    expect(lane.isUnsure(NEW)).toBe(true);
+    expect(lane.openNonces(NEW, 0)).toBeNull();
+    expect(NEW).toMatchObject({
+      head: { kind: "not looked" },
+      holeLookOwed: true,
+      unpaidSince: null,
+      overCeiling: null,
+    });
+  });
+});
+
+describe("the chain behind a lane", () => {
+  it("is doubted with the first sight, for a reason, until two looks in a row find nothing", () => {
+    let pace = NEW;
+    const seen = ["once", "twice", null, null].map((evidence) => {
+      pace = lane.chainJudged(pace, evidence, NOW);
+      return pace;
+    });
+    expect(seen.map(({ distrust }) => distrust)).toEqual(["once", "twice", "twice", null]);
+    expect(seen.map((pace) => lane.isUnsure(pace))).toEqual([true, true, true, false]);
+    expect(seen.map(({ doubt }) => doubt.stopped)).toEqual([false, true, true, false]);
+  });
+
+  it("is looked at again after a break, and not before its time", () => {
+    const trusted = lane.chainJudged(NEW, null, NOW);
+    expect(trusted).toMatchObject({ lookOwed: false, nextLook: { kind: "at", ms: NOW }, doubt: NO_DOUBT });
+    expect(lane.isUnsure(lane.chainLookOwed(trusted))).toBe(true);
+    expect(lane.chainLookOwed(NEW)).toBe(NEW);
+  });
+
+  it("is doubted exactly while there is a reason, whatever is seen", () => {
+    fc.assert(
+      fc.property(fc.array(fc.option(fc.constantFrom("one", "other"))), (sights) => {
+        const pace = sights.reduce<lane.LanePace>((to, sight) => lane.chainJudged(to, sight, NOW), NEW);
+        expect(pace.distrust === null).toBe(pace.doubt === NO_DOUBT);
+      }),
+    );
+  });
+});
+
+describe("the head of the line", () => {
+  it("at the first look has the age that it had; what comes to it later comes to it then", () => {
+    const first = lane.headSeen(NEW, head(1, false, 400), NOW);
+    expect(first.head).toMatchObject({ nonce: 1, sinceMs: NOW - 400, seenMs: NOW });
+    const next = lane.headSeen(first, head(2, false, 900), NOW + 5);
+    expect(next.head).toMatchObject({ nonce: 2, sinceMs: NOW + 5, seenMs: NOW + 5 });
+    const none = lane.headSeen(next, null, NOW + 6);
+    expect(lane.headSeen(none, head(3, false, 900), NOW + 7).head).toMatchObject({ sinceMs: NOW + 7 });
+  });
+
+  it("that is seen again is the same, and once repaired has the lane's patience anew", () => {
+    const stuck = lane.headSeen(NEW, head(1, true, 400), NOW);
+    expect(lane.headSeen(stuck, head(1, true), NOW + 5)).toBe(stuck);
+    const repaired = lane.headSeen(stuck, head(1), NOW + 5);
+    expect(repaired.head).toMatchObject({ sinceMs: NOW + 5, seenMs: NOW, stuck: false });
+    expect(lane.headSeen(repaired, head(1, true), NOW + 9).head).toMatchObject({ sinceMs: NOW + 5, stuck: true });
+  });
+
+  it("is reported once as holding up others", () => {
+    const reported = lane.blockReported(lane.headSeen(NEW, head(1), NOW));
+    expect(lane.headSeen(reported, head(1), NOW + 1).head).toMatchObject({ blocks: true });
+    expect(lane.headSeen(reported, head(2), NOW + 1).head).toMatchObject({ blocks: false });
+    expect(lane.blockReported(NEW)).toBe(NEW);
+  });
+});
+
+describe("the window", () => {
+  const refuse = (pace: lane.LanePace, nowMs: number) => lane.futureRefused(pace, { nowMs, random: 0.5 });
+
+  it("closes to the head, then to one more, and opens when a future nonce is taken", () => {
+    const closed = refuse(NEW, 0);
+    expect([0, 1_499, 1_500].map((nowMs) => lane.openNonces(closed, nowMs))).toEqual([1, 1, 2]);
+    expect(refuse(closed, 10)).toBe(closed);
+    expect(lane.openNonces(lane.futureTaken(closed), 0)).toBeNull();
+    expect(lane.futureTaken(NEW)).toBe(NEW);
+  });
+
+  it("stays closed for longer with each refusal after it was tried", () => {
+    const again = refuse(refuse(NEW, 0), 1_500);
+    expect(again.window).toEqual({ kind: "closed", untilMs: 4_500, closures: 2 });
+  });
+});
+
+describe("what was said aloud", () => {
+  it("about money is said once, until a node takes something", () => {
+    const [first, later] = [new Date(1), new Date(2)];
+    const poor = lane.paymentFailed(NEW, first);
+    expect(lane.paymentFailed(poor, later).unpaidSince).toBe(first);
+    expect(lane.paid(poor).unpaidSince).toBeNull();
+    expect(lane.paid(NEW)).toBe(NEW);
+  });
+});
+
+describe("holes", () => {
+  it("that the chain has passed keep the block at which that was first seen, for as long as it stays so", () => {
+    const passed = lane.holesPassed(lane.holesPassed(NEW, [1, 2], 10), [2, 3], 20).passedHoles;
+    expect([...passed]).toEqual([
+      [2, 10],
+      [3, 20],
+    ]);
+  });
+
+  it("hold the lane up since the first count that had not passed them", () => {
+    const blocked = lane.blockedBy(NEW, 4, 100);
+    expect(lane.blockedBy(blocked, 4, 200)).toBe(blocked);
+    expect(lane.blockedBy(blocked, 5, 200).blocking).toEqual({ nonce: 5, sinceMs: 200 });
+    expect(lane.unblocked(blocked).blocking).toBeNull();
+  });
+
+  it("are looked at after something above them was mined, until the count was asked", () => {
+    const seen = lane.countSeen(NEW, 7);
+    expect(seen).toMatchObject({ usedBelow: 7, holeLookOwed: false });
+    expect(lane.holeLookDue(seen).holeLookOwed).toBe(true);
+    expect(lane.countSeen(NEW, -1).usedBelow).toBe(0);
+  });
+});

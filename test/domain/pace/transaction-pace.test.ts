@@ -1,0 +1,202 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isTaken, SUBMIT_ANSWERS, type SubmitAnswer, type TakenAnswer } from "../../../src/domain/answers.ts";
+import * as tx from "../../../src/domain/pace/transaction-pace.ts";
+import { AT_ONCE, afterInterval, at, isDue, NEVER } from "../../../src/domain/pace/when.ts";
+
+type Pace = tx.TransactionPace;
+
+const NOW = 1_000;
+const resumed = tx.resumedPace(1, false);
+const looked = tx.looked(resumed, NOW);
+const signed = tx.committed(tx.signedPace(1, "0x01"), tx.lookedAt(NOW));
+const rejected = tx.refused(signed, "rejected", { nowMs: NOW, random: 0 });
+
+describe("a moment", () => {
+  it.each([
+    ["at once", AT_ONCE, 0, true],
+    ["before its time", at(10), 9, false],
+    ["at its time", at(10), 10, true],
+    ["never", NEVER, Number.MAX_SAFE_INTEGER, false],
+    ["after no interval at all", afterInterval(5, null), Number.MAX_SAFE_INTEGER, false],
+    ["after an interval", afterInterval(5, 5), 10, true],
+  ] as const)("%s", (_, when, nowMs, due) => {
+    expect(isDue(when, nowMs)).toBe(due);
+  });
+});
+
+describe("what is to be sent", () => {
+  it.each<[string, Pace, boolean]>([
+    ["signed, and not committed", tx.signedPace(1, "0x01"), false],
+    ["signed and committed", signed, true],
+    ["committed as a hash alone", tx.namedOnly(tx.signedPace(1, null)), false],
+    ["resumed, and not looked for yet", resumed, false],
+    ["resumed and looked for", looked, true],
+    ["resumed with a receipt", tx.looked(tx.resumedPace(1, true), NOW), false],
+    ["resumed with nothing of ours to send", tx.looked(tx.resumedPace(null, false), NOW), false],
+    ["in hand", tx.takenInHand(signed), false],
+    ["laid down again", tx.laidDown(tx.takenInHand(signed)), true],
+    ["taken, before it is due again", tx.taken(signed, "accepted", at(NOW + 1)), false],
+    ["taken, and due again", tx.taken(signed, "accepted", at(NOW)), true],
+    ["refused a moment ago", rejected, false],
+    ["refused because its nonce is used up", tx.refused(signed, "nonceConsumed", { nowMs: 0, random: 0 }), false],
+    ["mined", tx.mined(signed), false],
+    ["withdrawn", tx.withdrawn(tx.mined(signed), 1, NOW), true],
+    ["signed anew", tx.signedAnew(rejected, { ordinal: 2, rawTransaction: "0x02" }, false), true],
+    ["signed anew, and mined meanwhile", tx.signedAnew(signed, { ordinal: 2, rawTransaction: "0x02" }, true), false],
+    ["out of sight", tx.sightLost(signed, NOW), false],
+    ["found again", tx.sightRegained(tx.sightLost(signed, NOW)), false],
+    ["not found for the whole timeout", tx.sightGivenUp(tx.sightLost(signed, NOW)), true],
+    ["owed a look", tx.lookOwed(signed), false],
+    ["wanted to be looked for", tx.lookWanted(signed), true],
+    ["sent afresh", tx.sentAfresh(rejected), true],
+  ])("%s", (_, pace, due) => {
+    expect(tx.isSendDue(pace, NOW)).toBe(due);
+  });
+
+  it.each(SUBMIT_ANSWERS)("after %s is the sender's or the judge's", (answer) => {
+    expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
+    expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
+  });
+
+  it("after its predecessor was mined is what was refused as a future nonce, and nothing else", () => {
+    const early = tx.refused(signed, "nonceTooHigh", { nowMs: NOW, random: 0.5 });
+    expect(tx.predecessorMined(early).send).toBe(AT_ONCE);
+    expect(tx.predecessorMined(rejected)).toBe(rejected);
+  });
+
+  it("as other bytes needs them read; as the same ones does not", () => {
+    expect(tx.turnedTo(signed, 2)).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
+    expect(tx.turnedTo(signed, 1)).toBe(signed);
+  });
+});
+
+describe("refusals", () => {
+  it("in a row are counted, those for good by themselves, and forgotten when a node takes it", () => {
+    const again = tx.refused(rejected, "rejected", { nowMs: NOW, random: 0 });
+    expect(again).toMatchObject({ failures: 2, rejections: 2, claimed: false });
+    expect(tx.refused(again, "unknown", { nowMs: NOW, random: 0 })).toMatchObject({ failures: 3, rejections: 0 });
+    expect(tx.taken(again, "alreadyKnown", NEVER)).toMatchObject({ failures: 0, rejections: 0, rawTransaction: null });
+  });
+});
+
+describe("the turn to be looked for", () => {
+  it("is what is owed, then what is due, then the oldest; behind them what got no answer, the longest ago first", () => {
+    const failed = (ms: number) => tx.lookFailed(resumed, ms);
+    const inTurn = [resumed, tx.lookWanted(looked), tx.looked(resumed, 1), tx.looked(resumed, 2), failed(3), failed(4)];
+    const shuffled = [4, 2, 5, 0, 3, 1].map((index) => inTurn[index] as Pace);
+    expect(shuffled.sort(tx.byTurn)).toEqual(inTurn);
+  });
+
+  it("has come where it is owed or due, or an interval has passed", () => {
+    expect([resumed, tx.lookWanted(looked), looked].map((pace) => tx.isLookDue(pace, NOW + 9, 10))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(tx.isLookDue(looked, NOW + 10, 10)).toBe(true);
+  });
+
+  it("that is owed stays owed, whoever wants to know", () => {
+    expect(tx.lookWanted(resumed)).toBe(resumed);
+    expect(tx.lookFailed(resumed, NOW).look).toBe(tx.LOOK_OWED);
+  });
+});
+
+describe("a transaction that lost its nonce", () => {
+  it("is judged once, and anew after its receipt was withdrawn", () => {
+    const judged = tx.moveJudged(signed, true);
+    expect(tx.mined(judged).mayMove).toBe(true);
+    expect(tx.withdrawn(judged, 1, NOW).mayMove).toBeNull();
+  });
+});
+
+describe("a search", () => {
+  it("goes on from when sight was lost, and is over when it is sent anew", () => {
+    const lost = tx.sightLost(signed, NOW);
+    expect(tx.searched(lost, NOW + 5).search).toEqual({ sinceMs: NOW, nextMs: NOW + 5 });
+    expect(tx.searched(signed, NOW)).toBe(signed);
+    expect(tx.sightGivenUp(lost)).toMatchObject({ search: null, answer: "unknown" });
+  });
+});
+
+type Refusal = Exclude<SubmitAnswer, TakenAnswer>;
+const REFUSALS = SUBMIT_ANSWERS.filter((answer): answer is Refusal => !isTaken(answer));
+const ms = fc.nat(10_000);
+
+/** Everything that may happen to a transaction, at any time and in any order. */
+const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
+  fc.constantFrom(
+    tx.takenInHand,
+    tx.laidDown,
+    tx.claimed,
+    tx.spent,
+    tx.sentAfresh,
+    tx.judged,
+    tx.mined,
+    tx.predecessorMined,
+    tx.lookOwed,
+    tx.lookWanted,
+    tx.sightRegained,
+    tx.sightGivenUp,
+    tx.namedOnly,
+  ),
+  fc.tuple(fc.constantFrom(...REFUSALS), ms, fc.double({ min: 0, max: 0.999, noNaN: true })).map(
+    ([answer, nowMs, random]) =>
+      (pace: Pace) =>
+        tx.refused(pace, answer, { nowMs, random }),
+  ),
+  ms.map((nowMs) => (pace: Pace) => tx.taken(pace, "accepted", at(nowMs))),
+  ms.map((nowMs) => (pace: Pace) => tx.looked(pace, nowMs)),
+  ms.map((nowMs) => (pace: Pace) => tx.lookFailed(pace, nowMs)),
+  ms.map((nowMs) => (pace: Pace) => tx.withdrawn(pace, 1, nowMs)),
+  ms.map((nowMs) => (pace: Pace) => tx.sightLost(pace, nowMs)),
+  fc.tuple(fc.nat(5), fc.boolean()).map(
+    ([ordinal, isMined]) =>
+      (pace: Pace) =>
+        tx.signedAnew(pace, { ordinal, rawTransaction: "0x02" }, isMined),
+  ),
+);
+
+describe("whatever happens", () => {
+  it("a pace has one shape, is never changed in place, and counts what is in a row", () => {
+    const shape = Object.keys(resumed);
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 30 }), (events) => {
+        let pace = resumed;
+        for (const happens of events) {
+          const before = Object.freeze(pace);
+          pace = happens(before);
+          expect(Object.keys(pace)).toEqual(shape);
+          expect(pace.failures - before.failures).toBeLessThanOrEqual(1);
+          expect(pace.rejections - before.rejections).toBeLessThanOrEqual(pace.answer === "rejected" ? 1 : 0);
+        }
+      }),
+    );
+  });
+
+  it("nothing is due that is in hand, owes a look, or has nothing of ours to send", () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 30 }), ms, (events, nowMs) => {
+        const pace = events.reduce((before, happens) => happens(before), resumed);
+        const may = !pace.inHand && pace.look.kind !== "owed" && pace.sendOrdinal !== null;
+        expect(tx.isSendDue(pace, nowMs)).toBe(may && isDue(pace.send, nowMs));
+        if (tx.isSendDue(pace, nowMs)) expect(tx.isSendDue(pace, nowMs + 1)).toBe(true);
+        expect(tx.isSendDue(tx.mined(pace), nowMs)).toBe(false);
+        expect(tx.isSendDue(tx.sightLost(pace, nowMs), nowMs)).toBe(false);
+      }),
+    );
+  });
+
+  it("looks have an order: each pair is decided one way, and never in a ring", () => {
+    const pace = fc
+      .array(event, { maxLength: 8 })
+      .map((events) => events.reduce((to, happens) => happens(to), resumed));
+    fc.assert(
+      fc.property(pace, pace, pace, (a, b, c) => {
+        expect(Math.sign(tx.byTurn(a, b))).toBe(0 - Math.sign(tx.byTurn(b, a)));
+        if (tx.byTurn(a, b) <= 0 && tx.byTurn(b, c) <= 0) expect(tx.byTurn(a, c)).toBeLessThanOrEqual(0);
+      }),
+    );
+  });
+});
