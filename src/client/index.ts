@@ -8,14 +8,12 @@ import type {
   ResubmitOrder,
   TransactionAction,
 } from "../contract/actions.ts";
-import type { BatchResults } from "../contract/batch.ts";
 import type { ClusterNode, ClusterNodes, LaneLease, LaneLeases } from "../contract/cluster.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
-import type { Explanation } from "../contract/explain.ts";
+import type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { SignerLane, SignerLanes, SignersPage, SignersQuery } from "../contract/signers.ts";
-import type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import { type FollowedCompletion, followCompletions } from "./follow-completions.ts";
 import { type CallOptions, type ClientOptions, createTransport, type Transport } from "./transport.ts";
 import { type WaitOptions, waitForSettled } from "./wait.ts";
@@ -29,15 +27,13 @@ export type {
   ResolveOrder,
   ResubmitOrder,
 } from "../contract/actions.ts";
-export type { BatchResults } from "../contract/batch.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-export type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
-export type { Explanation } from "../contract/explain.ts";
+export type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
-export type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 export { type ClientErrorCode, FencepostApiError } from "./api-error.ts";
 export type { FollowedCompletion } from "./follow-completions.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";

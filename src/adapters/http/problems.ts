@@ -1,15 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Problem } from "../../contract/problem.ts";
-import { ERROR_CATALOGUE, FencepostError, invalid } from "../../domain/errors.ts";
+import { type Problem, problemDocument } from "../../contract/problem.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { HttpLogger } from "./options.ts";
 
 const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 const HEADER_VALUE = /^[\x20-\x7e]+$/;
 
-/** RFC 9457. `type` leads to this node's own reference, which has an anchor for each code. */
 export function problemOf(error: FencepostError): Problem {
-  const { status, title } = ERROR_CATALOGUE[error.code];
-  return { type: `/docs#${error.code}`, title, status, code: error.code, detail: error.message, ...error.extras };
+  return { ...problemDocument(error.code, error.message), ...error.extras };
 }
 
 /** Must run before any route is added, so that no route falls back to Fastify's own error answers. */

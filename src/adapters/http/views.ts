@@ -8,7 +8,7 @@ import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
 import type { SignerLane } from "../../contract/signers.ts";
-import type { Attempt, Transaction } from "../../contract/transactions.ts";
+import type { Transaction } from "../../contract/transactions.ts";
 import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Payload, Receipt } from "../../domain/transaction.ts";
@@ -170,7 +170,7 @@ function payloadView(payload: Payload, checksum: Checksum): Transaction["payload
   };
 }
 
-function attemptView(attempt: AttemptRecord): Attempt {
+function attemptView(attempt: AttemptRecord): Transaction["attempts"][number] {
   return {
     ordinal: attempt.ordinal,
     kind: attempt.kind,

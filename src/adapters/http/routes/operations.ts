@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { Health, Readiness, ReadinessQuery } from "../../../contract/health.ts";
+import { Health, Readiness, ReadinessQuery } from "../../../contract/cluster.ts";
 import { FencepostError } from "../../../domain/errors.ts";
 import type { RouteContext } from "../context.ts";
 import type { Reference } from "../docs/reference.ts";

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
-import { BATCH_ITEMS_LIMIT } from "../../../contract/batch.ts";
+import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
 import {
   PEER_ACTIONS_PATH,
   PEER_BODY_LIMIT_BYTES,

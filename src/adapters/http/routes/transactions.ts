@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import type { Include } from "../../../application/api.ts";
-import { Explanation } from "../../../contract/explain.ts";
 import {
   ByRequestQuery,
+  Explanation,
   Transaction,
   TransactionListQuery,
   TransactionPage,
