@@ -3,11 +3,10 @@ import type { Created } from "../../../application/api.ts";
 import { CreatedTransaction } from "../../../contract/create.ts";
 import { NonceReservation } from "../../../contract/nonces.ts";
 import { invalid } from "../../../domain/errors.ts";
-import type { Reservation } from "../../../domain/reservations.ts";
 import type { RouteContext } from "../context.ts";
 import { asObject } from "../json-body.ts";
 import { noQuery } from "../query.ts";
-import { type Checksum, createdView } from "../views.ts";
+import { createdView, reservationView } from "../views.ts";
 
 interface Named {
   readonly Params: { readonly reservationId: string };
@@ -53,18 +52,4 @@ export function nonceRoutes(app: FastifyInstance, { api, checksum }: RouteContex
 
 function locationOf({ txId }: Created): string {
   return `/api/v1/tx/${txId}`;
-}
-
-function reservationView(reservation: Reservation, checksum: Checksum): NonceReservation {
-  const { reservationId, lane, nonce, requestId, expiresAt, state, txId } = reservation;
-  return {
-    reservationId,
-    chainId: lane.chainId,
-    signer: checksum(lane.signer),
-    nonce,
-    requestId,
-    expiresAt: expiresAt.toISOString(),
-    state,
-    txId,
-  };
 }

@@ -9,11 +9,10 @@ import {
   TransactionQuery,
 } from "../../../contract/transactions.ts";
 import { FencepostError } from "../../../domain/errors.ts";
-import type { Explanation as ExplanationOf } from "../../../domain/explain/situation.ts";
 import type { RouteContext } from "../context.ts";
 import { queryReader } from "../query.ts";
 import { UUID } from "../uuid-pattern.ts";
-import { transactionView } from "../views.ts";
+import { explanationView, transactionView } from "../views.ts";
 
 const readTransactionQuery = queryReader(TransactionQuery);
 const readByRequestQuery = queryReader(ByRequestQuery);
@@ -51,19 +50,6 @@ export function readTxId(text: string): string {
   const txId = text.toLowerCase();
   if (UUID.test(txId)) return txId;
   throw new FencepostError("NOT_FOUND", "there is no transaction with this id");
-}
-
-function explanationView({ causes, ...explanation }: ExplanationOf): Explanation {
-  return {
-    ...explanation,
-    help: [...explanation.help],
-    causes: causes.map(({ code, text, since, data }) => ({
-      code,
-      text,
-      ...(since === undefined ? {} : { since: since.toISOString() }),
-      ...(data === undefined ? {} : { data }),
-    })),
-  };
 }
 
 function includes(include: string | undefined): readonly Include[] {
