@@ -3,7 +3,7 @@ import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
 import type { NonceReservation } from "../../contract/nonces.ts";
-import type { SignerLane } from "../../contract/signers.ts";
+import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
 import type { Explanation, Transaction } from "../../contract/transactions.ts";
 import { defined } from "../../domain/defined.ts";
 import type { Explanation as ExplanationOf } from "../../domain/explain/situation.ts";
@@ -101,7 +101,11 @@ function completionView(record: CompletionRecord, checksum: Checksum): Completio
   return { seq, epoch, txId, chainId, signer, requestId, nonce, state, subState, settled, txHash, at };
 }
 
-export function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane {
+export function signersView(views: readonly SignerView[], checksum: Checksum, now: Date): SignerLanes {
+  return { items: views.map((view) => signerView(view, checksum, now)) };
+}
+
+function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane {
   const { owner, token, acquiredAt, oldestPendingAt, headOfLine, decisions, ...rest } = view;
   const made = decisions?.map((decision) => told(decision, { fencingToken: decision.token }));
   return told(rest, {

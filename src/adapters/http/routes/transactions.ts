@@ -11,7 +11,6 @@ import {
 import { FencepostError } from "../../../domain/errors.ts";
 import type { RouteContext } from "../context.ts";
 import { queryReader } from "../query.ts";
-import { UUID } from "../uuid-pattern.ts";
 import { explanationView, transactionView } from "../views.ts";
 
 const readTransactionQuery = queryReader(TransactionQuery);
@@ -44,6 +43,9 @@ export function transactionRoutes(app: FastifyInstance, { api, checksum }: Route
     return { items: page.items.map((view) => transactionView(view, checksum)), next: page.next };
   });
 }
+
+/** As the database writes them. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** What is not a UUID names no transaction; the database is not asked to parse it. */
 export function readTxId(text: string): string {
