@@ -1,7 +1,7 @@
 /** The PostgreSQL adapter: opens the store that the application writes to and reads from. */
 import type { Address, Fence, Hash, Hex, Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { AskedRequests, LaneStore, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
+import type { AskedRequests, Committed, LaneStore, LaneWrite } from "../../ports/lane-store.ts";
 import type {
   Acquisition,
   Announcement,
@@ -136,8 +136,8 @@ export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
   }
 
   // LaneStore
-  async commit(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
-    return writes.length === 0 ? [] : commitWrites(this.parts.writing, writes);
+  async commit(writes: readonly LaneWrite[]): Promise<Committed> {
+    return writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(this.parts.writing, writes);
   }
 
   /** Not before every earlier commit of this process is over: one that came late would be missing in memory. */

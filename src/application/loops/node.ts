@@ -85,6 +85,7 @@ export class FencepostNode {
     this.feed = new Feed({ store, clock });
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
     this.writer = new Committer({ ...ports, callersWait: () => this.callersWait }, settings.writer, {
+      onCommitted: (changes) => this.lanes.fold(changes),
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.lease.historyChanged(error),
       onGivenUp: (fence, write) => this.lanes.giveUp(fence, write),
@@ -133,8 +134,7 @@ export class FencepostNode {
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
-    const intakeEvents = { onMore: () => this.intake.kick(), onFailed: tolerant };
-    this.intakes = new Intake(this.stagePorts(), intakeEvents);
+    this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant });
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
     this.reconciling = new Activity(() => recoverLanes(createPorts, this.lanes.all()), tolerant);

@@ -56,7 +56,7 @@ async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Aske
   const { action, reason, actor } = asked;
   const suspended = action === "suspend";
   // Stops at once what would start meanwhile; starts nothing before it is durable.
-  if (suspended) lane.suspendedBy ??= "OPERATOR";
+  if (suspended) lane.suspending++;
   try {
     await lane.term.write({ kind: "suspend", suspended, decision: { action, actor, reason } });
   } catch (error) {
@@ -64,9 +64,9 @@ async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Aske
     lane.term.readAgain("the database did not say whether it was suspended or resumed");
     if (error instanceof TermOver) throw error;
     throw error instanceof FencepostError ? error : unsaid(error);
+  } finally {
+    if (suspended) lane.suspending--;
   }
-  // An order that was on its way when this one came may have changed it since: the last that is durable holds.
-  lane.suspendedBy = suspended ? (lane.suspendedBy ?? "OPERATOR") : null;
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
   if (suspended) await lastSends(ports.clock, lane);
   lane.signing?.kick();

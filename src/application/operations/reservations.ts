@@ -80,8 +80,6 @@ export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void,
     if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
     if (hole === null) return;
     await ports.failpoint("release.committed");
-    lane.nonces.settle(reservationId);
-    lane.nonces.leave(hole);
     const { nonce } = hole;
     ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "RELEASED" });
     // What waits above may move down into it.
@@ -116,7 +114,6 @@ async function reserveOn(
   const outcome = await written(ports, lane, write);
   await ports.failpoint("reserve.committed");
   if (outcome.fate.fate !== "created") return outcome.fate;
-  lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
   note(ports, context, { lane, fate: outcome.fate, ttlMs: wanted.ttlMs });
   return outcome.fate;
 }
@@ -132,8 +129,7 @@ function note(
 ): void {
   const { lane, fate, ttlMs } = work;
   const { reservationId, nonce, state } = fate.reservation;
-  lane.nonces.take(nonce);
-  lane.nonces.reserve(reservationId, nonce, ttlMs);
+  lane.nonces.keptFor(nonce, ttlMs);
   telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state });
   if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
   const { reserved } = lane.nonces;

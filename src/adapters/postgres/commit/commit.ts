@@ -6,7 +6,7 @@
  * A crash here leaves nothing, or all of it: see write-transaction.ts.
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
-import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { Committed, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { durably } from "../session/durably.ts";
 import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";
@@ -14,24 +14,26 @@ import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { commitInOneTrip, type OneTripRuntime } from "./one-trip.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 
-export async function commitWrites(
-  runtime: OneTripRuntime,
-  writes: readonly LaneWrite[],
-): Promise<readonly WriteOutcome[]> {
+export async function commitWrites(runtime: OneTripRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
   const allocated = await commitInOneTrip(runtime, writes);
   if (allocated !== null) return allocated;
-  const { result, unfinished } = await commitOnce(runtime, writes);
-  const left = new Set(await letGoOfTheRest(runtime, unfinished));
-  return result.map((outcome, index) => (left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome));
+  const { outcomes, changes, unfinished } = await commitOnce(runtime, writes);
+  const rest = await letGoOfTheRest(runtime, unfinished);
+  const left = new Set(rest.unfinished);
+  return {
+    outcomes: outcomes.map((outcome, index) =>
+      left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome,
+    ),
+    changes: [...changes, ...rest.changes],
+  };
 }
 
-interface Committed {
-  readonly result: readonly WriteOutcome[];
+interface CommittedOnce extends Committed {
   /** Lanes with more to let go than one commit does. */
   readonly unfinished: readonly LaneWrite[];
 }
 
-async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
+async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[]): Promise<CommittedOnce> {
   const lookup = lookupFor(writes);
   const { plan, ...committed } = await durably(runtime, {
     ...lookup,
@@ -39,14 +41,14 @@ async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[])
     decide: (found, { now, history }) => {
       const plan = new Plan(found, history.epoch);
       const lanes = plan.load(writes, lookup.needs);
-      const result = judge(plan, { writes, lanes }, { at: now, past: askedAt(found) ?? now });
+      const outcomes = judge(plan, { writes, lanes }, { at: now, past: askedAt(found) ?? now });
       const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(plan, lanes[index]));
-      const rollback = result.every(({ status }) => status === "fenced");
-      return { commands: commandsOf(plan), result: { result, unfinished, plan }, rollback };
+      const rollback = outcomes.every(({ status }) => status === "fenced");
+      return { commands: commandsOf(plan), result: { outcomes, unfinished, plan }, rollback };
     },
   });
   runtime.lanes.remember(plan.lanes.values());
-  return committed;
+  return { ...committed, changes: plan.changes() };
 }
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
@@ -93,12 +95,17 @@ function hasMore(plan: Plan, lane: LanePlan | null | undefined): boolean {
 async function letGoOfTheRest(
   runtime: OneTripRuntime,
   unfinished: readonly LaneWrite[],
-): Promise<readonly LaneWrite[]> {
+): Promise<Omit<CommittedOnce, "outcomes">> {
   let rest = unfinished;
+  const changes: LaneChanges[] = [];
   try {
-    while (rest.length > 0) rest = (await commitOnce(runtime, rest)).unfinished;
+    while (rest.length > 0) {
+      const committed = await commitOnce(runtime, rest);
+      changes.push(...committed.changes);
+      rest = committed.unfinished;
+    }
   } catch {
-    return rest;
+    return { unfinished: rest, changes };
   }
-  return [];
+  return { unfinished: rest, changes };
 }

@@ -7,7 +7,7 @@
  *
  * Writes: allocations alone. Invariants: I1–I5, as commit.ts. A crash here leaves nothing, or all of it.
  */
-import type { AllocateWrite, LaneWrite, LedgerOutcome, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { AllocateWrite, Committed, LaneWrite, LedgerOutcome, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durablyAtOnce } from "../session/durably.ts";
 import type { ObservedHistory } from "../session/known-history.ts";
 import type { Opened } from "../session/write-transaction.ts";
@@ -27,7 +27,7 @@ export interface OneTripRuntime extends DurableRuntime {
 export async function commitInOneTrip(
   runtime: OneTripRuntime,
   writes: readonly LaneWrite[],
-): Promise<readonly WriteOutcome[] | null> {
+): Promise<Committed | null> {
   const known = runtime.history.standing;
   if (known === null || !writes.every(isPlainAllocation)) return null;
   const rows = writes.map(({ fence }) => runtime.lanes.recall(fence));
@@ -38,7 +38,12 @@ export async function commitInOneTrip(
   const now = runtime.clock.now();
   const outcomes = writes.map((write, index) => plan.judge(lanes[index] as LanePlan, write, now));
   const opened = await commitPlan(runtime, plan, known);
-  return opened === "refused" ? null : outcomes.map((outcome) => dated(outcome, opened?.now ?? now));
+  if (opened === "refused") return null;
+  const at = opened?.now ?? now;
+  return {
+    outcomes: outcomes.map((outcome) => dated(outcome, at)),
+    changes: plan.changes().map((each) => ({ ...each, changes: each.changes.map((change) => ({ ...change, at })) })),
+  };
 }
 
 /** Of a lane as it was left, in the order of `advanceLane` and `advanceLanes`. */

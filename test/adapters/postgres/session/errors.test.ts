@@ -1,7 +1,13 @@
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { asStoreError, provesAbort } from "../../../../src/adapters/postgres/session/errors.ts";
-import { BatchRefused, HistoryChanged, NotLoaded, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
+import {
+  BatchRefused,
+  HistoryChanged,
+  NotLoaded,
+  OutcomeUnknown,
+  StoreUnavailable,
+} from "../../../../src/ports/lane-store.ts";
 import { InstanceOver } from "../../../../src/ports/lease-store.ts";
 
 function sqlError(code: string | undefined): pg.DatabaseError {
