@@ -59,7 +59,7 @@ describe("a lane that is compared with the chain", () => {
   });
 
   it("is not compared where that is switched off", async () => {
-    const entry = await settledLane({ settings: { reconciliationIntervalMs: null } });
+    const entry = await settledLane({ settings: { reconciliationIntervalMs: null, pollIntervalMs: 1_000 } });
     await world.clock.advance(600_000);
     expect(results(entry)).toEqual([]);
   });
