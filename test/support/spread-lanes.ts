@@ -19,7 +19,7 @@ export function lanesOf(node: WorldNode): number {
   return node.node.gauges().lanesHeld;
 }
 
-/** Every lane is held, and nobody holds more than its share. */
+/** Every lane is held, and no node holds more than its share. */
 export function isBalanced(world: World, nodes: readonly WorldNode[]): boolean {
   const held = nodes.map(lanesOf);
   const lanes = world.database.state.lanes.size;

@@ -29,7 +29,7 @@ function alerts(entry: WorldNode, code: string): readonly unknown[] {
   return entry.events.filter((event) => event.type === "alert" && event.code === code);
 }
 
-/** Ours wait at the node; somebody else's transactions at the same nonces are mined instead. */
+/** Ours wait at the node; another program's transactions at the same nonces are mined instead. */
 async function losesNonces(entry: WorldNode, ours: number, foreign: number): Promise<readonly string[]> {
   await create(entry, ours);
   await world.until(() => world.chain.pool.size === ours);

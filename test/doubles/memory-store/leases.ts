@@ -161,7 +161,7 @@ export function listLeases(state: DatabaseState): readonly LeaseRecord[] {
   }));
 }
 
-/** Null where nobody holds the lane, or the holder is dead: then it is free. */
+/** Null where no node holds the lane, or the holder is dead: then it is free. */
 export function ownerOf(state: DatabaseState, row: LaneRow): LaneOwner | null {
   const instance = row.owner === null ? undefined : state.instances.get(row.owner);
   if (instance === undefined || instance.dead) return null;
