@@ -178,7 +178,7 @@ describe("a chain that is not the one we know", () => {
     ["was reset: it begins differently", () => anotherChain()],
     ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
   ])("%s: the lane stops, sends and decides nothing, and goes on by itself", async (_, other) => {
-    const entry = await settledLane();
+    const entry = await settledLane({ settings: { pollIntervalMs: 1_000 } });
     world.holdBlocks();
     await create(entry, 2);
     await world.until(() => world.chain.pool.size === 2);
