@@ -61,12 +61,12 @@ export const HANDED_BACK = `UPDATE fencepost.lane SET owner_instance = '${OWNER}
 /** Statements of the same tables that fence nothing, and why. */
 export const NO_FENCES: Readonly<Record<string, string>> = {
   "announce-instance": "what an instance says of itself; nothing is decided by it",
-  "end-instances": "ends everybody, in the registration that begins an epoch",
-  "end-terms": "ends everybody, in the registration that begins an epoch",
+  "end-instances": "ends every instance, in the registration that begins an epoch",
+  "end-terms": "ends every term, in the registration that begins an epoch",
   "ensure-lanes": "adds free lanes, under a unique key",
   "insert-instance": "adds an instance, under a unique key",
   "insert-transactions": "whether its transaction is open is tried with a BEGIN that fails, in one-trip.test.ts",
-  "lock-lanes-by-key": "locks whoever owns it, to look then",
+  "lock-lanes-by-key": "locks the lane of any owner, to compare it afterwards",
   "lock-lanes-of-instance": "locks what its next statement frees",
   "purge-instances": "removes what has been dead for a day",
   "release-lanes": "of a process that ends itself",
@@ -125,7 +125,7 @@ const KEYS = JSON.stringify([
 ]);
 const FREE = "UPDATE fencepost.lane SET owner_instance = NULL";
 const CLAIMS: readonly Case[] = [
-  { name: "lanes that nobody owns", world: FREE },
+  { name: "lanes without an owner", world: FREE },
   { name: "lanes of the dead", world: `UPDATE fencepost.lane SET owner_instance = '${GONE}'` },
 ];
 
@@ -155,7 +155,7 @@ const seen = (change: string) => `UPDATE fencepost.database_history SET ${change
 /** $7 to $10 of `openKnown`. */
 export type KnownHistory = readonly [system: string, timeline: string, epoch: number, walPosition: string];
 
-/** `session`: the process that serves whoever asks. */
+/** `session`: the server process that serves the connection. */
 export const subjectsIn = (history: KnownHistory, session: number): readonly Subject[] => [
   {
     statement: lockLanes,
@@ -217,7 +217,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "a claimant whose heartbeat is past", world: `${FREE}; ${instance(TWIN, PAST)}` },
       { name: "a claimant that is not there", world: FREE, values: { 2: UNKNOWN } },
     ],
-    beside: [[/^l\.owner_instance IS NULL$/, "said for the reader: nobody is no live owner either"]],
+    beside: [[/^l\.owner_instance IS NULL$/, "said for the reader: a null owner is no live owner either"]],
   },
   {
     statement: pickLanes,
@@ -270,7 +270,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     answers: 1,
     accepts: [{ name: "the history that goes on", world: SEEN }],
     refuses: [
-      { name: "a history that nobody has seen" },
+      { name: "a history that no node has seen" },
       { name: "another system", world: SEEN, values: { 1: "another" } },
       { name: "another timeline", world: SEEN, values: { 2: "another" } },
       { name: "another epoch", world: SEEN, values: { 3: 2 } },
@@ -304,7 +304,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "an instance that is dead already", world: instance(OWNER, `${PAST}, dead = true`) },
       { name: "a session lock that was never told of", values: { 3: "lock-gone" } },
       { name: "a session lock that is held", world: `${TOLD}; ${LOCKED}`, values: { 3: "lock-gone" } },
-      { name: "evidence that nobody knows", world: instance(OWNER, PAST), values: { 3: "hearsay" } },
+      { name: "a kind of evidence that does not exist", world: instance(OWNER, PAST), values: { 3: "hearsay" } },
     ],
     beside: OTHER_SESSIONS,
   },

@@ -185,7 +185,7 @@ describe("health", () => {
     });
     for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
     expect(server(b, 0).calls("who")).toHaveLength(3);
-    // What was proved before it was put aside is proved again: a probe that asked nothing would take anybody back.
+    // What was proved before it was put aside is proved again: a probe that asked nothing would take any endpoint back.
     server(b, 0).on("eth_chainId", () => "0x1");
     const asked = server(b, 0).requests.length;
     await b.clock.advance(1_000);

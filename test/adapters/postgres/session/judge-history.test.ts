@@ -58,7 +58,7 @@ describe("a registration", () => {
     ["a feed behind what was told", { feed: { epoch: 3, lastSeq: 9 } }],
     ["commits of this process missing", { commitsKept: false }],
     ["commits missing once more", { commitsKept: false, recorded: { ...ROW, may_have_lost: true } }],
-    ["a promotion that nobody here remembers the time before of", { observed: PROMOTED, memory: null }],
+    ["a promotion, where this process remembers nothing from before it", { observed: PROMOTED, memory: null }],
     ["a promotion without a synchronous standby", { observed: PROMOTED, memory: { ...HOME, synchronous: false } }],
     ["a promotion that lacks our commits", { observed: PROMOTED, commitsKept: false }],
     ["a promotion that lacks numbers of the feed", { observed: PROMOTED, feed: { epoch: 3, lastSeq: 9 } }],
