@@ -1,14 +1,21 @@
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 
+export interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
 /** A call as it goes out: its id, and its JSON once, so that sizes are known before a request is put together. */
 export interface WireCall {
   readonly id: number;
   readonly method: string;
   readonly json: string;
+  /** It must not be answered before those that were asked for in front of it. */
+  readonly inOrder: boolean;
 }
 
-export function encodeCall(id: number, method: string, params: readonly unknown[]): WireCall {
-  return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }) };
+export function encodeCall(id: number, { method, params }: RpcCall, inOrder: boolean): WireCall {
+  return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }), inOrder };
 }
 
 export function encodeBatch(calls: readonly WireCall[]): string {
