@@ -97,25 +97,19 @@ export class BlockProver {
 
 /** The proving thread failed. That does not mean that the endpoint lied, and other blocks do not wait for it. */
 export class ProofFailed extends ChainUnavailable {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "ProofFailed";
-  }
+  override readonly name = "ProofFailed";
 }
 
 async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Promise<ReceiptVerdict> {
-  if (proved === null || proved === undefined)
-    return { kind: "absent", detail: "its block, proved whole, does not hold it" };
+  if (!proved) return { kind: "absent", detail: "its block, proved whole, does not hold it" };
   const { receipt, raw } = proved;
   if (sentBy === undefined || raw === null) return { kind: "agreed", receipt };
   // One without a chain id (before EIP-155) is not read here: whose it is stays what the endpoint said.
   const sent = await decodeTransaction(raw).catch(() => null);
   if (sent === null) return { kind: "unproven" };
   const { signer, unsigned } = sent;
-  const isOther = signer !== sentBy.signer || unsigned.nonce !== sentBy.nonce;
-  return isOther
-    ? { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` }
-    : { kind: "agreed", receipt };
+  if (signer === sentBy.signer && unsigned.nonce === sentBy.nonce) return { kind: "agreed", receipt };
+  return { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` };
 }
 
 /** Where it stands is the block's word, not the receipt's; and the price is no part of what a block commits to. */
