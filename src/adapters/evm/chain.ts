@@ -8,7 +8,7 @@ import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchBlocksByHash, fetchIdentity, fetchTagged } from "./read-block.ts";
 import { CountsAtHead, fetchCount } from "./read-counts.ts";
 import { fetchPooled } from "./read-pool.ts";
-import { fetchReceipts, fetchReceiptsInBlock } from "./read-receipts.ts";
+import { fetchReceipts, fetchShownInBlock } from "./read-receipts.ts";
 import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock, fetchTransaction } from "./read-sent.ts";
 import { type Ask, type Endpoint, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { readBigInt } from "./rpc/quantities.ts";
@@ -68,7 +68,10 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
       const agreed = await agreeOnReceipts(endpoints, question);
       return agreed ?? read((_, endpoint) => settleAlone(endpoint, question, { prover, isOnly: endpoints.size === 1 }));
     },
-    receiptsInBlock: (block, hashes) => readOf(hashes, (_, endpoint) => fetchReceiptsInBlock(endpoint, block, hashes)),
+    receiptsInBlock: async (block, hashes) => {
+      const shown = await readOf(hashes, (_, endpoint) => fetchShownInBlock(endpoint, block, hashes));
+      return shown.map(({ receipt }) => receipt);
+    },
     receipts: (hashes) => readOf(hashes, (rpc) => fetchReceipts(rpc, hashes)),
     transactionCount: (address, tag) =>
       read(async (rpc) => ({ count: await fetchCount(rpc, address, tag), endpoint: rpc.label })),

@@ -65,14 +65,6 @@ const FEW = 2 / 3;
 /** And never more than so many: bytes are cheap where each call counts against a rate, or goes alone for want of batches. */
 const FEW_CALLS = 10;
 
-export async function fetchReceiptsInBlock(
-  endpoint: Endpoint,
-  block: Block,
-  hashes: readonly Hash[],
-): Promise<readonly Receipt[]> {
-  return (await fetchShownInBlock(endpoint, block, hashes)).map(({ receipt }) => receipt);
-}
-
 /** The receipts of one block among `hashes`. Whatever way they were found, each stands in that very block. */
 export async function fetchShownInBlock(
   endpoint: Endpoint,

@@ -92,25 +92,23 @@ class HttpPeers implements Peers {
   }
 
   private async knowSecret(): Promise<string> {
-    try {
-      this.secret ??= await this.options.secret();
-      return this.secret;
-    } catch (cause) {
+    this.secret ??= await this.options.secret().catch((cause: unknown) => {
       throw new PeerUnreachable("the cluster's secret cannot be read", true, { cause });
-    }
+    });
+    return this.secret;
   }
 
   /** The text of an answer, or a refusal of the request as a whole. */
   private async exchange(target: Target, body: string, withinMs: number): Promise<string | FencepostError> {
     const authorization = `${PEER_SCHEME} ${await this.knowSecret()}`;
-    const { status, text } = await this.post(target, { authorization, body, withinMs });
+    const { status, text } = await this.post(target, { authorization, body }, withinMs);
     if (status === 200) return text;
     const verdict = judge(target.origin, status, text);
     if (verdict instanceof PeerUnreachable) throw verdict;
     return verdict;
   }
 
-  private async post({ origin, path }: Target, { authorization, body, withinMs }: Letter) {
+  private async post({ origin, path }: Target, { authorization, body }: Letter, withinMs: number) {
     if (this.closed) throw new PeerUnreachable(HUNG_UP, true);
     const deadline = new AbortController();
     this.underWay.add(deadline);
@@ -135,7 +133,6 @@ class HttpPeers implements Peers {
 interface Letter {
   readonly authorization: string;
   readonly body: string;
-  readonly withinMs: number;
 }
 
 interface Target {

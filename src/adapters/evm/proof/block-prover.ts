@@ -14,7 +14,7 @@ import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
-import { readArray, readHash, readRecord } from "../rpc/quantities.ts";
+import { optional, readArray, readHash, readRecord } from "../rpc/quantities.ts";
 import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
@@ -137,11 +137,9 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
 
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
-  if (reply?.ok === false && saysNoSuchBlock(reply.error)) return "behind";
-  if (reply?.ok === false && withholds(reply.error)) return "unproven";
-  const result = resultOf(reply);
-  if (result === null) return "behind";
-  const block = readRecord(result, "the block");
+  if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
+  const block = optional(readRecord, resultOf(reply, saysNoSuchBlock), "the block");
+  if (block === null) return "behind";
   return readArray(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
 }
 

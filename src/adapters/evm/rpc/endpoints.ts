@@ -193,7 +193,8 @@ export class Endpoints {
     try {
       if (endpoint.chain !== "proven") await this.#proveChain(endpoint);
       const answer = await ask(endpoint.rpc, endpoint);
-      this.#succeeded(endpoint);
+      endpoint.failures = 0;
+      endpoint.probeAtMs = 0;
       return answer;
     } catch (error) {
       if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket);
@@ -262,11 +263,6 @@ export class Endpoints {
   async #identityOf({ rpc }: Endpoint): Promise<ChainIdentity> {
     if (this.#genesisHash !== null) return fetchIdentity(rpc);
     return { chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
-  }
-
-  #succeeded(endpoint: Endpoint): void {
-    endpoint.failures = 0;
-    endpoint.probeAtMs = 0;
   }
 
   #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number): void {

@@ -256,7 +256,7 @@ class HttpTransport implements RpcTransport {
     try {
       const { status, body } = await this.#post(encodeBatch(calls), calls.length);
       if (status === 413) return "tooLarge";
-      const value = tryParse(body);
+      const value = parseBody(body);
       // A gateway that takes no batches may say so in HTML.
       if (value === undefined && status >= 400) return "unsupported";
       return readBatch(value, calls, this.label);
@@ -269,7 +269,7 @@ class HttpTransport implements RpcTransport {
   async #exchangeOne(call: WireCall): Promise<RpcReply> {
     try {
       const { body } = await this.#post(call.json, 1);
-      return readSingle(parseBody(body, this.label), call, this.label);
+      return readSingle(parseBody(body), call, this.label);
     } catch (error) {
       return { ok: false, error: asUnreachable(error, this.label) };
     }
@@ -360,12 +360,4 @@ function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly 
 function asUnreachable(error: unknown, label: string): RpcUnreachable {
   if (error instanceof RpcUnreachable) return error;
   return new RpcUnreachable("connection", `${label} could not be asked`, { cause: error });
-}
-
-function tryParse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }

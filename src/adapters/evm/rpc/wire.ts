@@ -22,16 +22,20 @@ export function encodeBatch(calls: readonly WireCall[]): string {
   return `[${calls.map((call) => call.json).join(",")}]`;
 }
 
-export function parseBody(body: string, label: string): unknown {
+/** Undefined where it is not JSON. */
+export function parseBody(body: string): unknown {
   try {
     return JSON.parse(body);
-  } catch (cause) {
-    throw new RpcUnreachable("malformed", `${label} answered with something that is not JSON`, { cause });
+  } catch {
+    return undefined;
   }
 }
 
 /** The reply to a call that was sent alone. An error without id is still its error: there was nothing else to refuse. */
 export function readSingle(value: unknown, call: WireCall, label: string): RpcReply {
+  if (value === undefined) {
+    return { ok: false, error: new RpcUnreachable("malformed", `${label} answered with something that is not JSON`) };
+  }
   if (!isRecord(value)) return malformed(label, call);
   const anonymousError = value.id === null && value.error !== undefined;
   return anonymousError || hasId(value, call.id) ? readMember(value, call, label) : malformed(label, call);
