@@ -1,4 +1,4 @@
-import type { SubmitAnswer, SubmitResult } from "../../domain/answers.ts";
+import { SUBMIT_ANSWERS, type SubmitResult } from "../../domain/answers.ts";
 import type { Hex } from "../../domain/lane.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
@@ -85,21 +85,6 @@ function readRefusal(error: RpcErrorAnswer): SubmitResult {
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/**
- * From most to least telling. A node that holds the payload outweighs every refusal elsewhere; among refusals, those
- * that leave a way on come before the final one; any word outweighs silence.
- */
-const WEIGHT: Readonly<Record<SubmitAnswer, number>> = {
-  accepted: 0,
-  alreadyKnown: 1,
-  nonceConsumed: 2,
-  nonceTooHigh: 3,
-  underpriced: 4,
-  insufficientFunds: 5,
-  rejected: 6,
-  unknown: 7,
-};
-
 /** Whether another endpoint should be asked: none has answered yet, or one alone has refused it for good. */
 function isOpen(said: readonly Submission[]): boolean {
   const words = said.filter(({ lost }) => lost === null);
@@ -131,7 +116,6 @@ function withAgreedCap({ answer, detail }: SubmitResult, said: readonly Submissi
 
 /** The most telling of what several endpoints said to one item. */
 export function weightiest(answers: readonly SubmitResult[]): SubmitResult {
-  const [first, ...others] = answers;
-  if (first === undefined) return { answer: "unknown", detail: "no endpoint could be asked" };
-  return others.reduce((best, each) => (WEIGHT[each.answer] < WEIGHT[best.answer] ? each : best), first);
+  const [first] = answers.toSorted((a, b) => SUBMIT_ANSWERS.indexOf(a.answer) - SUBMIT_ANSWERS.indexOf(b.answer));
+  return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }

@@ -141,21 +141,23 @@ interface Target {
 }
 
 function targetOf(url: string, route: string): Target {
-  try {
+  return orUnreachable("the node advertises no URL that can be reached", true, () => {
     const { origin, pathname, protocol } = new URL(url);
     if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`${protocol} is not HTTP`);
     return { origin, path: `${pathname.replace(/\/+$/, "")}${route}` };
-  } catch (cause) {
-    throw new PeerUnreachable("the node advertises no URL that can be reached", true, { cause });
-  }
+  });
 }
 
+/** Objects of the caller's own process may be circles; nothing of them can leave it. */
 function written(encode: () => string): string {
+  return orUnreachable("the request cannot be written as JSON", true, encode);
+}
+
+function orUnreachable<T>(message: string, neverSent: boolean, act: () => T): T {
   try {
-    return encode();
+    return act();
   } catch (cause) {
-    // Objects of the caller's own process may be circles; nothing of them can leave it.
-    throw new PeerUnreachable("the request cannot be written as JSON", true, { cause });
+    throw new PeerUnreachable(message, neverSent, { cause });
   }
 }
 
@@ -176,11 +178,7 @@ function judge(origin: string, status: number, text: string): FencepostError | P
 }
 
 function read<T>({ origin }: Target, decode: () => T): T {
-  try {
-    return decode();
-  } catch (cause) {
-    throw new PeerUnreachable(`${origin} answered, but with something else`, false, { cause });
-  }
+  return orUnreachable(`${origin} answered, but with something else`, false, decode);
 }
 
 function silence(origin: string, cause: unknown): PeerUnreachable {

@@ -79,13 +79,15 @@ function createInstruments(registry: Registry) {
     new Counter<L>({ ...named(name, help), labelNames });
   const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
     new Gauge<L>({ ...named(name, help), labelNames });
-  const histogram = <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
-    new Histogram<L>({ ...named(name, help), labelNames, buckets });
+  const histogram =
+    (buckets: number[]) =>
+    <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Histogram<L>({ ...named(name, help), labelNames, buckets });
   return {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
     leaseFenced: counter("lease_fenced_total", "Writes that came too late for their term, and were not made"),
     declaredDead: counter("instance_declared_dead_total", "Other instances that this node declared dead", "evidence"),
-    batchSize: histogram("writer_batch_size", "Items per committed batch", BATCH_SIZE_BUCKETS),
+    batchSize: histogram(BATCH_SIZE_BUCKETS)("writer_batch_size", "Items per committed batch"),
     writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
     create: counter("tx_create_total", "Create requests answered", "result"),
     forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
@@ -121,17 +123,16 @@ function createInstruments(registry: Registry) {
     ),
     rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: passed over", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
-    rpcSeconds: histogram("rpc_duration_seconds", "Duration of JSON-RPC requests", FAST_SECONDS, "method"),
-    httpSeconds: histogram(
+    rpcSeconds: histogram(FAST_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
+    httpSeconds: histogram(FAST_SECONDS)(
       "http_request_duration_seconds",
       "Duration of HTTP requests",
-      FAST_SECONDS,
       "method",
       "route",
       "status",
     ),
-    timeToBroadcast: histogram("time_to_broadcast_seconds", "From create to the first node that took it", FAST_SECONDS),
-    timeToFinality: histogram("time_to_finality_seconds", "From create to a final state", SLOW_SECONDS),
+    timeToBroadcast: histogram(FAST_SECONDS)("time_to_broadcast_seconds", "From create to the first node that took it"),
+    timeToFinality: histogram(SLOW_SECONDS)("time_to_finality_seconds", "From create to a final state"),
   };
 }
 

@@ -152,14 +152,9 @@ function judge(
   if (doubt === NO_DOUBT && before.doubt !== NO_DOUBT) goOn(ports, lane, before);
 }
 
-function reportStop(ports: TrustPorts, lane: OwnedLane): void {
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "CRITICAL",
-    code: "CHAIN_DISTRUSTED",
-    message: `${lane.pace.distrust}: nothing is sent, allocated or decided for ${lane.lane.signer} until that is over`,
-    lane: lane.lane,
-  });
+function reportStop({ telemetry }: TrustPorts, { lane, pace }: OwnedLane): void {
+  const message = `${pace.distrust}: nothing is sent, allocated or decided for ${lane.signer} until that is over`;
+  telemetry.emit({ type: "alert", severity: "CRITICAL", code: "CHAIN_DISTRUSTED", message, lane });
 }
 
 function goOn(ports: TrustPorts, lane: OwnedLane, before: LanePace): void {
@@ -167,13 +162,8 @@ function goOn(ports: TrustPorts, lane: OwnedLane, before: LanePace): void {
   lane.signing?.kick();
   lane.broadcasting?.kick();
   if (!before.doubt.stopped) return;
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "WARNING",
-    code: "CHAIN_TRUSTED_AGAIN",
-    message: `the lane of ${lane.lane.signer} goes on: no more sign that ${before.distrust}`,
-    lane: lane.lane,
-  });
+  const message = `the lane of ${lane.lane.signer} goes on: no more sign that ${before.distrust}`;
+  ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "CHAIN_TRUSTED_AGAIN", message, lane: lane.lane });
 }
 
 function oweReceipts(lane: OwnedLane): void {

@@ -1,5 +1,6 @@
 import { Departures } from "../../../domain/departures.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { TelemetryEvent } from "../../../ports/telemetry.ts";
 import { DEFAULT_RETRY_AFTER_MS, type HttpPoster, openHttp } from "./http.ts";
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
 import {
@@ -37,12 +38,10 @@ export interface RpcTransport {
 }
 
 /** Neighbours in one request that were of one method and had one fate. */
-export interface RpcReport {
-  readonly method: string;
-  readonly result: "ok" | "error" | "unreachable";
-  readonly calls: number;
-  readonly durationMs: number;
-}
+export type RpcReport = Omit<
+  Extract<TelemetryEvent, { readonly type: "rpc.request" }>,
+  "type" | "chainId" | "endpoint"
+>;
 
 export interface TransportOptions {
   readonly url: string;
