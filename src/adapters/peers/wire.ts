@@ -63,7 +63,7 @@ export function readProblem(text: string): FencepostError | null {
 
 /** A code that this version does not know is a refusal all the same; only what it permits next is unknown. */
 function decodeProblem(code: string, fields: Fields): FencepostError {
-  const detail = isText(fields.detail) ? (fields.detail as string) : code;
+  const detail = isText(fields.detail) ? fields.detail : code;
   if (!isKnown(code)) return unavailable(`the node that acts for this signer refused: ${code}: ${detail}`);
   const known = Object.entries(EXTRAS).filter(([name, test]) => Object.hasOwn(fields, name) && test(fields[name]));
   const extras: ErrorExtras = Object.fromEntries(known.map(([name]) => [name, fields[name]]));
@@ -80,22 +80,16 @@ function decodeAnswer(fields: Fields): ForwardedAnswer {
   if (!isOutcome || !isText(txId) || !isLane(lane)) throw new NotAnAnswer("a result that is none");
   if (!(requestId === null || isText(requestId))) throw new NotAnAnswer("its request id is not text");
   if (!(nonce === null || isCount(nonce))) throw new NotAnAnswer("its nonce is not a number");
-  if (!STATES.includes(state as State)) throw new NotAnAnswer(`its state is ${String(state)}`);
-  const { chainId, signer } = lane as Lane;
-  return {
-    outcome,
-    txId: txId as string,
-    lane: { chainId, signer },
-    requestId: requestId as string | null,
-    nonce: nonce as number | null,
-    state: state as State,
-  };
+  if (!isState(state)) throw new NotAnAnswer(`its state is ${String(state)}`);
+  const { chainId, signer } = lane;
+  return { outcome, txId, lane: { chainId, signer }, requestId, nonce, state };
 }
 
-const isText: Test = (value) => typeof value === "string";
-const isCount: Test = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isState = (value: unknown): value is State => STATES.some((state) => state === value);
+const isText = (value: unknown): value is string => typeof value === "string";
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-const isLane: Test = (value) => {
+const isLane = (value: unknown): value is Lane => {
   if (typeof value !== "object" || value === null) return false;
   const { chainId, signer } = value as Partial<Lane>;
   return isCount(chainId) && typeof signer === "string" && /^0x[0-9a-f]{40}$/.test(signer);

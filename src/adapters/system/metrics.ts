@@ -71,6 +71,9 @@ function collectProcessMetrics(registry: Registry): void {
   for (const name of TIMED_SERIES) registry.removeSingleMetric(`nodejs_eventloop_lag_${name}_seconds`);
 }
 
+/** The labels of what is measured lane by lane. */
+const LANE = ["chain_id", "signer"] as const;
+
 export type Instruments = ReturnType<typeof createInstruments>;
 
 function createInstruments(registry: Registry) {
@@ -103,12 +106,7 @@ function createInstruments(registry: Registry) {
     newFork: counter("confirmations_new_fork_total", "Confirmation lists replaced: the chain changed below them"),
     nonceAllocated: counter("nonce_allocated_total", "Nonces bound to transactions"),
     nonceRecycled: counter("nonce_recycled_total", "Nonces that nothing held and that are in use again"),
-    nonceDrift: gauge(
-      "nonce_drift",
-      "Mined count of the chain minus the lane's cursor, while it is above",
-      "chain_id",
-      "signer",
-    ),
+    nonceDrift: gauge("nonce_drift", "Mined count of the chain minus the lane's cursor, while it is above", ...LANE),
     reconcile: counter("reconcile_total", "Comparisons of a lane with the chain", "result"),
     grayZone: counter(
       "gray_zone_total",
@@ -118,8 +116,7 @@ function createInstruments(registry: Registry) {
     signerBalance: gauge(
       "signer_balance_wei",
       "What a signer held when its lane was last compared with the chain",
-      "chain_id",
-      "signer",
+      ...LANE,
     ),
     rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: passed over", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
