@@ -48,14 +48,10 @@ export class Leases {
 
   /** One statement in one round trip, in the history that is known. False: nothing is committed. */
   private async atOnce(commandFor: (marker: string) => Command): Promise<boolean> {
-    const { history } = this.renewing;
-    const { standing, floor } = history;
-    if (standing === null) return false;
+    const known = this.renewing.history.standing;
+    if (known === null) return false;
     const commandsFor = (marker: string) => [commandFor(marker)];
-    const written = await durablyAtOnce(this.renewing, { known: standing, commandsFor });
-    if (written === "refused") return false;
-    if (written.opened !== null) history.noteCommitted(written.opened.history, floor);
-    return true;
+    return (await durablyAtOnce(this.renewing, { known, commandsFor })) !== null;
   }
 
   private async renewOrTellWhy(instanceId: string, leaseDurationMs: number): Promise<boolean> {

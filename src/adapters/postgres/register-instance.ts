@@ -77,7 +77,7 @@ async function registerAtOnce(
     { statement: insertInstance, values: [...columnsOf(registration), newestMigration, marker] },
   ];
   const registered = await durablyAtOnce(runtime, { known: standing, commandsFor }, slots.takeFresh());
-  if (registered === "refused") return null;
+  if (registered === null) return null;
   if (registered.opened !== null) history.pin({ ...registered.opened.history, epoch });
   return { epoch, begun: false, mayHaveLost: false };
 }

@@ -13,8 +13,7 @@ import type {
 } from "../../ports/lease-store.ts";
 import type { FeedPage, ListFilter, QueryStore } from "../../ports/query-store.ts";
 import type { HeldLock } from "../../ports/session-lock.ts";
-import { commitWrites } from "./commit/commit.ts";
-import type { OneTripRuntime } from "./commit/one-trip.ts";
+import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { Leases, readInstances, readLeases, readSecret, readSignersOf } from "./leases.ts";
 import { Loads } from "./loads.ts";
@@ -106,7 +105,7 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
 
 interface Parts {
   readonly reading: Connections;
-  readonly writing: OneTripRuntime;
+  readonly writing: CommitRuntime;
   readonly leasing: DurableRuntime;
   readonly renewing: DurableRuntime;
   readonly newestMigration: string;

@@ -25,12 +25,13 @@ import type { HistoryStep, Move } from "./move.ts";
 import { standsOnRow } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, LanePlan, Plan } from "./plan.ts";
 
-export function commandsOf(plan: Plan): readonly Command[] {
+/** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
+export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
   const moved = [...plan.moves.values()];
   return [
-    ...lanes(plan),
+    ...lanes(plan, marker),
     ...vacated(moved.filter(({ before }) => before.isNew !== true)),
-    ...allocations(plan),
+    ...allocations(plan, marker),
     ...intake(plan),
     ...(moved.length === 0 ? [] : [command(updateTransactions, [...columnsOf(MOVE, moved), moved.length])]),
     ...historyOf(plan.allocations.flatMap(firstSteps), moved),
@@ -52,7 +53,7 @@ export function commandsOf(plan: Plan): readonly Command[] {
   ];
 }
 
-function lanes(plan: Plan): readonly Command[] {
+function lanes(plan: Plan, marker: string | null): readonly Command[] {
   const changed = [...plan.lanes.values()].flatMap((lane) => {
     const left = lane.left();
     const isCounted = lane.live !== null || lane.confirmed !== 0 || lane.failed !== 0;
@@ -72,10 +73,10 @@ function lanes(plan: Plan): readonly Command[] {
     each(({ failed }) => failed),
     ...LIVE_STATES.map((state) => each(({ live }) => live?.[state] ?? 0)),
   ];
-  return [command(updateLanes, [...values, changed.length])];
+  return [command(updateLanes, [...values, changed.length, marker])];
 }
 
-function allocations({ allocations, moves }: Plan): readonly Command[] {
+function allocations({ allocations, moves }: Plan, marker: string | null): readonly Command[] {
   if (allocations.length === 0) return [];
   const placed = allocations.map((each) => {
     const move = moves.get(each.intent.txId);
@@ -83,14 +84,9 @@ function allocations({ allocations, moves }: Plan): readonly Command[] {
   });
   const consumed = allocations.flatMap(({ intakeId }) => intakeId ?? []);
   return [
-    insertion(placed, null),
+    command(insertTransactions, [...columnsOf(ALLOCATION, placed), placed.length, marker]),
     ...(consumed.length === 0 ? [] : [command(deleteIntake, [consumed, consumed.length])]),
   ];
-}
-
-/** `marker`: of a transaction that leaves in one write. */
-export function insertion(allocations: readonly Allocation[], marker: string | null): Command {
-  return command(insertTransactions, [...columnsOf(ALLOCATION, allocations), allocations.length, marker]);
 }
 
 /**

@@ -4,49 +4,121 @@
  * Reads: the lanes (locked), request ids, transactions, intake rows and blocks that the writes are about.
  * Writes: everything of lane data. Invariants: I1–I5, I8 (ARCHITECTURE.md).
  * A crash here leaves nothing, or all of it: see write-transaction.ts.
+ *
+ * Every commit is decided in the same way, from what was found of its lanes, and the server holds it to that. Usually they
+ * are locked and read first, so what was found stays true. What an allocation needs to know is the lane's cursor alone,
+ * and this process wrote that last: it is decided from the lane as it was left and leaves in one round trip, with the
+ * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves. Where a
+ * proof fails nothing is done, and the lanes are locked and read after all.
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
-import { durably } from "../session/durably.ts";
+import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
+import { proveLanes } from "../statements/lane.ts";
+import type { Command } from "../statements/statement.ts";
 import { commandsOf } from "./commands.ts";
 import { planConfirmations } from "./confirmations.ts";
-import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
-import { commitInOneTrip, type OneTripRuntime } from "./one-trip.ts";
+import { type Found, lookupFor, NOTHING_FOUND, UNWATCH_PAGE } from "./lookup.ts";
+import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
+import type { RememberedLanes } from "./remembered-lanes.ts";
 
-export async function commitWrites(
-  runtime: OneTripRuntime,
-  writes: readonly LaneWrite[],
-): Promise<readonly WriteOutcome[]> {
-  const allocated = await commitInOneTrip(runtime, writes);
-  if (allocated !== null) return allocated;
-  const { result, unfinished } = await commitOnce(runtime, writes);
-  const left = new Set(await letGoOfTheRest(runtime, unfinished));
-  return result.map((outcome, index) => (left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome));
+export interface CommitRuntime extends DurableRuntime {
+  readonly lanes: RememberedLanes;
 }
 
-interface Committed {
-  readonly result: readonly WriteOutcome[];
+export async function commitWrites(
+  runtime: CommitRuntime,
+  writes: readonly LaneWrite[],
+): Promise<readonly WriteOutcome[]> {
+  const asked = { writes, needs: writes.map(needsOf) };
+  const { outcomes, unfinished } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
+  const left = new Set(await letGoOfTheRest(runtime, unfinished));
+  return outcomes.map((outcome, index) => (left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome));
+}
+
+interface Asked {
+  readonly writes: readonly LaneWrite[];
+  /** Of each write. */
+  readonly needs: readonly Needs[];
+}
+
+interface Decided {
+  readonly plan: Plan;
+  readonly outcomes: readonly WriteOutcome[];
   /** Lanes with more to let go than one commit does. */
   readonly unfinished: readonly LaneWrite[];
 }
 
-async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
-  const lookup = lookupFor(writes);
-  const { plan, ...committed } = await durably(runtime, {
-    ...lookup,
+async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided> {
+  const decided = await durably(runtime, {
+    ...lookupFor(asked.writes, asked.needs),
     verify: ({ history }, floor) => runtime.history.verify(history, floor),
     decide: (found, { now, history }) => {
       const plan = new Plan(found, history.epoch);
-      const lanes = plan.load(writes, lookup.needs);
-      const result = judge(plan, { writes, lanes }, { at: now, past: askedAt(found) ?? now });
-      const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(plan, lanes[index]));
-      const rollback = result.every(({ status }) => status === "fenced");
-      return { commands: commandsOf(plan), result: { result, unfinished, plan }, rollback };
+      const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
+      const rollback = result.outcomes.every(({ status }) => status === "fenced");
+      return { commands: commandsOf(plan, null), result, rollback };
     },
   });
-  runtime.lanes.remember(plan.lanes.values());
-  return committed;
+  runtime.lanes.remember(decided.plan.lanes.values());
+  return decided;
+}
+
+/** Null: nothing is committed. */
+async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decided | null> {
+  const known = runtime.history.standing;
+  if (known === null || !asked.writes.every(isPlainAllocation)) return null;
+  const rows = asked.writes.map(({ fence }) => runtime.lanes.recall(fence));
+  if (!rows.every((row) => row !== null)) return null;
+  // The rows have the time of the server's transaction. Until its answer tells it, this is no date at all.
+  const at = new Date(Number.NaN);
+  const plan = new Plan({ ...NOTHING_FOUND, lanes: rows }, known.epoch);
+  const decided = decide(plan, asked, { at, past: at });
+  const lanes = [...plan.lanes.values()];
+  // Nothing has to be guessed to tell a lane that is held, or a repeat of another one of the same batch.
+  if (lanes.some((lane) => lane.left() === lane.row)) return null;
+  const commandsFor = (marker: string) => [proofOf(lanes, marker), ...commandsOf(plan, marker)];
+  const committed = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
+    runtime.lanes.wasWrong(lanes);
+    throw error;
+  });
+  if (committed === null) runtime.lanes.wasWrong(lanes);
+  else runtime.lanes.wasRight(lanes);
+  if (committed === null) return null;
+  at.setTime(committed.at.getTime());
+  return decided;
+}
+
+function isPlainAllocation(write: LaneWrite): boolean {
+  if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
+  return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
+}
+
+function proofOf(lanes: readonly LanePlan[], marker: string): Command {
+  const rows = lanes.map(({ row }) => row);
+  const values = [
+    rows.map((row) => row.chain_id),
+    rows.map((row) => row.signer),
+    rows.map((row) => row.owner_instance),
+    rows.map((row) => row.token),
+    rows.map((row) => row.next_nonce),
+    rows.map((row) => row.suspended_by),
+    rows.map((row) => row.reconciled_epoch),
+  ];
+  return { statement: proveLanes, values: [...values, rows.length, marker] };
+}
+
+/** What becomes of each write, by what was found of its lane; what that changes is in the plan. */
+function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
+  const lanes = plan.load(writes, needs);
+  const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
+  for (const place of inOrder(writes)) {
+    const lane = lanes[place];
+    if (lane) outcomes[place] = judge(plan, lane, { write: writes[place] as LaneWrite, moment });
+  }
+  const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(plan, lanes[index]));
+  return { plan, outcomes, unfinished };
 }
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
@@ -54,22 +126,7 @@ function askedAt({ reservations, openReservations }: Found): Date | null {
   return [...reservations, ...openReservations].at(-1)?.asked_at ?? null;
 }
 
-interface HeldWrites {
-  readonly writes: readonly LaneWrite[];
-  /** Of each write; null: its term is over. */
-  readonly lanes: readonly (LanePlan | null)[];
-}
-
-function judge(plan: Plan, { writes, lanes }: HeldWrites, moment: Moment): readonly WriteOutcome[] {
-  const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
-  for (const place of inOrder(writes)) {
-    const lane = lanes[place];
-    if (lane) outcomes[place] = judgeHeld(plan, lane, { write: writes[place] as LaneWrite, moment });
-  }
-  return outcomes;
-}
-
-function judgeHeld(
+function judge(
   plan: Plan,
   lane: LanePlan,
   { write, moment }: { readonly write: LaneWrite; readonly moment: Moment },
@@ -90,13 +147,12 @@ function hasMore(plan: Plan, lane: LanePlan | null | undefined): boolean {
 }
 
 /** What is left over where this fails. The batch itself is committed by then: no failure may be reported as all of its writes'. */
-async function letGoOfTheRest(
-  runtime: OneTripRuntime,
-  unfinished: readonly LaneWrite[],
-): Promise<readonly LaneWrite[]> {
+async function letGoOfTheRest(runtime: CommitRuntime, unfinished: readonly LaneWrite[]): Promise<readonly LaneWrite[]> {
   let rest = unfinished;
   try {
-    while (rest.length > 0) rest = (await commitOnce(runtime, rest)).unfinished;
+    while (rest.length > 0) {
+      rest = (await commitAsFound(runtime, { writes: rest, needs: rest.map(needsOf) })).unfinished;
+    }
   } catch {
     return rest;
   }

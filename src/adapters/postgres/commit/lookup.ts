@@ -26,7 +26,7 @@ import {
   readTransactions,
   type UnwatchableRow,
 } from "../statements/transaction.ts";
-import { type Needs, needsOf } from "./needs.ts";
+import type { Needs } from "./needs.ts";
 
 export interface Found {
   readonly lanes: readonly LockedLaneRow[];
@@ -55,8 +55,6 @@ export const NOTHING_FOUND: Found = {
 };
 
 export interface Lookup {
-  /** Of each write. */
-  readonly needs: readonly Needs[];
   readonly statements: number;
   readonly waits: number;
   find(run: Run): Promise<Found>;
@@ -68,15 +66,13 @@ const EVERY = 1_000_000;
 export const UNWATCH_PAGE = 1_000;
 
 /** What to lock and read for these writes. The sending happens in one go, in this order. */
-export function lookupFor(writes: readonly LaneWrite[]): Lookup {
-  const needs = writes.map(needsOf);
+export function lookupFor(writes: readonly LaneWrite[], needs: readonly Needs[]): Lookup {
   const heights = lowestHeights(writes);
   const chains = [...heights.keys()].sort((a, b) => a - b);
   const unwatched = unwatchedOf(writes, needs);
   const watching = watchingOf(writes, needs, unwatched);
   const reads = readsFor(writes, needs, { unwatched, watching });
   return {
-    needs,
     statements: 1 + reads.length + (chains.length === 0 ? 0 : 1 + chains.length),
     waits: 1,
     find: async (run) => {

@@ -27,8 +27,8 @@
  * is still on its way to the server fails there. If the look-up gets no answer either, the caller hears `OutcomeUnknown`,
  * never a guess.
  *
- * One round trip instead of two, where this process knows what the first would find (commitAtOnce): the server compares,
- * in the same statements, and ends the transaction where it finds something else.
+ * One round trip instead of two, where this process foresees what the first would find (commitAtOnce): the write carries
+ * what it expects, and the server compares, behind the same locks, and ends the transaction where it finds something else.
  *
  * Not transactions, but sessions that last: LISTEN and the session lock have a connection of their own
  * (direct-session.ts).

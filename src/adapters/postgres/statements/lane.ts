@@ -35,28 +35,47 @@ export const lockLanesByKey = statement<unknown>(
    FOR NO KEY UPDATE OF l`,
 );
 
-const TERMS = lists("chain_id bigint, signer text, instance_id uuid, token bigint");
-
 /**
  * The fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it. A term
  * that waited for a takeover finds its row changed: the join with the term is evaluated again on the row as it is now,
  * and the lane is not returned. The heartbeat is read, never locked.
  *
  * $1 to $4, a place for each term: chain, signer, instance, token. Chains and signers are named once more as lists, so
- * that lanes are found by key whatever the planner believes about the size of the table.
+ * that lanes are found by key whatever the planner believes about the size of the table. `expected`: what else must be
+ * true of the lane `l` by what the term `f` says of it, in the columns behind those four.
  */
-export const lockLanes = statement<LockedLaneRow>(
-  "lock-lanes",
-  `SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
+const held = (columns: string, expected: string): string => `
+   SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
      n.node_id
    FROM fencepost.lane AS l
-   JOIN (${TERMS}) AS f
-     ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
+   JOIN (${lists(`chain_id bigint, signer text, instance_id uuid, token bigint${columns}`)}) AS f
+     ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token${expected}
    JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
    WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
      AND NOT n.dead AND n.expires_at > clock_timestamp()
    ORDER BY l.chain_id, l.signer
-   FOR NO KEY UPDATE OF l`,
+   FOR NO KEY UPDATE OF l`;
+
+/** First in a commit of two round trips: what it answers with stays true until COMMIT. */
+export const lockLanes = statement<LockedLaneRow>("lock-lanes", held("", ""));
+
+/**
+ * First in a commit of one round trip, which was decided from lanes as they were left: ends the transaction unless every
+ * one of them is so, behind the same fence.
+ *
+ * $1 to $4 as in `lockLanes`; $5 to $7 cursor, suspension and epoch as they were left; $8 how many lanes they are, $9 the
+ * transaction's marker.
+ */
+export const proveLanes = statement<unknown>(
+  "prove-lanes",
+  `WITH held AS MATERIALIZED (${held(
+    ", cursor bigint, suspended_by text, reconciled_epoch integer",
+    `
+       AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
+       AND l.reconciled_epoch = f.reconciled_epoch`,
+  )}
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM held), $8, 'lanes as they were left'), fencepost.require_open($9)`,
 );
 
 export interface LockedLaneRow {
@@ -178,66 +197,6 @@ export interface LaneListRow extends OwnerColumns {
   } | null;
 }
 
-/**
- * As `advanceLanes`, for one lane alone: the update is its lock, and there is no order to keep.
- *
- * $1 to $7 the lane as it was left: chain, signer, instance, token, cursor, suspension and epoch; $8 the new cursor, $9 how
- * many transactions it allocates, $10 the transaction's marker.
- */
-export const advanceLane = statement<unknown>(
-  "advance-lane",
-  `WITH advanced AS (
-     UPDATE fencepost.lane SET next_nonce = $8::bigint, live_allocated = live_allocated + $9::bigint
-     WHERE chain_id = $1::bigint AND signer = $2::text AND owner_instance = $3::uuid AND token = $4::bigint
-       AND next_nonce = $5::bigint AND suspended_by IS NOT DISTINCT FROM $6::text AND reconciled_epoch = $7::integer
-       AND (
-         SELECT NOT n.dead AND n.expires_at > clock_timestamp()
-         FROM fencepost.node_instance AS n WHERE n.instance_id = $3::uuid
-       )
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), 1, 'lanes as they were left'),
-     fencepost.require_open($10)`,
-);
-
-const ADVANCES = lists(
-  "chain_id bigint, signer text, instance_id uuid, token bigint, cursor bigint, suspended_by text, " +
-    "reconciled_epoch integer, new_cursor bigint, allocated bigint",
-);
-
-/**
- * Fence, lock and cursor of an allocation that was planned from memory: as `lockLanes`, but only where the lane is as
- * it was left, and the cursor moves at once. One lane that is not ends the transaction.
- *
- * $1 to $9, a place for each lane: chain, signer, instance, token, then cursor, suspension and epoch as they were left,
- * the new cursor, and how many transactions it allocates. $10 how many lanes they are, $11 the transaction's marker.
- */
-export const advanceLanes = statement<unknown>(
-  "advance-lanes",
-  `WITH held AS MATERIALIZED (
-     SELECT l.chain_id, l.signer, f.new_cursor, f.allocated
-     FROM fencepost.lane AS l
-     JOIN (${ADVANCES}) AS f
-       ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
-         AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
-         AND l.reconciled_epoch = f.reconciled_epoch
-     JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
-     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
-       AND NOT n.dead AND n.expires_at > clock_timestamp()
-     ORDER BY l.chain_id, l.signer
-     FOR NO KEY UPDATE OF l
-   ), advanced AS (
-     UPDATE fencepost.lane AS l
-     SET next_nonce = h.new_cursor, live_allocated = l.live_allocated + h.allocated
-     FROM held AS h
-     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
-       AND l.chain_id = h.chain_id AND l.signer = h.signer
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), $10, 'lanes as they were left'),
-     fencepost.require_open($11)`,
-);
-
 const LANE_CHANGES = lists(
   "chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text, " +
     "reconciled_epoch integer, confirmed bigint, failed bigint, live_allocated bigint, live_tracking bigint, " +
@@ -247,7 +206,8 @@ const LANE_CHANGES = lists(
 /**
  * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13, a place
  * for each lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and what is added to the
- * live transactions of each state. $14 how many they are.
+ * live transactions of each state. $14 how many they are, $15 the transaction's marker where the answer to BEGIN is still
+ * outstanding, else null.
  */
 export const updateLanes = statement<unknown>(
   "update-lanes",
@@ -269,7 +229,7 @@ export const updateLanes = statement<unknown>(
        AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
      RETURNING 1
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes')`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes'), fencepost.require_open($15)`,
 );
 
 /** The highest nonce of each lane that may have left: a transaction's, or one that a caller had reserved and not released. */
