@@ -11,13 +11,14 @@
  * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves. Where a
  * proof fails nothing is done, and the lanes are locked and read after all.
  */
+import { reviseConfirmations } from "../../../domain/confirmations.ts";
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
-import type { LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { ConfirmationsWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
+import { columnsOf, LEFT } from "./column-lists.ts";
 import { commandsOf } from "./commands.ts";
-import { planConfirmations } from "./confirmations.ts";
 import { type Found, lookupFor, NOTHING_FOUND, UNWATCH_PAGE } from "./lookup.ts";
 import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
@@ -53,7 +54,6 @@ interface Decided {
 async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided> {
   const decided = await durably(runtime, {
     ...lookupFor(asked.writes, asked.needs),
-    verify: ({ history }, floor) => runtime.history.verify(history, floor),
     decide: (found, { now, history }) => {
       const plan = new Plan(found, history.epoch);
       const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
@@ -97,16 +97,7 @@ function isPlainAllocation(write: LaneWrite): boolean {
 
 function proofOf(lanes: readonly LanePlan[], marker: string): Command {
   const rows = lanes.map(({ row }) => row);
-  const values = [
-    rows.map((row) => row.chain_id),
-    rows.map((row) => row.signer),
-    rows.map((row) => row.owner_instance),
-    rows.map((row) => row.token),
-    rows.map((row) => row.next_nonce),
-    rows.map((row) => row.suspended_by),
-    rows.map((row) => row.reconciled_epoch),
-  ];
-  return { statement: proveLanes, values: [...values, rows.length, marker] };
+  return { statement: proveLanes, values: [...columnsOf(LEFT, rows), rows.length, marker] };
 }
 
 /** What becomes of each write, by what was found of its lane; what that changes is in the plan. */
@@ -123,7 +114,7 @@ function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
 function askedAt({ reservations, openReservations }: Found): Date | null {
-  return [...reservations, ...openReservations].at(-1)?.asked_at ?? null;
+  return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;
 }
 
 function judge(
@@ -133,13 +124,27 @@ function judge(
 ): WriteOutcome {
   switch (write.kind) {
     case "identify":
-      plan.geneses.set(lane.row.chain_id, write.genesisHash);
+      plan.geneses.set(lane.row.chainId, write.genesisHash);
       return { status: "done" };
     case "confirmations":
       return planConfirmations(plan, write);
     default:
       return plan.judge(lane, write, moment);
   }
+}
+
+/** The same prefix extends the stored list, another one replaces it from the first height that differs. */
+function planConfirmations(plan: Plan, write: ConfirmationsWrite): WriteOutcome {
+  const chain = plan.chains.get(write.fence.lane.chainId);
+  if (chain === undefined) throw new Error(`the blocks of chain ${write.fence.lane.chainId} were not read`);
+  const change = reviseConfirmations(chain.blocks, write.blocks);
+  const kept =
+    change.kind === "replace" ? chain.blocks.filter(({ number }) => number < change.fromNumber) : chain.blocks;
+  const blocks = change.kind === "same" ? kept : [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
+  if (change.kind === "replace") chain.replacedFrom = Math.min(chain.replacedFrom, change.fromNumber);
+  chain.pruneBelow = Math.max(chain.pruneBelow, write.pruneBelow);
+  chain.blocks = blocks.filter(({ number }) => number >= chain.pruneBelow);
+  return { status: "confirmations", newFork: change.kind === "replace" };
 }
 
 function hasMore(plan: Plan, lane: LanePlan | null | undefined): boolean {

@@ -3,7 +3,6 @@ import type { Command } from "../statements/statement.ts";
 import type { ObservedHistory } from "./known-history.ts";
 import { resolveCommit } from "./resolve-commit.ts";
 import {
-  CommitUnanswered,
   commitAtOnce,
   type Opened,
   type WriteRuntime,
@@ -34,9 +33,8 @@ export async function durably<Found, Result>(
   try {
     return await writeTransaction(runtime, remembering, slot);
   } catch (error) {
-    if (!(error instanceof CommitUnanswered) || decided === null) throw error;
+    if (decided === null) throw error;
     await resolveCommit(runtime, error);
-    runtime.slots.acknowledged(slot, error.marker, runtime.clock.monotonicMs());
     return (decided as { readonly result: Result }).result;
   } finally {
     runtime.slots.give(slot);
@@ -67,7 +65,7 @@ export async function durablyAtOnce(
   { known, commandsFor }: KnownWrite,
   slot = runtime.slots.take(),
 ): Promise<CommittedAtOnce | null> {
-  const { slots, clock, history } = runtime;
+  const { slots, history } = runtime;
   const { floor } = history;
   const mark = { slot, marker: randomUUID() };
   try {
@@ -76,10 +74,7 @@ export async function durablyAtOnce(
     history.noteCommitted(opened.history, floor);
     return { at: opened.now, opened };
   } catch (error) {
-    if (!(error instanceof CommitUnanswered)) throw error;
-    const at = await resolveCommit(runtime, error);
-    slots.acknowledged(error.slot, error.marker, clock.monotonicMs());
-    return { at, opened: null };
+    return { at: await resolveCommit(runtime, error), opened: null };
   } finally {
     slots.give(slot);
   }

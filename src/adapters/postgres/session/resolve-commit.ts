@@ -11,18 +11,22 @@ import type { Mark } from "./commit-slots.ts";
 import type { DurableRuntime } from "./durably.ts";
 import type { Floor } from "./known-history.ts";
 import { BEGIN } from "./opening.ts";
-import { type CommitUnanswered, type Opened, openedOf, openingValues } from "./write-transaction.ts";
+import { CommitUnanswered, type Opened, openedOf, openingValues } from "./write-transaction.ts";
 
 const PAUSE_MS = 50;
 const NOT_COMMITTED = "the connection ended before COMMIT";
 
-/** Returns the time of the transaction where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where no look-up was answered. */
-export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnanswered): Promise<Date> {
+/** `failure` of a transaction: any other than a COMMIT without an answer is thrown on. Returns the time of the transaction where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where no look-up was answered. */
+export async function resolveCommit(runtime: DurableRuntime, failure: unknown): Promise<Date> {
+  if (!(failure instanceof CommitUnanswered)) throw failure;
   const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
   runtime.slots.retire(failure.slot);
   for (;;) {
     const committedAt = await lookUp(runtime, failure).catch(passUnknown);
-    if (committedAt instanceof Date) return committedAt;
+    if (committedAt instanceof Date) {
+      runtime.slots.acknowledged(failure.slot, failure.marker, runtime.clock.monotonicMs());
+      return committedAt;
+    }
     // It answers, and nothing was kept: the same again may well succeed.
     if (committedAt === null) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
     if (runtime.connections.closing || runtime.clock.monotonicMs() >= deadlineMs) {
@@ -67,7 +71,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<
     refuseOtherHistory(runtime, openedOf(rows[0] as OpenedRow), floor);
     if (tag !== "COMMIT") throw new StoreUnavailable("the server rolled back");
     const [kept] = found;
-    return kept?.marker === marker ? kept.written_at : null;
+    return kept?.marker === marker ? kept.writtenAt : null;
   }, runtime.limits.transactionMs);
 }
 

@@ -31,7 +31,7 @@ export const readOwnMarkers = statement<{ readonly slot: number; readonly marker
  * ends there. The time of a closed slot is now: the purge of old markers must not remove it before the late transaction
  * arrives.
  */
-export const closeSlot = statement<{ readonly marker: string; readonly written_at: Date }>(
+export const closeSlot = statement<{ readonly marker: string; readonly writtenAt: Date }>(
   "close-slot",
   `INSERT INTO fencepost.commit_marker AS m (store_id, slot, marker, written_at)
    VALUES ($1::uuid, $2::integer, '${CLOSED}', now())

@@ -1,6 +1,8 @@
-import type { SuspendedBy } from "../../../ports/lane-store.ts";
+import type { Lane } from "../../../domain/lane.ts";
+import type { LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
+import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
+import type { OwnerColumns } from "../columns.ts";
 import { lists } from "../lists.ts";
-import type { OwnerColumns } from "./lease.ts";
 import { statement } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
@@ -10,11 +12,12 @@ export const ensureLanes = statement<unknown>(
    SELECT k.chain_id, k.signer
    FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
    ORDER BY k.chain_id, k.signer
-   ON CONFLICT (signer, chain_id) DO NOTHING`,
+   ON CONFLICT (signer, chain_id) DO NOTHING
+   RETURNING chain_id`,
 );
 
 /** Which of these lanes exist; the caller drops pairs that it did not ask for. */
-export const findLanes = statement<{ readonly chain_id: number; readonly signer: string }>(
+export const findLanes = statement<Lane>(
   "find-lanes",
   `SELECT l.chain_id, l.signer
    FROM fencepost.lane AS l
@@ -78,15 +81,13 @@ export const proveLanes = statement<unknown>(
    SELECT fencepost.require_rows((SELECT count(*) FROM held), $8, 'lanes as they were left'), fencepost.require_open($9)`,
 );
 
-export interface LockedLaneRow {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly owner_instance: string;
+export interface LockedLaneRow extends Lane {
+  readonly ownerInstance: string;
   readonly token: number;
-  readonly next_nonce: number | null;
-  readonly suspended_by: SuspendedBy | null;
-  readonly reconciled_epoch: number;
-  readonly node_id: string;
+  readonly nextNonce: number | null;
+  readonly suspendedBy: SuspendedBy | null;
+  readonly reconciledEpoch: number;
+  readonly nodeId: string;
 }
 
 /**
@@ -94,9 +95,9 @@ export interface LockedLaneRow {
  * Where the kept count says that nothing waits to be signed, it is counted: on that word, rows would never be read again.
  * In order of nonces, so that the index of the lane's live rows is walked also by a plan from when the table was empty.
  */
-export const readLane = statement<LaneStateRow>(
+export const readLane = statement<Omit<LaneSnapshot, "tracking" | "watched" | "holes" | "reservations">>(
   "read-lane",
-  `SELECT l.next_nonce, l.suspended_by,
+  `SELECT l.next_nonce AS cursor, l.suspended_by,
      CASE WHEN l.live_allocated > 0 THEN l.live_allocated ELSE (
        SELECT count(*) FROM (
          SELECT FROM fencepost.transaction AS t
@@ -105,9 +106,9 @@ export const readLane = statement<LaneStateRow>(
        ) AS waiting
      ) END AS allocated,
      l.reconciled_epoch >= (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS reconciled,
-     (
+     coalesce((
        SELECT e.next_nonce FROM fencepost.epoch_floor AS e WHERE e.signer = l.signer AND e.chain_id = l.chain_id
-     ) AS epoch_floor,
+     ), 0) AS epoch_floor,
      (SELECT c.genesis_hash FROM fencepost.chain AS c WHERE c.chain_id = l.chain_id) AS genesis_hash
    FROM fencepost.lane AS l
    WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
@@ -116,15 +117,6 @@ export const readLane = statement<LaneStateRow>(
      )`,
 );
 
-export interface LaneStateRow {
-  readonly next_nonce: number | null;
-  readonly suspended_by: SuspendedBy | null;
-  readonly reconciled: boolean;
-  readonly allocated: number;
-  readonly epoch_floor: number | null;
-  readonly genesis_hash: string | null;
-}
-
 /**
  * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with what is open on them: as kept beside and on the lane,
  * never counted. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
@@ -132,7 +124,8 @@ export interface LaneStateRow {
  */
 export const listLanes = statement<LaneListRow>(
   "list-lanes",
-  `SELECT l.chain_id, l.signer, l.next_nonce, l.suspended_by, l.token, l.acquired_at, l.confirmed_total, l.failed_total,
+  `SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,
+     l.confirmed_total AS confirmed, l.failed_total AS failed,
      o.instance_id, o.node_id, o.url, o.expires_at,
      kept.pending + waiting.pending AS pending,
      kept.stuck,
@@ -176,25 +169,9 @@ export const listLanes = statement<LaneListRow>(
    ORDER BY l.signer, l.chain_id`,
 );
 
-export interface LaneListRow extends OwnerColumns {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly next_nonce: number | null;
-  readonly suspended_by: SuspendedBy | null;
-  readonly token: number;
-  readonly acquired_at: Date | null;
-  readonly confirmed_total: number;
-  readonly failed_total: number;
-  readonly pending: number;
-  readonly stuck: number;
-  readonly reserved: number;
-  readonly oldest_pending_at: Date | null;
-  readonly head_of_line: {
-    readonly txId: string;
-    readonly nonce: number;
-    readonly state: string;
-    readonly createdAt: string;
-  } | null;
+/** The head of the line as JSON, which has no dates. */
+export interface LaneListRow extends Omit<LaneRecord, "lane" | "owner" | "holes" | "headOfLine">, Lane, OwnerColumns {
+  readonly headOfLine: (Omit<NonNullable<LaneRecord["headOfLine"]>, "createdAt"> & { createdAt: string }) | null;
 }
 
 const LANE_CHANGES = lists(
@@ -246,11 +223,7 @@ export const readBoundNonces = statement<BoundNonceRow>(
    WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`,
 );
 
-export interface BoundNonceRow {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly nonce: number | null;
-}
+export type BoundNonceRow = Lane & { readonly nonce: number | null };
 
 /** Who decided what about a lane, in the transaction that did it. */
 export const insertLaneDecisions = statement<unknown>(
@@ -263,7 +236,7 @@ export const insertLaneDecisions = statement<unknown>(
 );
 
 /** The newest decisions about a lane, newest first. */
-export const readLaneDecisions = statement<LaneDecisionRow>(
+export const readLaneDecisions = statement<LaneDecisionRecord>(
   "read-lane-decisions",
   `SELECT d.action, d.actor, d.reason, d.node_id, d.token, d.at
    FROM fencepost.lane_decision AS d
@@ -271,12 +244,3 @@ export const readLaneDecisions = statement<LaneDecisionRow>(
    ORDER BY d.decision_id DESC
    LIMIT $3`,
 );
-
-export interface LaneDecisionRow {
-  readonly action: string;
-  readonly actor: string;
-  readonly reason: string;
-  readonly node_id: string | null;
-  readonly token: number;
-  readonly at: Date;
-}
