@@ -2,7 +2,7 @@
  * LeaseStore on PostgreSQL. Heartbeat and lane are different rows: a renewal never waits behind a write of one's own,
  * and a takeover waits for every open write of the lane, because it must lock the same row.
  */
-import type { Address, Fence } from "../../domain/lane.ts";
+import type { Fence } from "../../domain/lane.ts";
 import { BatchRefused, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { Announcement, DeathEvidence, LeaseRecord, LockTold } from "../../ports/lease-store.ts";
 import type { HeldLock } from "../../ports/session-lock.ts";
@@ -15,7 +15,6 @@ import { listLeases, lockLanesOfInstance, releaseLane, releaseLanes } from "./st
 import {
   announceInstance,
   declareDead,
-  readSigners,
   renewInstance,
   renewKnownInstance,
   retireInstance,
@@ -117,11 +116,6 @@ export async function writeLease<Found, Result>(
     if (error instanceof BatchRefused) throw new StoreUnavailable(error.message, { cause: error, busy: true });
     throw error;
   }
-}
-
-export async function readSignersOf(connections: Connections, instanceId: string): Promise<readonly Address[]> {
-  const rows = await connections.read((run) => run(readSigners, [instanceId]));
-  return rows.map(({ signer }) => signer);
 }
 
 export async function readSecret(connections: Connections): Promise<string> {

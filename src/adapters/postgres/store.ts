@@ -4,7 +4,7 @@ import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
-import { Leases, readLeases, readSecret, readSignersOf } from "./leases.ts";
+import { Leases, readLeases, readSecret } from "./leases.ts";
 import { Loads } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { Queries } from "./queries.ts";
@@ -15,7 +15,7 @@ import type { DurableRuntime } from "./session/durably.ts";
 import { KnownHistory } from "./session/known-history.ts";
 import { hasTransactionTimeout, limitsFor } from "./session/limits.ts";
 import { settleDoubts } from "./session/resolve-commit.ts";
-import { listInstances } from "./statements/node-instance.ts";
+import { listInstances, readSigners } from "./statements/node-instance.ts";
 import { inspectServer, ping, type ServerRow } from "./statements/session.ts";
 import { Takeovers } from "./takeovers.ts";
 
@@ -128,7 +128,10 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     renewInstance: (instanceId, leaseDurationMs) => held.renew(instanceId, leaseDurationMs),
     announce: (instanceId, announcement) => held.announce(instanceId, announcement),
     tellLock: (instanceId, lock) => held.tellLock(instanceId, lock),
-    signersOf: (instanceId) => readSignersOf(leasing.connections, instanceId),
+    signersOf: async (instanceId) => {
+      const rows = await leasing.connections.read((run) => run(readSigners, [instanceId]));
+      return rows.map(({ signer }) => signer);
+    },
     clusterSecret: () => readSecret(leasing.connections),
     instances: () => leasing.connections.read((run) => run(listInstances, [])),
     declareDead: (instanceId, counter, evidence) => held.declareDead(instanceId, counter, evidence),

@@ -56,7 +56,8 @@ export class Takeovers {
     try {
       return await this.acquireOnce(lane, instanceId, null);
     } catch (error) {
-      if (!isBusy(error) || !(await this.isFree(lane)) || !this.mayInsist()) throw error;
+      const isBusy = error instanceof StoreUnavailable && error.busy;
+      if (!isBusy || !(await this.isFree(lane)) || !this.mayInsist()) throw error;
       return this.acquireOnce(lane, instanceId, INSIST_AT_MOST_MS);
     }
   }
@@ -134,9 +135,8 @@ export class Takeovers {
         const keys = new Set(taken.map(laneKey));
         const passedOver = picked.length < claim.limit ? free.filter((lane) => !keys.has(laneKey(lane))) : [];
         const result = { held: picked.map((row) => heldBy(row, claim.instanceId)), passedOver };
-        return taken.length === 0
-          ? { commands: [], result, rollback: true }
-          : { commands: [take(taken, claim.instanceId)], result };
+        const commands = taken.length === 0 ? [] : [take(taken, claim.instanceId)];
+        return { commands, result, rollback: taken.length === 0 };
       },
     });
   }
@@ -150,13 +150,7 @@ export class Takeovers {
   }
 }
 
-interface Looked {
-  readonly picked: readonly PickedRow[];
-  readonly free: readonly Lane[];
-  readonly alive: boolean;
-}
-
-async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: boolean): Promise<Looked> {
+async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: boolean) {
   const keys = laneKeys(lanes);
   const [, picked, free, claimant] = await Promise.all([
     insists ? run(lockLaneTable, []) : null,
@@ -171,10 +165,6 @@ async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: bool
 function nothingMore(error: unknown, held: readonly Held[]): Claimed {
   if (held.length === 0 || !(error instanceof StoreUnavailable)) throw error;
   return { held: [], passedOver: [] };
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof StoreUnavailable && error.busy;
 }
 
 function heldBy(row: PickedRow, instanceId: string): Held {

@@ -94,14 +94,17 @@ interface Read {
   readonly values: readonly unknown[];
 }
 
-/** None where there is nothing to ask about. */
+/** `values` null: there is nothing to ask about. */
 function read<Of extends keyof Rows>(
   as: Of,
   statement: Statement<Rows[Of]>,
-  about: readonly unknown[],
-  values: readonly unknown[],
+  values: Read["values"] | null,
 ): readonly Read[] {
-  return about.length === 0 ? [] : [{ as, statement, values }];
+  return values === null ? [] : [{ as, statement, values }];
+}
+
+function about(keys: readonly unknown[], values: Read["values"]): Read["values"] | null {
+  return keys.length === 0 ? null : values;
 }
 
 /** Most commits are about transactions alone, and read nothing else. */
@@ -126,17 +129,17 @@ function readsFor(
   const [bound, skipped] = [lanes((need) => need.boundNonce), lanes((need) => need.nonces.length > 0)];
   const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
-    ...read("requests", findRequests, requests, requestKeys(requests)),
-    ...read("transactions", readTransactions, transactions, [transactions, compared, watching]),
-    ...read("attempts", readAttempts, attempts, [attempts]),
-    ...read("intake", readIntake, intake, [intake]),
-    ...read("unwatchable", findUnwatchable, unwatched, [recordset(unwatched), UNWATCH_PAGE]),
-    ...read("history", readDatabaseHistory, reconciled, []),
-    ...read("holes", readHoles, holes.asking, holes.keys),
-    ...read("reservations", findReservations, named.flat(), named),
-    ...read("openReservations", findOpenReservations, open.asking, open.keys),
-    ...read("bound", readBoundNonces, bound.asking, bound.keys),
-    ...read("heldNonces", findHeldNonces, skipped.asking, [...skipped.keys, nonces]),
+    ...read("requests", findRequests, about(requests, requestKeys(requests))),
+    ...read("transactions", readTransactions, about(transactions, [transactions, compared, watching])),
+    ...read("attempts", readAttempts, about(attempts, [attempts])),
+    ...read("intake", readIntake, about(intake, [intake])),
+    ...read("unwatchable", findUnwatchable, about(unwatched, [recordset(unwatched), UNWATCH_PAGE])),
+    ...read("history", readDatabaseHistory, about(reconciled, [])),
+    ...read("holes", readHoles, about(holes.asking, holes.keys)),
+    ...read("reservations", findReservations, about(named.flat(), named)),
+    ...read("openReservations", findOpenReservations, about(open.asking, open.keys)),
+    ...read("bound", readBoundNonces, about(bound.asking, bound.keys)),
+    ...read("heldNonces", findHeldNonces, about(skipped.asking, [...skipped.keys, nonces])),
   ];
 }
 
