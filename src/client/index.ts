@@ -8,18 +8,16 @@ import type {
   ResubmitOrder,
   TransactionAction,
 } from "../contract/actions.ts";
-import type { BatchResults } from "../contract/batch.ts";
-import type { ClusterNode, ClusterNodes, LaneLease, LaneLeases } from "../contract/cluster.ts";
+import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-import type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
-import type { Explanation } from "../contract/explain.ts";
+import type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
-import type { SignerLane, SignerLanes, SignersPage, SignersQuery } from "../contract/signers.ts";
-import type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
+import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import { type FollowedCompletion, followCompletions } from "./follow-completions.ts";
-import { type CallOptions, type ClientOptions, createTransport, type Transport } from "./transport.ts";
+import { type Call, type CallOptions, type ClientOptions, createTransport } from "./transport.ts";
 import { type WaitOptions, waitForSettled } from "./wait.ts";
-import { type UsesNonce, withNonce } from "./with-nonce.ts";
+import { type NonceCalls, type UsesNonce, withNonce } from "./with-nonce.ts";
 
 export type {
   LaneOrder,
@@ -29,15 +27,13 @@ export type {
   ResolveOrder,
   ResubmitOrder,
 } from "../contract/actions.ts";
-export type { BatchResults } from "../contract/batch.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-export type { CreatedTransaction, CreateTransaction } from "../contract/create.ts";
-export type { Explanation } from "../contract/explain.ts";
+export type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
-export type { Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 export { type ClientErrorCode, FencepostApiError } from "./api-error.ts";
 export type { FollowedCompletion } from "./follow-completions.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
@@ -107,6 +103,66 @@ export interface FencepostClient {
 
 const LARGEST_PAGE = 500;
 
+export interface RequestName {
+  readonly signer: string;
+  readonly requestId: string;
+  readonly chainId?: number;
+}
+
+export function createClient(options: ClientOptions): FencepostClient {
+  const transport = createTransport(options);
+  const post = <T>(path: string, body: unknown, call?: CallOptions) => transport<T>({ path, body, ...call });
+  const items = async <T>(call: Call) => (await transport<{ readonly items: readonly T[] }>(call)).items;
+  const act = (action: TransactionAction) => (txId: string, body: object, call?: CallOptions) =>
+    post<Transaction>(`${transactionPath(txId)}/${action}`, body, call);
+  const onLane = (action: LaneAction) => (signer: string, body: object, call?: CallOptions) =>
+    items<SignerLane>({ path: `${signerPath(signer)}/${action}`, body, ...call });
+  const nonces: NonceCalls = {
+    reserve: (lane) => post("/nonces", lane),
+    submit: (id, body) => post(`${noncePath(id)}/submit`, body),
+    used: (id, body) => post(`${noncePath(id)}/used`, body),
+    release: (id) => post(`${noncePath(id)}/release`, {}),
+  };
+  const client: FencepostClient = {
+    send: (transaction, call) => post("/tx", transaction, call),
+    sendBatch: async (transactions, call) => (await post<BatchResults>("/tx/batch", { transactions }, call)).results,
+    get: (txId, { include, ...call } = {}) =>
+      transport({ path: transactionPath(txId), query: includes(include), ...call }),
+    getByRequest: ({ signer, requestId, chainId }, { include, ...call } = {}) =>
+      transport({ path: "/tx/by-request", query: { signer, requestId, chainId, ...includes(include) }, ...call }),
+    explain: (txId, call) => transport({ path: `${transactionPath(txId)}/explain`, ...call }),
+    list: (query = {}, call) => transport({ path: "/tx", query, ...call }),
+    completionsPage: (query = {}, call) => transport({ path: "/tx/completions", query, ...call }),
+    completions: (query = {}, call = {}) => followCompletions(client.completionsPage, query, call),
+    waitFor: (txId, wait = {}) => waitForSettled(client.get, txId, wait),
+    reserveNonce: (lane, call) => post("/nonces", lane, call),
+    reservation: (id, call) => transport({ path: noncePath(id), ...call }),
+    submitReserved: (id, rawTransaction, call) => post(`${noncePath(id)}/submit`, { rawTransaction }, call),
+    markUsed: (id, txHash, call) => post(`${noncePath(id)}/used`, { txHash }, call),
+    releaseNonce: (id, call) => post(`${noncePath(id)}/release`, {}, call),
+    withNonce: (lane, callback) => withNonce(nonces, lane, callback),
+    signersPage: (query = {}, call) => transport({ path: "/signers", query, ...call }),
+    signers: (call) => everySigner(client.signersPage, call),
+    signer: (address, { fresh, ...call } = {}) =>
+      items({ path: signerPath(address), query: fresh === true ? { fresh: "true" } : {}, ...call }),
+    resubmit: act("resubmit"),
+    reprice: act("reprice"),
+    cancel: act("cancel"),
+    replace: act("replace"),
+    resolve: act("resolve"),
+    suspend: onLane("suspend"),
+    resume: onLane("resume"),
+    realign: onLane("realign"),
+    nodes: (call) => items({ path: "/nodes", ...call }),
+    leases: (call) => items({ path: "/leases", ...call }),
+  };
+  return client;
+}
+
+const transactionPath = (txId: string) => `/tx/${encodeURIComponent(txId)}`;
+const signerPath = (address: string) => `/signers/${encodeURIComponent(address)}`;
+const noncePath = (reservationId: string) => `/nonces/${encodeURIComponent(reservationId)}`;
+
 async function everySigner(
   readPage: FencepostClient["signersPage"],
   call: CallOptions | undefined,
@@ -121,114 +177,6 @@ async function everySigner(
   return lanes;
 }
 
-export interface RequestName {
-  readonly signer: string;
-  readonly requestId: string;
-  readonly chainId?: number;
-}
-
-export function createClient(options: ClientOptions): FencepostClient {
-  const transport = createTransport(options);
-  const get: FencepostClient["get"] = (txId, { include, ...call } = {}) =>
-    transport({ path: `/tx/${encodeURIComponent(txId)}`, query: includes(include), ...call });
-  const completionsPage: FencepostClient["completionsPage"] = (query = {}, call) =>
-    transport({ path: "/tx/completions", query, ...call });
-  const signersPage: FencepostClient["signersPage"] = (query = {}, call) =>
-    transport({ path: "/signers", query, ...call });
-  return {
-    ...senders(transport),
-    ...operators(transport),
-    ...nonceCalls(transport),
-    get,
-    getByRequest: ({ signer, requestId, chainId }, { include, ...call } = {}) =>
-      transport({ path: "/tx/by-request", query: { signer, requestId, chainId, ...includes(include) }, ...call }),
-    explain: (txId, call) => transport({ path: `/tx/${encodeURIComponent(txId)}/explain`, ...call }),
-    list: (query = {}, call) => transport({ path: "/tx", query, ...call }),
-    completionsPage,
-    completions: (query = {}, call = {}) => followCompletions(completionsPage, query, call),
-    waitFor: (txId, wait = {}) => waitForSettled(get, txId, wait),
-    signersPage,
-    signers: (call) => everySigner(signersPage, call),
-    signer: async (address, { fresh, ...call } = {}) => {
-      const path = `/signers/${encodeURIComponent(address)}`;
-      return (await transport<SignerLanes>({ path, query: fresh === true ? { fresh: "true" } : {}, ...call })).items;
-    },
-    nodes: (call) => items<ClusterNodes>(transport, "/nodes", call),
-    leases: (call) => items<LaneLeases>(transport, "/leases", call),
-  };
-}
-
-function nonceCalls(
-  transport: Transport,
-): Pick<
-  FencepostClient,
-  "reserveNonce" | "reservation" | "submitReserved" | "markUsed" | "releaseNonce" | "withNonce"
-> {
-  const at = (reservationId: string) => `/nonces/${encodeURIComponent(reservationId)}`;
-  const calls = {
-    reserve: (lane: ReserveNonce) => transport<NonceReservation>({ path: "/nonces", body: lane }),
-    submit: (id: string, body: object) => transport<CreatedTransaction>({ path: `${at(id)}/submit`, body }),
-    used: (id: string, body: object) => transport<CreatedTransaction>({ path: `${at(id)}/used`, body }),
-    release: (id: string) => transport<NonceReservation>({ path: `${at(id)}/release`, body: {} }),
-  };
-  return {
-    reserveNonce: (lane, call) => transport({ path: "/nonces", body: lane, ...call }),
-    reservation: (id, call) => transport({ path: at(id), ...call }),
-    submitReserved: (id, rawTransaction, call) =>
-      transport({ path: `${at(id)}/submit`, body: { rawTransaction }, ...call }),
-    markUsed: (id, txHash, call) => transport({ path: `${at(id)}/used`, body: { txHash }, ...call }),
-    releaseNonce: (id, call) => transport({ path: `${at(id)}/release`, body: {}, ...call }),
-    withNonce: (lane, callback) => withNonce(calls, lane, callback),
-  };
-}
-
-function senders(transport: Transport): Pick<FencepostClient, "send" | "sendBatch"> {
-  return {
-    send: (transaction, call) => transport({ path: "/tx", body: transaction, ...call }),
-    sendBatch: async (transactions, call) => {
-      const { results } = await transport<BatchResults>({ path: "/tx/batch", body: { transactions }, ...call });
-      return results;
-    },
-  };
-}
-
-type Operators = Pick<
-  FencepostClient,
-  "resubmit" | "reprice" | "cancel" | "replace" | "resolve" | "suspend" | "resume" | "realign"
->;
-
-function operators(transport: Transport): Operators {
-  const act =
-    (action: TransactionAction) =>
-    (txId: string, body: object, call?: CallOptions): Promise<Transaction> =>
-      transport({ path: `/tx/${encodeURIComponent(txId)}/${action}`, body, ...call });
-  const onLane =
-    (action: LaneAction) =>
-    async (signer: string, body: object, call?: CallOptions): Promise<readonly SignerLane[]> => {
-      const path = `/signers/${encodeURIComponent(signer)}/${action}`;
-      return (await transport<SignerLanes>({ path, body, ...call })).items;
-    };
-  return {
-    resubmit: act("resubmit"),
-    reprice: act("reprice"),
-    cancel: act("cancel"),
-    replace: act("replace"),
-    resolve: act("resolve"),
-    suspend: onLane("suspend"),
-    resume: onLane("resume"),
-    realign: onLane("realign"),
-  };
-}
-
 function includes(include: readonly Include[] | undefined): { readonly include?: string } {
   return include === undefined || include.length === 0 ? {} : { include: include.join(",") };
-}
-
-async function items<T extends { readonly items: readonly unknown[] }>(
-  transport: Transport,
-  path: string,
-  call: CallOptions | undefined,
-): Promise<T["items"]> {
-  const list = await transport<T>({ path, ...call });
-  return list.items;
 }

@@ -1,13 +1,10 @@
-import type { BatchResults, CreateBatch } from "./batch.ts";
-import type { ClusterNodes, LaneLeases } from "./cluster.ts";
+import type { ClusterNodes, LaneLeases, Readiness } from "./cluster.ts";
 import type { CompletionsPage } from "./completions.ts";
-import type { CreatedTransaction, CreateTransaction } from "./create.ts";
-import type { Explanation } from "./explain.ts";
-import type { Readiness } from "./health.ts";
+import type { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
 import type { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { problemExamples } from "./problem.ts";
 import type { SignerLanes, SignersPage } from "./signers.ts";
-import type { Transaction, TransactionPage } from "./transactions.ts";
+import type { Explanation, Transaction, TransactionPage } from "./transactions.ts";
 
 /** The story the reference tells: one order, paid from the first dev account. Tests validate each against its schema. */
 
@@ -37,11 +34,7 @@ export const creates: Readonly<Record<string, CreateTransaction>> = {
     },
     metadata: { customer: "c-17" },
   },
-  deploy: {
-    signer,
-    chainId: 31337,
-    payload: { bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" },
-  },
+  deploy: { signer, chainId: 31337, payload: { bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" } },
 };
 
 export const batch: CreateBatch = { transactions: [transfer, { signer, payload: { to: mistyped } }] };
@@ -66,7 +59,7 @@ export const batchResults: BatchResults = {
   ],
 };
 
-export const transaction: Transaction = {
+const outcome = {
   txId,
   chainId: 31337,
   signer,
@@ -74,23 +67,27 @@ export const transaction: Transaction = {
   nonce: 7,
   state: "CONFIRMED",
   subState: null,
+} as const;
+
+const attempt: Transaction["attempts"][number] = {
+  ordinal: 1,
+  kind: "initial",
+  txHash,
+  gas: "21000",
+  type: "eip1559",
+  maxFeePerGas: "3000000000",
+  maxPriorityFeePerGas: "1000000000",
+  createdAt: "2026-11-02T09:30:00.012Z",
+  firstSentAt: "2026-11-02T09:30:00.015Z",
+};
+
+export const transaction: Transaction = {
+  ...outcome,
   txHash,
   payload: { to: recipient, data: "0x", value: "1000000000000000" },
   gas: "21000",
   metadata: null,
-  attempts: [
-    {
-      ordinal: 1,
-      kind: "initial",
-      txHash,
-      gas: "21000",
-      type: "eip1559",
-      maxFeePerGas: "3000000000",
-      maxPriorityFeePerGas: "1000000000",
-      createdAt: "2026-11-02T09:30:00.012Z",
-      firstSentAt: "2026-11-02T09:30:00.015Z",
-    },
-  ],
+  attempts: [attempt],
   receipt: {
     txHash,
     blockNumber: 1204,
@@ -114,22 +111,7 @@ export const transactionPage: TransactionPage = { items: [transaction], next: nu
 
 export const completionsPage: CompletionsPage = {
   epoch: 1,
-  items: [
-    {
-      seq: 1,
-      epoch: 1,
-      txId,
-      chainId: 31337,
-      signer,
-      requestId: "order-42",
-      nonce: 7,
-      state: "CONFIRMED",
-      subState: null,
-      settled: true,
-      txHash,
-      at: "2026-11-02T09:30:02.110Z",
-    },
-  ],
+  items: [{ seq: 1, epoch: 1, ...outcome, settled: true, txHash, at: "2026-11-02T09:30:02.110Z" }],
   next: 1,
 };
 
@@ -150,9 +132,7 @@ export const releasedNonce: NonceReservation = { ...nonceReservation, state: "RE
 
 export const submitReserved: SubmitReserved = { rawTransaction: "0x02f8730182a4b1" };
 
-export const useReserved: UseReserved = {
-  txHash: "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c",
-};
+export const useReserved: UseReserved = { txHash };
 
 export const trackedTransaction: CreatedTransaction = {
   ...created,
@@ -160,6 +140,9 @@ export const trackedTransaction: CreatedTransaction = {
   state: "TRACKING",
   requestId: "payout-7",
 };
+
+const nodeA = { nodeId: "node-a", instanceId: "019a4b7d-0000-7000-8000-000000000001" };
+const lease = { fencingToken: 3, acquiredAt: "2026-11-02T09:00:00.000Z", expiresAt: "2026-11-02T09:30:12.000Z" };
 
 export const signerLanes: SignerLanes = {
   items: [
@@ -179,23 +162,13 @@ export const signerLanes: SignerLanes = {
       balance: "9999990000000000000000",
       suspended: false,
       suspendedBy: null,
-      owner: {
-        nodeId: "node-a",
-        instanceId: "019a4b7d-0000-7000-8000-000000000001",
-        url: "http://127.0.0.1:3000",
-      },
-      lease: {
-        fencingToken: 3,
-        acquiredAt: "2026-11-02T09:00:00.000Z",
-        expiresAt: "2026-11-02T09:30:12.000Z",
-      },
+      owner: { ...nodeA, url: "http://127.0.0.1:3000" },
+      lease,
     },
   ],
 };
 
 export const signersPage: SignersPage = { ...signerLanes, next: null };
-
-const nodeA = { nodeId: "node-a", instanceId: "019a4b7d-0000-7000-8000-000000000001" };
 
 export const clusterNodes: ClusterNodes = {
   items: [
@@ -211,18 +184,7 @@ export const clusterNodes: ClusterNodes = {
   ],
 };
 
-export const laneLeases: LaneLeases = {
-  items: [
-    {
-      chainId: 31337,
-      signer,
-      ...nodeA,
-      fencingToken: 3,
-      acquiredAt: "2026-11-02T09:00:00.000Z",
-      expiresAt: "2026-11-02T09:30:12.000Z",
-    },
-  ],
-};
+export const laneLeases: LaneLeases = { items: [{ chainId: 31337, signer, ...nodeA, ...lease }] };
 
 export const ready: Readiness = {
   ready: true,
@@ -232,20 +194,15 @@ export const ready: Readiness = {
 };
 
 export const notReady: Readiness = {
+  ...ready,
   ready: false,
-  database: true,
   chains: [{ chainId: 31337, reachable: false, head: null }],
-  draining: false,
 };
 
 export const explanation: Explanation = {
   summary: "TRACKING/BROADCAST at nonce 8: waits behind nonce 7, which is STUCK",
   causes: [
-    {
-      code: "WAITING_BEHIND",
-      text: "waits behind nonce 7, which is STUCK",
-      data: { nonce: 7, txId, state: "STUCK" },
-    },
+    { code: "WAITING_BEHIND", text: "waits behind nonce 7, which is STUCK", data: { nonce: 7, txId, state: "STUCK" } },
   ],
   blockedBy: { txId, nonce: 7 },
   help: [
@@ -277,13 +234,12 @@ export const cancelling: Transaction = {
   txHash: blockHash,
   submitAttempts: 2,
   attempts: [
-    ...transaction.attempts,
+    attempt,
     {
+      ...attempt,
       ordinal: 2,
       kind: "cancel",
       txHash: blockHash,
-      gas: "21000",
-      type: "eip1559",
       maxFeePerGas: "3300000000",
       maxPriorityFeePerGas: "1100000000",
       createdAt: "2026-11-02T09:31:00.000Z",

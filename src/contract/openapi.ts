@@ -1,32 +1,11 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../domain/errors.ts";
 import { Problem, problemExamples } from "./problem.ts";
 import { ROUTES, type Route, type RouteResponse } from "./routes.ts";
+import { Address, TxId } from "./scalars.ts";
 
 /** The parts of OpenAPI 3.1 that this document uses. */
-export interface OpenApiDocument {
-  readonly openapi: "3.1.0";
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly servers: readonly { readonly url: string }[];
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly security: readonly object[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly securitySchemes: object;
-    readonly schemas: Readonly<Record<string, JsonSchema>>;
-    readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
-  };
-}
-
-export interface Operation {
-  readonly operationId: string;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description?: string;
-  readonly security?: readonly object[];
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaType>> };
-  readonly responses: Readonly<Record<string, ResponseObject>>;
-}
+export type OpenApiDocument = ReturnType<typeof openApiDocument>;
+export type Operation = ReturnType<typeof operationOf>;
 
 export interface Parameter {
   readonly name: string;
@@ -50,14 +29,19 @@ export interface ResponseObject {
 
 export type JsonSchema = { readonly [member: string]: unknown };
 
+/** Takes a schema into the document: titled ones move to the components once, and are referred to everywhere. */
+type Lift = (schema: unknown) => JsonSchema;
+
 const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
 /** What any route behind a key may answer besides its own errors. */
 const COMMON_ERRORS: readonly ErrorCode[] = ["UNAUTHENTICATED", "INTERNAL", "UNAVAILABLE"];
+/** What the names in paths stand for. */
+const PATH_PARAMETERS: Readonly<Record<string, object>> = { txId: TxId, reservationId: TxId, signer: Address };
 /** Members of a schema that hold plain values, not schemas. */
 const PLAIN_MEMBERS: readonly string[] = ["enum", "examples", "default"];
 
-const TAGS = [
+const TAGS: readonly { readonly name: Route["tag"]; readonly description: string }[] = [
   { name: "Transactions", description: "Hand in an intent, read what became of it." },
   { name: "Nonces", description: "Reserved for callers that sign themselves." },
   { name: "Completions", description: "The ordered feed of final outcomes." },
@@ -66,13 +50,12 @@ const TAGS = [
   { name: "Operations", description: "Liveness, readiness, metrics, this reference." },
 ];
 
-export function openApiDocument(version: string): OpenApiDocument {
-  const components: Record<string, JsonSchema> = {};
+export function openApiDocument(version: string) {
+  const schemas: Record<string, JsonSchema> = {};
+  const lift: Lift = (schema) => liftValue(schema, schemas) as JsonSchema;
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of ROUTES) {
-    const operations = paths[route.path] ?? {};
-    operations[route.method] = operationOf(route, components);
-    paths[route.path] = operations;
+    paths[route.path] = { ...paths[route.path], [route.method]: operationOf(route, lift) };
   }
   return {
     openapi: "3.1.0",
@@ -87,38 +70,42 @@ export function openApiDocument(version: string): OpenApiDocument {
     paths,
     components: {
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "The secret of an API key." } },
-      schemas: components,
-      examples: errorExamples(),
+      schemas,
+      examples: mapValues(problemExamples, (problem) => ({ summary: problem.title, value: problem })),
     },
   };
 }
 
-function operationOf(route: Route, components: Record<string, JsonSchema>): Operation {
-  const parameters = parametersOf(route, components);
+function operationOf({ body, open, description, ...route }: Route, lift: Lift) {
+  const parameters = parametersOf(route, lift);
+  const content = body && { schema: lift(body.schema), examples: mapValues(body.examples, (value) => ({ value })) };
   return {
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
-    ...(route.open === true ? { security: [] } : {}),
+    ...(description === undefined ? {} : { description }),
+    ...(open === true ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined ? {} : { requestBody: bodyOf(route.body, components) }),
-    responses: { ...successes(route, components), ...failures(route, components) },
+    ...(content === undefined ? {} : { requestBody: { required: true, content: { [JSON_TYPE]: content } } }),
+    responses: {
+      ...mapValues(route.responses, (response) => responseOf(response, lift)),
+      ...failures(open === true ? route.errors : [...route.errors, ...COMMON_ERRORS], lift(Problem)),
+    },
   };
 }
 
-function parametersOf(route: Route, components: Record<string, JsonSchema>): readonly Parameter[] {
-  const params = Object.entries(route.params ?? {}).map(([name, schema]) =>
-    parameter({ name, in: "path", required: true }, lift(schema, components)),
+function parametersOf({ path, query, headers = {} }: Pick<Route, "path" | "query" | "headers">, lift: Lift) {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) =>
+    parameter({ name, in: "path", required: true }, lift(PATH_PARAMETERS[name])),
   );
-  const required: readonly string[] = route.query?.required ?? [];
-  const query = Object.entries(route.query?.properties ?? {}).map(([name, schema]) =>
-    parameter({ name, in: "query", required: required.includes(name) }, lift(schema, components)),
+  const required: readonly string[] = query?.required ?? [];
+  const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
+    parameter({ name, in: "query", required: required.includes(name) }, lift(schema)),
   );
-  const headers = Object.entries(route.headers ?? {}).map(([name, description]) =>
+  const inHeader = Object.entries(headers).map(([name, description]) =>
     parameter({ name, in: "header", required: false }, { type: "string", description }),
   );
-  return [...params, ...query, ...headers];
+  return [...inPath, ...inQuery, ...inHeader];
 }
 
 /** A description belongs to the parameter, where readers of the document look for it. */
@@ -127,44 +114,22 @@ function parameter(head: Pick<Parameter, "name" | "in" | "required">, schema: Js
   return { ...head, ...(typeof description === "string" ? { description } : {}), schema: rest };
 }
 
-function bodyOf(body: NonNullable<Route["body"]>, components: Record<string, JsonSchema>) {
-  const examples = Object.fromEntries(Object.entries(body.examples).map(([name, value]) => [name, { value }]));
-  return { required: true as const, content: { [JSON_TYPE]: { schema: lift(body.schema, components), examples } } };
-}
-
-function successes(route: Route, components: Record<string, JsonSchema>): Record<string, ResponseObject> {
-  const entries = Object.entries(route.responses);
-  return Object.fromEntries(entries.map(([status, response]) => [status, responseOf(response, components)]));
-}
-
-function responseOf(response: RouteResponse, components: Record<string, JsonSchema>): ResponseObject {
+/** An answer that is not described member by member is JSON, or text. */
+function responseOf({ description, schema, example, ...response }: RouteResponse, lift: Lift): ResponseObject {
+  const { contentType = JSON_TYPE } = response;
   const media: MediaType = {
-    schema: response.schema === undefined ? plainSchema(response) : lift(response.schema, components),
-    ...(response.example === undefined ? {} : { example: response.example }),
+    schema: schema === undefined ? { type: contentType === JSON_TYPE ? "object" : "string" } : lift(schema),
+    ...(example === undefined ? {} : { example }),
   };
-  const headers = Object.entries(response.headers ?? {}).map(([name, description]) => [
-    name,
-    { description, schema: { type: "string" } },
-  ]);
-  return {
-    description: response.description,
-    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
-    content: { [response.contentType ?? JSON_TYPE]: media },
-  };
-}
-
-/** Of an answer that is not described member by member. */
-function plainSchema({ contentType }: RouteResponse): JsonSchema {
-  return { type: contentType === JSON_TYPE ? "object" : "string" };
+  const headers = mapValues(response.headers ?? {}, (said) => ({ description: said, schema: { type: "string" } }));
+  return { description, ...(response.headers === undefined ? {} : { headers }), content: { [contentType]: media } };
 }
 
 /** Codes that share a status share a response, each with an example of its own. */
-function failures(route: Route, components: Record<string, JsonSchema>): Record<string, ResponseObject> {
-  const codes = route.open === true ? route.errors : [...route.errors, ...COMMON_ERRORS];
-  const schema = lift(Problem, components);
+function failures(codes: readonly ErrorCode[], schema: JsonSchema): Record<string, ResponseObject> {
   const responses: Record<string, ResponseObject> = {};
-  for (const status of new Set(codes.map(statusOf))) {
-    const sharing = codes.filter((code) => statusOf(code) === status);
+  for (const { status } of codes.map((code) => ERROR_CATALOGUE[code])) {
+    const sharing = codes.filter((code) => ERROR_CATALOGUE[code].status === status);
     const examples = sharing.map((code) => [code, { $ref: `#/components/examples/${code}` }]);
     responses[status] = {
       description: sharing.map((code) => `\`${code}\` ${ERROR_CATALOGUE[code].title}.`).join(" "),
@@ -174,42 +139,31 @@ function failures(route: Route, components: Record<string, JsonSchema>): Record<
   return responses;
 }
 
-function statusOf(code: ErrorCode): number {
-  return ERROR_CATALOGUE[code].status;
-}
-
-function errorExamples() {
-  return Object.fromEntries(
-    Object.values(problemExamples).map((problem) => [problem.code, { summary: problem.title, value: problem }]),
-  );
-}
-
-/** Titled schemas move to the components once, and are referred to everywhere. */
-function lift(schema: unknown, components: Record<string, JsonSchema>): JsonSchema {
-  return liftValue(schema, components) as JsonSchema;
-}
-
-function liftValue(value: unknown, components: Record<string, JsonSchema>): unknown {
-  if (Array.isArray(value)) return value.map((entry) => liftValue(entry, components));
+function liftValue(value: unknown, schemas: Record<string, JsonSchema>): unknown {
+  if (Array.isArray(value)) return value.map((entry) => liftValue(entry, schemas));
   if (typeof value !== "object" || value === null) return value;
   const { title, ...schema } = value as { title?: unknown; type?: unknown };
   // A field may itself be called "title"; then its value is a schema, not a word.
-  if (typeof title !== "string") return liftMembers(value, components);
+  if (typeof title !== "string") return liftMembers(value, schemas);
   const reference = { $ref: `#/components/schemas/${title}` };
   const orNull = Array.isArray(schema.type) && schema.type.includes("null");
-  if (components[title] === undefined) {
-    components[title] = {};
+  if (schemas[title] === undefined) {
+    schemas[title] = {};
     const type = orNull ? "object" : schema.type;
-    components[title] = { title, ...liftMembers(type === undefined ? schema : { ...schema, type }, components) };
+    schemas[title] = { title, ...liftMembers(type === undefined ? schema : { ...schema, type }, schemas) };
   }
   return orNull ? { anyOf: [reference, { type: "null" }] } : reference;
 }
 
-function liftMembers(schema: object, components: Record<string, JsonSchema>): JsonSchema {
+function liftMembers(schema: object, schemas: Record<string, JsonSchema>): JsonSchema {
   return Object.fromEntries(
     Object.entries(schema).map(([name, member]) => [
       name,
-      PLAIN_MEMBERS.includes(name) ? member : liftValue(member, components),
+      PLAIN_MEMBERS.includes(name) ? member : liftValue(member, schemas),
     ]),
   );
+}
+
+function mapValues<T, U>(values: Readonly<Record<string, T>>, map: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
 }

@@ -1,40 +1,34 @@
 import type { TObject, TSchema } from "typebox";
 import type { ErrorCode } from "../domain/errors.ts";
-import { actionRoutes } from "./action-routes.ts";
-import { BatchResults, CreateBatch } from "./batch.ts";
-import { ClusterNodes, LaneLeases } from "./cluster.ts";
+import { laneActions, transactionActions } from "./action-routes.ts";
+import { ClusterNodes, Health, LaneLeases, Readiness, ReadinessQuery } from "./cluster.ts";
 import { CompletionsPage, CompletionsQuery } from "./completions.ts";
-import { CreatedTransaction, CreateTransaction } from "./create.ts";
+import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
 import * as examples from "./examples.ts";
-import { Explanation } from "./explain.ts";
-import { Health, Readiness, ReadinessQuery } from "./health.ts";
-import { nonceRoutes } from "./nonce-routes.ts";
-import { Address, TxId } from "./scalars.ts";
+import { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "./signers.ts";
 import {
   ByRequestQuery,
+  Explanation,
   Transaction,
   TransactionListQuery,
   TransactionPage,
   TransactionQuery,
 } from "./transactions.ts";
 
-/** One documented route. `path` is OpenAPI's notation; a test compares the table with what the server really serves. */
-export interface Route {
-  readonly operationId: string;
-  readonly method: "get" | "post";
-  readonly path: string;
-  readonly tag: "Transactions" | "Nonces" | "Completions" | "Signers" | "Cluster" | "Operations";
+/** A route as it is written down: `at` is method and path in OpenAPI's notation, its name the key it stands under. */
+export interface WrittenRoute {
+  readonly at: `${"get" | "post"} /${string}`;
   readonly summary: string;
   readonly description?: string;
   /** Needs no API key. */
   readonly open?: true;
-  readonly params?: Readonly<Record<string, TSchema>>;
   readonly query?: TObject;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly schema: TSchema; readonly examples: Readonly<Record<string, unknown>> };
   readonly responses: Readonly<Record<number, RouteResponse>>;
-  readonly errors: readonly ErrorCode[];
+  /** Besides what every route of the API may answer. */
+  readonly errors?: readonly ErrorCode[];
 }
 
 export interface RouteResponse {
@@ -45,51 +39,45 @@ export interface RouteResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const CREATE_ERRORS: readonly ErrorCode[] = [
-  "INVALID_REQUEST",
-  "NOT_LEADER",
-  "REQUEST_ID_REUSED",
-  "PAYLOAD_TOO_LARGE",
-  "UNKNOWN_SIGNER",
-  "UNKNOWN_CHAIN",
-  "SUBMISSION_REJECTED",
-  "QUEUE_FULL",
-];
+/** One documented route; a test compares the table with what the server really serves. */
+export interface Route extends WrittenRoute {
+  readonly operationId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly tag: "Transactions" | "Nonces" | "Completions" | "Signers" | "Cluster" | "Operations";
+  readonly errors: readonly ErrorCode[];
+}
+
+type Written = Readonly<Record<string, WrittenRoute>>;
 
 const LOCATION = { Location: "Path of the transaction." };
+const oneTransaction = { description: "The transaction.", schema: Transaction, example: examples.transaction };
+const created = { schema: CreatedTransaction, example: examples.created, headers: LOCATION };
 
-const transactionRoutes: readonly Route[] = [
-  {
-    operationId: "createTransaction",
-    method: "post",
-    path: "/api/v1/tx",
-    tag: "Transactions",
+const transactions: Written = {
+  createTransaction: {
+    at: "post /api/v1/tx",
     summary: "Send a transaction",
     description:
       "Answers once the intent is durable and owns its nonce. Repeat it with the same requestId as often as you like: there will be one transaction. Up to 256 KiB.",
     headers: { "Idempotency-Key": "Alias of requestId; where both are given they must be equal." },
     body: { schema: CreateTransaction, examples: examples.creates },
     responses: {
-      202: {
-        description: "Accepted: durable, and on its way to finality.",
-        schema: CreatedTransaction,
-        example: examples.created,
-        headers: LOCATION,
-      },
-      200: {
-        description: "The same request had been accepted before; this is its transaction.",
-        schema: CreatedTransaction,
-        example: examples.created,
-        headers: LOCATION,
-      },
+      202: { description: "Accepted: durable, and on its way to finality.", ...created },
+      200: { description: "The same request had been accepted before; this is its transaction.", ...created },
     },
-    errors: CREATE_ERRORS,
+    errors: [
+      "NOT_LEADER",
+      "REQUEST_ID_REUSED",
+      "PAYLOAD_TOO_LARGE",
+      "UNKNOWN_SIGNER",
+      "UNKNOWN_CHAIN",
+      "SUBMISSION_REJECTED",
+      "QUEUE_FULL",
+    ],
   },
-  {
-    operationId: "createTransactions",
-    method: "post",
-    path: "/api/v1/tx/batch",
-    tag: "Transactions",
+  createTransactions: {
+    at: "post /api/v1/tx/batch",
     summary: "Send up to 1,000 transactions",
     description:
       "Every item has an answer of its own; a bad one does not fail the others. Up to 256 KiB an item, 8 MiB in all.",
@@ -97,125 +85,140 @@ const transactionRoutes: readonly Route[] = [
     responses: {
       200: { description: "One result per item, in order.", schema: BatchResults, example: examples.batchResults },
     },
-    errors: ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE"],
+    errors: ["PAYLOAD_TOO_LARGE"],
   },
-  {
-    operationId: "getTransaction",
-    method: "get",
-    path: "/api/v1/tx/{txId}",
-    tag: "Transactions",
+  getTransaction: {
+    at: "get /api/v1/tx/{txId}",
     summary: "Read a transaction",
-    params: { txId: TxId },
     query: TransactionQuery,
-    responses: { 200: { description: "The transaction.", schema: Transaction, example: examples.transaction } },
-    errors: ["INVALID_REQUEST", "NOT_FOUND"],
+    responses: { 200: oneTransaction },
+    errors: ["NOT_FOUND"],
   },
-  {
-    operationId: "explainTransaction",
-    method: "get",
-    path: "/api/v1/tx/{txId}/explain",
-    tag: "Transactions",
+  explainTransaction: {
+    at: "get /api/v1/tx/{txId}/explain",
     summary: "Why it is not final yet, and what would help",
-    params: { txId: TxId },
     responses: { 200: { description: "In plain words.", schema: Explanation, example: examples.explanation } },
-    errors: ["INVALID_REQUEST", "NOT_FOUND"],
+    errors: ["NOT_FOUND"],
   },
-  {
-    operationId: "getTransactionByRequest",
-    method: "get",
-    path: "/api/v1/tx/by-request",
-    tag: "Transactions",
+  getTransactionByRequest: {
+    at: "get /api/v1/tx/by-request",
     summary: "Read a transaction by the caller's own id",
     query: ByRequestQuery,
-    responses: { 200: { description: "The transaction.", schema: Transaction, example: examples.transaction } },
-    errors: ["INVALID_REQUEST", "NOT_FOUND", "UNKNOWN_CHAIN"],
+    responses: { 200: oneTransaction },
+    errors: ["NOT_FOUND", "UNKNOWN_CHAIN"],
   },
-  {
-    operationId: "listTransactions",
-    method: "get",
-    path: "/api/v1/tx",
-    tag: "Transactions",
+  listTransactions: {
+    at: "get /api/v1/tx",
     summary: "List transactions",
     description: "Pages by an opaque cursor: hand `next` back as `after` until it is null.",
     query: TransactionListQuery,
     responses: { 200: { description: "One page.", schema: TransactionPage, example: examples.transactionPage } },
-    errors: ["INVALID_REQUEST"],
   },
-];
+};
 
-const otherApiRoutes: readonly Route[] = [
-  {
-    operationId: "listCompletions",
-    method: "get",
-    path: "/api/v1/tx/completions",
-    tag: "Completions",
+const reserved = {
+  schema: NonceReservation,
+  example: examples.nonceReservation,
+  headers: { Location: "Path of the reservation." },
+};
+const tracked = { schema: CreatedTransaction, example: examples.trackedTransaction, headers: LOCATION };
+
+const nonces: Written = {
+  reserveNonce: {
+    at: "post /api/v1/nonces",
+    summary: "Reserve a nonce to sign with yourself",
+    description:
+      "Kept until `expiresAt`; then hand in what you signed, name the hash you sent, or release it. Only a release makes the nonce free again. Repeat it with the same requestId as often as you like: there will be one reservation.",
+    body: { schema: ReserveNonce, examples: { reserve: examples.reserveNonce } },
+    responses: {
+      201: { description: "Reserved.", ...reserved },
+      200: {
+        description: "The same request had reserved before; this is its reservation, in whatever state.",
+        ...reserved,
+      },
+    },
+    errors: ["NOT_LEADER", "REQUEST_ID_REUSED", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
+  },
+  getReservation: {
+    at: "get /api/v1/nonces/{reservationId}",
+    summary: "Read a reservation",
+    responses: { 200: { description: "It.", schema: NonceReservation, example: examples.nonceReservation } },
+    errors: ["NOT_FOUND"],
+  },
+  submitReserved: {
+    at: "post /api/v1/nonces/{reservationId}/submit",
+    summary: "Hand in what you signed",
+    description: "From there it is a transaction like any other: stored, sent, sent again and followed to finality.",
+    body: { schema: SubmitReserved, examples: { signed: examples.submitReserved } },
+    responses: { 202: { description: "Accepted.", ...tracked } },
+    errors: ["NOT_FOUND", "NOT_LEADER", "CONFLICT", "PAYLOAD_TOO_LARGE", "SUBMISSION_REJECTED"],
+  },
+  useReserved: {
+    at: "post /api/v1/nonces/{reservationId}/used",
+    summary: "Name the transaction you sent yourself",
+    description: "It is followed by its hash; it cannot be sent again from here.",
+    body: { schema: UseReserved, examples: { sent: examples.useReserved } },
+    responses: { 202: { description: "Followed.", ...tracked } },
+    errors: ["NOT_FOUND", "NOT_LEADER", "CONFLICT", "SUBMISSION_REJECTED"],
+  },
+  releaseReserved: {
+    at: "post /api/v1/nonces/{reservationId}/release",
+    summary: "Give the nonce back: nothing was signed with it",
+    responses: { 200: { description: "Released.", schema: NonceReservation, example: examples.releasedNonce } },
+    errors: ["NOT_FOUND", "NOT_LEADER", "CONFLICT"],
+  },
+};
+
+const completions: Written = {
+  listCompletions: {
+    at: "get /api/v1/tx/completions",
     summary: "Follow final outcomes in order",
     description:
       "Ask with `after` = the last `next`; with `wait` the answer is held until there is something. Never misses one, never reorders.",
     query: CompletionsQuery,
     responses: { 200: { description: "One page.", schema: CompletionsPage, example: examples.completionsPage } },
-    errors: ["INVALID_REQUEST", "EPOCH_CHANGED", "FEED_TRUNCATED"],
+    errors: ["EPOCH_CHANGED", "FEED_TRUNCATED"],
   },
-  {
-    operationId: "listSigners",
-    method: "get",
-    path: "/api/v1/signers",
-    tag: "Signers",
+};
+
+const signers: Written = {
+  listSigners: {
+    at: "get /api/v1/signers",
     summary: "List every signer's lanes",
     query: SignersQuery,
     responses: { 200: { description: "Also those never used.", schema: SignersPage, example: examples.signersPage } },
-    errors: ["INVALID_REQUEST"],
   },
-  {
-    operationId: "getSigner",
-    method: "get",
-    path: "/api/v1/signers/{signer}",
-    tag: "Signers",
+  getSigner: {
+    at: "get /api/v1/signers/{signer}",
     summary: "Read one signer's lanes",
-    params: { signer: Address },
     query: SignerQuery,
     responses: { 200: { description: "One item per chain.", schema: SignerLanes, example: examples.signerLanes } },
-    errors: ["INVALID_REQUEST", "UNKNOWN_SIGNER"],
+    errors: ["UNKNOWN_SIGNER"],
   },
-];
+};
 
-const clusterRoutes: readonly Route[] = [
-  {
-    operationId: "listNodes",
-    method: "get",
-    path: "/api/v1/nodes",
-    tag: "Cluster",
+const cluster: Written = {
+  listNodes: {
+    at: "get /api/v1/nodes",
     summary: "List the nodes that are alive",
     responses: { 200: { description: "Oldest first.", schema: ClusterNodes, example: examples.clusterNodes } },
-    errors: ["INVALID_REQUEST"],
   },
-  {
-    operationId: "listLeases",
-    method: "get",
-    path: "/api/v1/leases",
-    tag: "Cluster",
+  listLeases: {
+    at: "get /api/v1/leases",
     summary: "List who acts for which lane",
     responses: { 200: { description: "Lanes that have an owner.", schema: LaneLeases, example: examples.laneLeases } },
-    errors: ["INVALID_REQUEST"],
   },
-];
+};
 
-const operationsRoutes: readonly Route[] = [
-  {
-    operationId: "getHealth",
-    method: "get",
-    path: "/healthz",
-    tag: "Operations",
+const operations: Written = {
+  getHealth: {
+    at: "get /healthz",
     summary: "Is the process alive",
     open: true,
     responses: { 200: { description: "It is.", schema: Health, example: { status: "ok", version: "0.1.0" } } },
-    errors: [],
   },
-  {
-    operationId: "getReadiness",
-    method: "get",
-    path: "/readyz",
-    tag: "Operations",
+  getReadiness: {
+    at: "get /readyz",
     summary: "Should this node get traffic",
     open: true,
     query: ReadinessQuery,
@@ -225,42 +228,41 @@ const operationsRoutes: readonly Route[] = [
     },
     errors: ["INVALID_REQUEST", "UNKNOWN_CHAIN"],
   },
-  {
-    operationId: "getMetrics",
-    method: "get",
-    path: "/metrics",
-    tag: "Operations",
+  getMetrics: {
+    at: "get /metrics",
     summary: "Prometheus metrics",
     responses: { 200: { description: "Text exposition format.", contentType: "text/plain" } },
-    errors: [],
   },
-  {
-    operationId: "getOpenApi",
-    method: "get",
-    path: "/openapi.json",
-    tag: "Operations",
+  getOpenApi: {
+    at: "get /openapi.json",
     summary: "This document",
     open: true,
     responses: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
-    errors: [],
   },
-  {
-    operationId: "getDocs",
-    method: "get",
-    path: "/docs",
-    tag: "Operations",
+  getDocs: {
+    at: "get /docs",
     summary: "This reference, to browse",
     open: true,
     responses: { 200: { description: "HTML.", contentType: "text/html" } },
-    errors: [],
   },
-];
+};
 
 export const ROUTES: readonly Route[] = [
-  ...transactionRoutes,
-  ...nonceRoutes,
-  ...otherApiRoutes,
-  ...actionRoutes,
-  ...clusterRoutes,
-  ...operationsRoutes,
+  ...tagged("Transactions", transactions),
+  ...tagged("Nonces", nonces),
+  ...tagged("Completions", completions),
+  ...tagged("Signers", signers),
+  ...tagged("Transactions", transactionActions),
+  ...tagged("Signers", laneActions),
+  ...tagged("Cluster", cluster),
+  ...tagged("Operations", operations),
 ];
+
+/** Every route of the API refuses what it cannot read; of those beside it some take nothing that could be wrong. */
+function tagged(tag: Route["tag"], routes: Written): readonly Route[] {
+  return Object.entries(routes).map(([operationId, route]) => {
+    const [method = "", path = ""] = route.at.split(" ");
+    const always: readonly ErrorCode[] = path.startsWith("/api/") ? ["INVALID_REQUEST"] : [];
+    return { ...route, operationId, method, path, tag, errors: [...always, ...(route.errors ?? [])] };
+  });
+}

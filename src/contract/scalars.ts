@@ -1,16 +1,4 @@
-import { type Static, type TSchema, Type } from "typebox";
-
-/** `type: [..., "null"]`, which serialisers and readers of OpenAPI 3.1 both take better than an anyOf. */
-export function nullable<T extends TSchema>(schema: T) {
-  const { type, enum: words, ...rest } = schema as { type?: string; enum?: readonly string[] };
-  const nullableWords = words === undefined ? {} : { enum: [...words, null] };
-  return Type.Unsafe<Static<T> | null>({ ...rest, type: [type, "null"], ...nullableWords });
-}
-
-/** A closed list of words. */
-export function oneOf<const T extends readonly string[]>(words: T, options: object = {}) {
-  return Type.Unsafe<T[number]>({ type: "string", enum: [...words], ...options });
-}
+import { Type } from "typebox";
 
 export const Address = Type.String({
   pattern: "^0x[0-9a-fA-F]{40}$",

@@ -1,95 +1,77 @@
 import { type Static, Type } from "typebox";
 import { HOLE_CAUSES } from "../domain/holes.ts";
 import { STATES } from "../domain/transitions.ts";
-import { Address, ChainId, Decimal, Nonce, nullable, oneOf, Timestamp, TxId } from "./scalars.ts";
+import { Address, ChainId, Decimal, Nonce, Timestamp, TxId } from "./scalars.ts";
+import { named, nullable, oneOf, query } from "./shapes.ts";
 
 const count = Type.Integer({ minimum: 0 });
 
-const LaneDecision = Type.Object(
-  {
-    action: Type.String({ examples: ["suspend"] }),
-    actor: Type.String({ examples: ["operator:on-call"] }),
-    reason: Type.String(),
-    nodeId: nullable(Type.String()),
-    fencingToken: Type.Integer(),
-    at: Timestamp,
-  },
-  { title: "LaneDecision" },
-);
+const LaneDecision = named("LaneDecision", {
+  action: Type.String({ examples: ["suspend"] }),
+  actor: Type.String({ examples: ["operator:on-call"] }),
+  reason: Type.String(),
+  nodeId: nullable(Type.String()),
+  fencingToken: Type.Integer(),
+  at: Timestamp,
+});
 
-export const SignerLane = Type.Object(
-  {
-    chainId: ChainId,
-    signer: Address,
-    cursor: nullable(Type.Integer({ minimum: 0, description: "The next nonce; null while the lane is unused." })),
-    chainCounts: nullable(
-      Type.Object(
-        { latest: count, pending: nullable(count) },
-        { description: "As the chain last told the node that answers; null where it has not asked." },
-      ),
+export const SignerLane = named("SignerLane", {
+  chainId: ChainId,
+  signer: Address,
+  cursor: nullable(Type.Integer({ minimum: 0, description: "The next nonce; null while the lane is unused." })),
+  chainCounts: nullable(
+    Type.Object(
+      { latest: count, pending: nullable(count) },
+      { description: "As the chain last told the node that answers; null where it has not asked." },
     ),
-    pending: count,
-    confirmed: count,
-    failed: count,
-    stuck: count,
-    reserved: count,
-    holes: Type.Array(Type.Object({ nonce: Nonce, why: oneOf(HOLE_CAUSES), detail: Type.String(), since: Timestamp }), {
-      description: "Nonces below the cursor that nothing holds: everything above the lowest waits.",
+  ),
+  pending: count,
+  confirmed: count,
+  failed: count,
+  stuck: count,
+  reserved: count,
+  holes: Type.Array(Type.Object({ nonce: Nonce, why: oneOf(HOLE_CAUSES), detail: Type.String(), since: Timestamp }), {
+    description: "Nonces below the cursor that nothing holds: everything above the lowest waits.",
+  }),
+  oldestPendingAgeSeconds: nullable(Type.Number({ minimum: 0 })),
+  headOfLine: nullable(
+    Type.Object(
+      { txId: TxId, nonce: Nonce, state: oneOf(STATES), createdAt: Timestamp },
+      { description: "What everything behind it waits for." },
+    ),
+  ),
+  balance: nullable(Decimal),
+  suspended: Type.Boolean(),
+  suspendedBy: nullable(
+    oneOf(["OPERATOR", "HISTORY"], {
+      description: "HISTORY: the database may lack commits. No nonce is given either, until an operator resumes.",
     }),
-    oldestPendingAgeSeconds: nullable(Type.Number({ minimum: 0 })),
-    headOfLine: nullable(
-      Type.Object(
-        { txId: TxId, nonce: Nonce, state: oneOf(STATES), createdAt: Timestamp },
-        { description: "What everything behind it waits for." },
-      ),
-    ),
-    balance: nullable(Decimal),
-    suspended: Type.Boolean(),
-    suspendedBy: nullable(
-      oneOf(["OPERATOR", "HISTORY"], {
-        description: "HISTORY: the database may lack commits. No nonce is given either, until an operator resumes.",
-      }),
-    ),
-    owner: nullable(Type.Object({ nodeId: Type.String(), instanceId: Type.String(), url: Type.String() })),
-    lease: nullable(
-      Type.Object({ fencingToken: Type.Integer(), acquiredAt: nullable(Timestamp), expiresAt: Timestamp }),
-    ),
-    decisions: Type.Optional(
-      Type.Array(LaneDecision, {
-        description: "What people decided about the lane, newest first; of one signer only.",
-      }),
-    ),
-  },
-  { title: "SignerLane" },
-);
+  ),
+  owner: nullable(Type.Object({ nodeId: Type.String(), instanceId: Type.String(), url: Type.String() })),
+  lease: nullable(Type.Object({ fencingToken: Type.Integer(), acquiredAt: nullable(Timestamp), expiresAt: Timestamp })),
+  decisions: Type.Optional(
+    Type.Array(LaneDecision, { description: "What people decided about the lane, newest first; of one signer only." }),
+  ),
+});
 export type SignerLane = Static<typeof SignerLane>;
 
-export const SignerLanes = Type.Object({ items: Type.Array(SignerLane) }, { title: "SignerLanes" });
+export const SignerLanes = named("SignerLanes", { items: Type.Array(SignerLane) });
 export type SignerLanes = Static<typeof SignerLanes>;
 
 const SIGNERS_LIMIT = 500;
 
-export const SignersQuery = Type.Object(
-  {
-    after: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: SIGNERS_LIMIT, default: 100 })),
-  },
-  { additionalProperties: false },
-);
+export const SignersQuery = query({
+  after: Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." }),
+  limit: Type.Integer({ minimum: 1, maximum: SIGNERS_LIMIT, default: 100 }),
+});
 export type SignersQuery = Static<typeof SignersQuery>;
 
-export const SignersPage = Type.Object(
-  { items: Type.Array(SignerLane), next: nullable(Type.String({ description: "The value for the next `after`." })) },
-  { title: "SignersPage" },
-);
+export const SignersPage = named("SignersPage", {
+  items: Type.Array(SignerLane),
+  next: nullable(Type.String({ description: "The value for the next `after`." })),
+});
 export type SignersPage = Static<typeof SignersPage>;
 
-export const SignerQuery = Type.Object(
-  {
-    fresh: Type.Optional(
-      oneOf(["true", "false"], { default: "false", description: "Ask the chain for its counts and the balance." }),
-    ),
-  },
-  { additionalProperties: false },
-);
-export type SignerQuery = Static<typeof SignerQuery>;
+export const SignerQuery = query({
+  fresh: oneOf(["true", "false"], { default: "false", description: "Ask the chain for its counts and the balance." }),
+});

@@ -1,7 +1,10 @@
 import { type Static, Type } from "typebox";
+import { CAUSE_CODES, HELP_CODES } from "../domain/explain/situation.ts";
 import { ATTEMPT_KINDS } from "../domain/transaction.ts";
 import { STATES, SUB_STATES, type SubState, TRANSITIONS, type TransitionEvent } from "../domain/transitions.ts";
-import { Address, ChainId, Decimal, Hash, Hex, Nonce, nullable, oneOf, RequestId, Timestamp, TxId } from "./scalars.ts";
+import { FeeType } from "./create.ts";
+import { Address, ChainId, Decimal, Hash, Hex, Nonce, RequestId, Timestamp, TxId } from "./scalars.ts";
+import { named, nullable, oneOf, optional, query } from "./shapes.ts";
 
 const LIST_LIMIT = 1_000;
 
@@ -10,28 +13,23 @@ export const SubStateWord = oneOf(Object.values(SUB_STATES).flat() as SubState[]
   description: "How far it has come, or why it ended.",
 });
 
-const FeeType = oneOf(["legacy", "eip2930", "eip1559"]);
+const fees = optional({ gasPrice: Decimal, maxFeePerGas: Decimal, maxPriorityFeePerGas: Decimal });
 
-const fees = {
-  gasPrice: Type.Optional(Decimal),
-  maxFeePerGas: Type.Optional(Decimal),
-  maxPriorityFeePerGas: Type.Optional(Decimal),
-};
-
-const NormalisedPayload = Type.Object(
+const NormalisedPayload = named(
+  "NormalisedPayload",
   {
     to: nullable(Address),
     data: Hex,
     value: Decimal,
-    gas: Type.Optional(Decimal),
-    type: Type.Optional(FeeType),
+    ...optional({ gas: Decimal, type: FeeType }),
     ...fees,
     accessList: Type.Optional(Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }))),
   },
-  { title: "NormalisedPayload", description: "What the caller asked for, in one form. `to` is null for a deployment." },
+  { description: "What the caller asked for, in one form. `to` is null for a deployment." },
 );
 
-export const Attempt = Type.Object(
+const Attempt = named(
+  "Attempt",
   {
     ordinal: Type.Integer({ minimum: 1 }),
     kind: oneOf(ATTEMPT_KINDS),
@@ -43,58 +41,50 @@ export const Attempt = Type.Object(
     firstSentAt: nullable(Timestamp),
   },
   {
-    title: "Attempt",
     description:
       "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
   },
 );
-export type Attempt = Static<typeof Attempt>;
 
-const Receipt = Type.Object(
-  {
-    txHash: Hash,
-    blockNumber: Type.Integer({ minimum: 0 }),
-    blockHash: Hash,
-    transactionIndex: Type.Integer({ minimum: 0 }),
-    status: oneOf(["success", "reverted"]),
-    gasUsed: Decimal,
-    effectiveGasPrice: nullable(Decimal),
-    contractAddress: nullable(Address),
-  },
-  { title: "Receipt" },
-);
+const Receipt = named("Receipt", {
+  txHash: Hash,
+  blockNumber: Type.Integer({ minimum: 0 }),
+  blockHash: Hash,
+  transactionIndex: Type.Integer({ minimum: 0 }),
+  status: oneOf(["success", "reverted"]),
+  gasUsed: Decimal,
+  effectiveGasPrice: nullable(Decimal),
+  contractAddress: nullable(Address),
+});
 
-const HistoryEntry = Type.Object(
-  {
-    ordinal: Type.Integer(),
-    event: oneOf(Object.keys(TRANSITIONS) as TransitionEvent[]),
-    fromState: nullable(State),
-    state: State,
-    subState: nullable(SubStateWord),
-    nodeId: nullable(Type.String()),
-    fencingToken: nullable(Type.Integer()),
-    reason: nullable(Type.String()),
-    actor: nullable(
-      Type.String({
-        description: "Where this step was decided: `operator:<name of the API key>`, `hook` or `policy`.",
-      }),
-    ),
-    audit: nullable(
-      Type.Object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
-    ),
-    count: Type.Integer({ minimum: 1, description: "Repeats of one event are one entry." }),
-    firstAt: Timestamp,
-    lastAt: Timestamp,
-  },
-  { title: "HistoryEntry" },
-);
+const HistoryEntry = named("HistoryEntry", {
+  ordinal: Type.Integer(),
+  event: oneOf(Object.keys(TRANSITIONS) as TransitionEvent[]),
+  fromState: nullable(State),
+  state: State,
+  subState: nullable(SubStateWord),
+  nodeId: nullable(Type.String()),
+  fencingToken: nullable(Type.Integer()),
+  reason: nullable(Type.String()),
+  actor: nullable(
+    Type.String({ description: "Where this step was decided: `operator:<name of the API key>`, `hook` or `policy`." }),
+  ),
+  audit: nullable(
+    Type.Object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
+  ),
+  count: Type.Integer({ minimum: 1, description: "Repeats of one event are one entry." }),
+  firstAt: Timestamp,
+  lastAt: Timestamp,
+});
 
-const Confirmation = Type.Object(
+const Confirmation = named(
+  "Confirmation",
   { number: Type.Integer({ minimum: 0 }), hash: Hash },
-  { title: "Confirmation", description: "A canonical block on top of the receipt's." },
+  { description: "A canonical block on top of the receipt's." },
 );
 
-export const Transaction = Type.Object(
+export const Transaction = named(
+  "Transaction",
   {
     txId: TxId,
     chainId: ChainId,
@@ -116,49 +106,59 @@ export const Transaction = Type.Object(
     createdAt: Timestamp,
     updatedAt: Timestamp,
     confirmedAt: nullable(Timestamp),
-    history: Type.Optional(Type.Array(HistoryEntry)),
-    confirmations: Type.Optional(Type.Array(Confirmation)),
+    ...optional({ history: Type.Array(HistoryEntry), confirmations: Type.Array(Confirmation) }),
   },
-  { title: "Transaction", description: "`txHash` is the mined attempt's, else the newest's." },
+  { description: "`txHash` is the mined attempt's, else the newest's." },
 );
 export type Transaction = Static<typeof Transaction>;
 
-export const TransactionPage = Type.Object(
-  {
-    items: Type.Array(Transaction),
-    next: nullable(Type.String({ description: "The `after` of the next page; null at the end." })),
-  },
-  { title: "TransactionPage" },
-);
+export const TransactionPage = named("TransactionPage", {
+  items: Type.Array(Transaction),
+  next: nullable(Type.String({ description: "The `after` of the next page; null at the end." })),
+});
 export type TransactionPage = Static<typeof TransactionPage>;
 
-const include = Type.Optional(
-  Type.Unsafe<string>({
-    type: "string",
-    pattern: "^(history|confirmations)(,(history|confirmations))*$",
-    description: "Comma-separated: history, confirmations.",
-    examples: ["history,confirmations"],
-  }),
-);
+const include = Type.Unsafe<string>({
+  type: "string",
+  pattern: "^(history|confirmations)(,(history|confirmations))*$",
+  description: "Comma-separated: history, confirmations.",
+  examples: ["history,confirmations"],
+});
 
-export const TransactionQuery = Type.Object({ include }, { additionalProperties: false });
+export const TransactionQuery = query({ include });
 
 export const ByRequestQuery = Type.Object(
-  { signer: Address, requestId: RequestId, chainId: Type.Optional(ChainId), include },
+  { signer: Address, requestId: RequestId, ...optional({ chainId: ChainId, include }) },
   { additionalProperties: false },
 );
 
-export const TransactionListQuery = Type.Object(
-  {
-    signer: Type.Optional(Address),
-    chainId: Type.Optional(ChainId),
-    state: Type.Optional(State),
-    requestId: Type.Optional(RequestId),
-    txHash: Type.Optional(Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." })),
-    order: Type.Optional(oneOf(["newest", "oldest"], { default: "newest" })),
-    after: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIST_LIMIT, default: 50 })),
-  },
-  { additionalProperties: false },
-);
+export const TransactionListQuery = query({
+  signer: Address,
+  chainId: ChainId,
+  state: State,
+  requestId: RequestId,
+  txHash: Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
+  order: oneOf(["newest", "oldest"], { default: "newest" }),
+  after: Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." }),
+  limit: Type.Integer({ minimum: 1, maximum: LIST_LIMIT, default: 50 }),
+});
 export type TransactionListQuery = Static<typeof TransactionListQuery>;
+
+const Cause = Type.Object({
+  code: oneOf(CAUSE_CODES),
+  text: Type.String(),
+  since: Type.Optional(Timestamp),
+  data: Type.Optional(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Null()]), {
+      description: "The figures of the text; wei as decimal strings.",
+    }),
+  ),
+});
+
+export const Explanation = named("Explanation", {
+  summary: Type.String({ description: "One sentence for a person." }),
+  causes: Type.Array(Cause, { description: "Most telling first." }),
+  blockedBy: Type.Optional(Type.Object({ txId: TxId, nonce: Nonce })),
+  help: Type.Array(Type.Object({ code: oneOf(HELP_CODES), text: Type.String() })),
+});
+export type Explanation = Static<typeof Explanation>;

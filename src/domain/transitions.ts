@@ -25,7 +25,8 @@ export interface Status {
 }
 
 /** What a transition appends to the completion feed. REORGED is a completion's state, never a transaction's. */
-export type CompletionState = "CONFIRMED" | "FAILED_FINAL" | "STUCK" | "REORGED";
+export const COMPLETION_STATES = ["CONFIRMED", "FAILED_FINAL", "STUCK", "REORGED"] as const;
+export type CompletionState = (typeof COMPLETION_STATES)[number];
 
 export interface TransitionRule {
   /** `null` is "no row yet". */

@@ -1,6 +1,7 @@
 import type { Hole } from "../domain/holes.ts";
 import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
+  Change,
   ExistingTransaction,
   LedgerOutcome,
   LedgerWrite,
@@ -43,6 +44,21 @@ export type WriteOutcome =
   /** Of the end of a watch: a part is written, the rest failed and is to be written again. */
   | { readonly status: "unfinished" }
   | LedgerOutcome;
+
+/** What one database transaction did. */
+export interface Committed {
+  /** One for each write, in the order given. */
+  readonly outcomes: readonly WriteOutcome[];
+  /** Of the lanes that stand differently now. */
+  readonly changes: readonly LaneChanges[];
+}
+
+/** What happened to a lane under this term, in the order in which it did: its owner folds it into what it remembers. */
+export interface LaneChanges {
+  readonly lane: Lane;
+  readonly token: number;
+  readonly changes: readonly Change[];
+}
 
 /** How a write is answered, unless it is fenced; those that are not named are "done". */
 interface Answers {
@@ -150,7 +166,7 @@ export interface LaneStore {
    * prove each fence, apply every write, completions last, commit. Throws `StoreUnavailable` (nothing committed),
    * `OutcomeUnknown`, `HistoryChanged` or `BatchRefused`.
    */
-  commit(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]>;
+  commit(writes: readonly LaneWrite[]): Promise<Committed>;
 
   /** Null where the fence no longer holds. */
   loadLane(fence: Fence): Promise<LaneSnapshot | null>;

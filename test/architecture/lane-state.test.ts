@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { assignmentsOf, memoriesBeside, mutableFields, sentinelTimes } from "./rules/mutable-fields.ts";
 import { parseSource, readCode } from "./tree.ts";
 
-/** Nine of them are what the database says of a lane and its transactions: status, receipt, cursor and the like. */
-const AT_MOST = 21;
+/** Six of them are what the database says of a transaction: status, receipt and the like. */
+const AT_MOST = 20;
 
 const source = readCode("src");
 const inside = source.filter(({ path }) => /^src\/(domain|application)\//.test(path));
@@ -26,6 +26,12 @@ describe("what a lane is in memory", () => {
   it("changes its pace, and that of a transaction, in one place", () => {
     const assignments = inside.flatMap((file) => assignmentsOf(file, "pace"));
     expect(assignments).toEqual([expect.stringMatching(/^src\/application\/lane\/happened\.ts:/)]);
+  });
+
+  it("takes what the database acknowledged in one place, as a value that is replaced", () => {
+    expect(mutableFields(source, "src/domain/ledger/ledger.ts", "Ledger")).toEqual([]);
+    const assignments = inside.flatMap((file) => assignmentsOf(file, "kept"));
+    expect(assignments.map((each) => each.split(":")[0])).toEqual(Array(2).fill("src/application/lane/owned-lane.ts"));
   });
 
   it("is remembered nowhere beside it", () => {

@@ -15,6 +15,7 @@ import {
   confirm,
   holdLane,
   nonces,
+  outcomesOf,
   step,
 } from "../support/lane-samples.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
@@ -140,7 +141,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       const heir = await heirOf(fence);
       const intent = anIntent(fence.lane);
       const reservation = { reservationId, becomes: "SUBMITTED" } as const;
-      const outcomes = await store.commit([
+      const outcomes = await outcomesOf(store, [
         { ...reserving, fence: heir, reservationId: randomUUID() },
         { kind: "bind", fence: heir, nonce: 1, intent, attempt: anAttempt(), reason: "handed in", reservation },
       ]);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compareLanes, type Lane } from "../../src/domain/lane.ts";
 import { InstanceOver } from "../../src/ports/lease-store.ts";
-import { aLane, allocate, anInstance, anIntent, commitOne, holdLane } from "../support/lane-samples.ts";
+import { aLane, allocate, anInstance, anIntent, commitOne, holdLane, outcomesOf } from "../support/lane-samples.ts";
 import { type LeaseStoreContext, servingContract } from "./lease-store/serving.ts";
 import { sessionLocksContract } from "./lease-store/session-locks.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
@@ -326,7 +326,8 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
           { ...fence, instanceId: stranger },
           { ...fence, lane: aLane() },
         ];
-        const outcomes = await store.commit(
+        const outcomes = await outcomesOf(
+          store,
           wrong.map((fence) => ({ kind: "suspend", fence, suspended: true }) as const),
         );
         expect(outcomes).toEqual(wrong.map(() => ({ status: "fenced" })));
@@ -338,7 +339,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         await store.releaseLane(old);
         const fence = await holdLane(store, old.lane);
         const intents = [anIntent(old.lane), anIntent(old.lane)] as const;
-        const outcomes = await store.commit([
+        const outcomes = await outcomesOf(store, [
           { kind: "allocate", fence: old, floor: 0, items: [{ intent: intents[0] }] },
           { kind: "allocate", fence, floor: 0, items: [{ intent: intents[1] }] },
         ]);

@@ -5,12 +5,12 @@ import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import {
   type AskedRequests,
+  type Committed,
   HistoryChanged,
   type LaneStore,
   type LaneWrite,
   OutcomeUnknown,
   StoreUnavailable,
-  type WriteOutcome,
 } from "../../src/ports/lane-store.ts";
 import type {
   Announcement,
@@ -140,17 +140,17 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     this.cut();
   }
 
-  async commit(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
+  async commit(writes: readonly LaneWrite[]): Promise<Committed> {
     await this.reach();
     this.checkHistory();
     const fault = this.faults.shift();
     if (fault === "unavailable") throw new StoreUnavailable("the database is away");
     if (fault === "busy") throw new StoreUnavailable("the database is busy", { busy: true });
     if (fault === "unknown-lost") throw new OutcomeUnknown("the connection died at COMMIT");
-    const outcomes = commitWrites(this.state, writes, this.now());
+    const committed = commitWrites(this.state, writes, this.now());
     if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
     await Promise.resolve();
-    return outcomes;
+    return committed;
   }
 
   async registerInstance(registration: InstanceRegistration): Promise<Registered> {

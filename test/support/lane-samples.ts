@@ -127,9 +127,17 @@ export async function commitOne(
   store: Pick<LaneStore, "commit">,
   write: Parameters<LaneStore["commit"]>[0][number],
 ): Promise<WriteOutcome> {
-  const [outcome] = await store.commit([write]);
+  const [outcome] = await outcomesOf(store, [write]);
   if (outcome === undefined) throw new Error("a commit without an outcome");
   return outcome;
+}
+
+/** What becomes of these writes, committed together. */
+export async function outcomesOf(
+  store: Pick<LaneStore, "commit">,
+  writes: Parameters<LaneStore["commit"]>[0],
+): Promise<readonly WriteOutcome[]> {
+  return (await store.commit(writes)).outcomes;
 }
 
 export async function allocate(

@@ -17,6 +17,7 @@ import type {
 import { FakeSigner } from "../doubles/memory-signer.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { type ChainBench, type ChainBenchOptions, createChainBench, createOwnedLane } from "./chain-bench.ts";
+import { changesOf } from "./changes-of.ts";
 import { hashNumber } from "./naive-chain.ts";
 import { CHAIN_ID, SIGNERS, TO } from "./world.ts";
 
@@ -71,6 +72,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
         control.meanwhile();
         const outcome = control.answer(write);
         if (outcome instanceof Error) throw outcome;
+        lane.fold(changesOf(write, outcome));
         return outcome;
       },
     },

@@ -1,18 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { FencepostClient, Transaction } from "../../client/index.ts";
 import type { PricedOrder, ReplaceOrder } from "../../contract/actions.ts";
 import { actionReport } from "./present.ts";
-import { addRemoteOptions, explainRefusal, type RemoteActions, type RemoteOptions } from "./remote.ts";
-
-interface OrderOptions extends RemoteOptions, Omit<PricedOrder, "audit"> {
-  readonly payload?: ReplaceOrder["payload"];
-}
+import { type Asking, askNode, type RemoteOptions } from "./remote.ts";
 
 interface Action {
   readonly at: (program: Command) => Command;
   readonly description: string;
   readonly options: readonly Option[];
-  readonly run: (client: FencepostClient, txId: string, options: OrderOptions) => Promise<Transaction>;
 }
 
 const wei = (flag: string, what: string) => new Option(`${flag} <wei>`, `${what}, in wei`).argParser(digits);
@@ -22,61 +16,47 @@ const fees = () => [
   wei("--gas-price", "price of a legacy transaction"),
 ];
 
-/** What an operator does to one transaction; the same actions as the API has. */
-export function addOperating(program: Command, actions: RemoteActions, io: { stdout(text: string): void }): void {
-  for (const { at, description, options, run } of ACTIONS) {
-    const command = addRemoteOptions(at(program))
-      .description(description)
-      .argument("<txId>", "its id")
-      .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory());
-    for (const option of options) command.addOption(option);
-    command.action(async (txId: string, _, self: Command) => {
-      const given = self.optsWithGlobals<OrderOptions>();
-      const transaction = await run(await actions.connect(given), txId, given).catch(explainRefusal);
-      io.stdout(
-        given.json === true ? `${JSON.stringify(transaction, null, 2)}\n` : actionReport(self.name(), transaction),
-      );
-    });
-  }
-}
-
-const ACTIONS: readonly Action[] = [
-  {
+/** What an operator does to one transaction, by the names that the client has for it; the options of a command are its order. */
+const ACTIONS: Readonly<Record<"cancel" | "replace" | "resubmit" | "reprice", Action>> = {
+  cancel: {
     at: (program) => program.command("cancel"),
     description: "use a transaction's nonce up with nothing; whichever payload is mined decides",
     options: fees(),
-    run: (client, txId, options) => client.cancel(txId, pricedOrder(options)),
   },
-  {
+  replace: {
     at: (program) => program.command("replace"),
     description: "put another payload at a transaction's nonce",
     options: [
       new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json).makeOptionMandatory(),
     ],
-    run: (client, txId, { reason, payload }) =>
-      client.replace(txId, { reason, payload: payload as ReplaceOrder["payload"] }),
   },
-  {
+  resubmit: {
     at: (program) => program.command("resubmit"),
     description: "send a transaction's stored bytes again, now",
     options: [],
-    run: (client, txId, { reason }) => client.resubmit(txId, { reason }),
   },
-  {
+  reprice: {
     at: (program) => program.command("reprice"),
     description: "sign a transaction's payload again for more: the market's price, or the one given",
     options: fees(),
-    run: (client, txId, options) => client.reprice(txId, pricedOrder(options)),
   },
-];
+};
 
-function pricedOrder({ reason, maxFeePerGas, maxPriorityFeePerGas, gasPrice }: OrderOptions): PricedOrder {
-  return {
-    reason,
-    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas }),
-    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas }),
-    ...(gasPrice === undefined ? {} : { gasPrice }),
-  };
+export function addOperating(program: Command, asking: Asking): void {
+  for (const action of Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]) {
+    const { at, description, options } = ACTIONS[action];
+    const command: Command = askNode(at(program), asking, {
+      ask: (client) => {
+        const { url: _, apiKey: __, ...order } = command.opts<RemoteOptions & PricedOrder & ReplaceOrder>();
+        return client[action](command.args[0] ?? "", order);
+      },
+      show: (transaction) => actionReport(action, transaction),
+    })
+      .description(description)
+      .argument("<txId>", "its id")
+      .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory());
+    for (const option of options) command.addOption(option);
+  }
 }
 
 function digits(text: string): string {

@@ -1,12 +1,10 @@
-/** What every command shares that asks a running node. */
+/** What every command shares that asks a running node, and those that only ask: `nodes` and `leases`. */
 import { type Command, Option } from "commander";
-import { FencepostApiError, type FencepostClient } from "../../client/index.ts";
+import { type ClusterNode, FencepostApiError, type FencepostClient, type LaneLease } from "../../client/index.ts";
 import { CommandFailed } from "./failure.ts";
+import { type Answer, answerWith, type CommandOptions, type Output, table } from "./present.ts";
 
-export interface RemoteOptions {
-  readonly config?: string;
-  readonly json?: boolean;
-  readonly verbose?: boolean;
+export interface RemoteOptions extends CommandOptions {
   /** Instead of the node that the configuration of this directory describes. */
   readonly url?: string;
   /** Instead of the first key of the configuration. */
@@ -18,14 +16,37 @@ export interface RemoteActions {
   connect(options: RemoteOptions): Promise<FencepostClient>;
 }
 
-export function addRemoteOptions(command: Command): Command {
+export interface Asking {
+  readonly actions: RemoteActions;
+  readonly io: Output;
+}
+
+/** A command whose answer a running node gives. */
+export function askNode<T>(
+  command: Command,
+  { actions, io }: Asking,
+  { ask, show }: Answer<FencepostClient, T>,
+): Command {
+  answerWith<RemoteOptions, T>(command, io, {
+    ask: async (options) => ask(await actions.connect(options)).catch(explainRefusal),
+    show,
+  });
   return command
     .addOption(new Option("--url <url>", "any node, instead of the one this configuration describes"))
     .addOption(new Option("--api-key <secret>", "instead of the first key of the configuration"));
 }
 
+export function addClusterCommands(program: Command, asking: Asking): void {
+  const nodes = program.command("nodes").description("list the nodes that are alive, and how many lanes each owns");
+  askNode(nodes, asking, { ask: async (client) => ({ items: await client.nodes() }), show: nodesTable });
+  const leases = program
+    .command("leases")
+    .description("list who acts for which signer, under which fencing token and until when");
+  askNode(leases, asking, { ask: async (client) => ({ items: await client.leases() }), show: leasesTable });
+}
+
 /** One line that says what to do; the stack of a refusal does not help. */
-export function explainRefusal(error: unknown): never {
+function explainRefusal(error: unknown): never {
   if (!(error instanceof FencepostApiError)) throw error;
   throw new CommandFailed([lineOf(error)], undefined, { cause: error });
 }
@@ -36,4 +57,20 @@ function lineOf(error: FencepostApiError): string {
     return "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key";
   }
   return error.message;
+}
+
+function nodesTable({ items }: { readonly items: readonly ClusterNode[] }): string {
+  if (items.length === 0) return "no node is alive\n";
+  const rows = items.map(({ nodeId, url, version, mode, lanes, startedAt, heartbeatAt }) => {
+    return [nodeId, url === "" ? "(embedded)" : url, version, mode, String(lanes), startedAt, heartbeatAt];
+  });
+  return table([["node", "url", "version", "mode", "lanes", "started", "last heartbeat"], ...rows]);
+}
+
+function leasesTable({ items }: { readonly items: readonly LaneLease[] }): string {
+  if (items.length === 0) return "no lane is owned\n";
+  const rows = items.map(({ chainId, signer, nodeId, fencingToken, acquiredAt, expiresAt }) => {
+    return [String(chainId), signer, nodeId, String(fencingToken), acquiredAt, expiresAt];
+  });
+  return table([["chain", "signer", "node", "token", "acquired", "expires"], ...rows]);
 }

@@ -1,27 +1,22 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { addClusterCommands } from "./cluster-commands.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { CommandFailed, describeFailure, describeWhole } from "./failure.ts";
 import { addOperating } from "./operate.ts";
 import {
+  answerWith,
+  type CommandOptions,
   type ConfigRow,
   configTable,
   type DemoReport,
   demoTable,
   devWelcome,
   migrationReport,
+  type Output,
   type ReadyDevNode,
   type ReadyNode,
   readyLine,
 } from "./present.ts";
-import type { RemoteActions } from "./remote.ts";
-
-export interface CommandOptions {
-  /** Instead of the file in the working directory. */
-  readonly config?: string;
-  readonly json?: boolean;
-  readonly verbose?: boolean;
-}
+import { addClusterCommands, type RemoteActions } from "./remote.ts";
 
 export interface ServeOptions extends CommandOptions {
   readonly port?: string;
@@ -51,9 +46,8 @@ export interface CliActions extends RemoteActions {
   config(options: CommandOptions): Promise<readonly ConfigRow[]>;
 }
 
-export interface CliIo {
+export interface CliIo extends Output {
   readonly version: string;
-  stdout(text: string): void;
   stderr(text: string): void;
 }
 
@@ -82,8 +76,8 @@ function createProgram(actions: CliActions, io: CliIo): Command {
     .exitOverride();
   addServing(program, actions, io);
   addOneShot(program, actions, io);
-  addOperating(program, actions, io);
-  addClusterCommands(program, actions, io.stdout);
+  addOperating(program, { actions, io });
+  addClusterCommands(program, { actions, io });
   return program;
 }
 
@@ -111,38 +105,26 @@ function addServing(program: Command, actions: CliActions, io: CliIo): void {
 }
 
 function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
-  const json = (value: unknown) => io.stdout(`${JSON.stringify(value, null, 2)}\n`);
-  program
+  const demo = program
     .command("demo")
     .description(
       "run three nodes, kill one and freeze another in the middle of a thousand transfers, and count what was lost",
     )
-    .addOption(new Option("--transactions <number>", "how many transfers").default("1000").argParser(wholeNumber))
-    .action(async (_, command: Command) => {
-      const options = command.optsWithGlobals<DemoOptions>();
-      const report = await actions.demo(options);
-      if (options.json === true) json(report);
-      else io.stdout(demoTable(report));
-      if (report.lost + report.duplicate + report.gaps > 0) throw new CommandFailed(["the demonstration failed"]);
-    });
-  program
-    .command("migrate")
-    .description("bring the database's schema up to this version")
-    .action(async (_, command: Command) => {
-      const options = command.optsWithGlobals<CommandOptions>();
-      const { applied } = await actions.migrate(options);
-      if (options.json === true) json({ applied });
-      else io.stdout(migrationReport(applied));
-    });
-  program
+    .addOption(new Option("--transactions <number>", "how many transfers").default("1000").argParser(wholeNumber));
+  answerWith(demo, io, { ask: (options: DemoOptions) => actions.demo(options), show: demoTable, judge: refuseLosses });
+  const migrate = program.command("migrate").description("bring the database's schema up to this version");
+  answerWith(migrate, io, {
+    ask: async (options) => ({ applied: (await actions.migrate(options)).applied }),
+    show: migrationReport,
+  });
+  const config = program
     .command("config")
-    .description("print the effective configuration and where each value comes from; secrets are masked")
-    .action(async (_, command: Command) => {
-      const options = command.optsWithGlobals<CommandOptions>();
-      const rows = await actions.config(options);
-      if (options.json === true) json(rows);
-      else io.stdout(configTable(rows));
-    });
+    .description("print the effective configuration and where each value comes from; secrets are masked");
+  answerWith(config, io, { ask: (options) => actions.config(options), show: configTable });
+}
+
+function refuseLosses({ lost, duplicate, gaps }: DemoReport): void {
+  if (lost + duplicate + gaps > 0) throw new CommandFailed(["the demonstration failed"]);
 }
 
 function wholeNumber(text: string): string {

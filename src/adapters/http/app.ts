@@ -9,14 +9,13 @@ import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
 import { actionRoutes } from "./routes/actions.ts";
-import { clusterRoutes } from "./routes/cluster.ts";
 import { completionRoutes } from "./routes/completions.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
+import { laneRoutes } from "./routes/lanes.ts";
 import { nonceRoutes } from "./routes/nonces.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
-import { signerRoutes } from "./routes/signers.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
 import { rememberingChecksum } from "./views.ts";
 
@@ -50,9 +49,8 @@ export function createHttpApp(options: HttpServerOptions): HttpApp {
   transactionRoutes(app, context);
   nonceRoutes(app, context);
   completionRoutes(app, context);
-  signerRoutes(app, context);
+  laneRoutes(app, context);
   actionRoutes(app, context);
-  clusterRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());

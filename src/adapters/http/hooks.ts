@@ -1,9 +1,9 @@
-import type { FastifyInstance, FastifyRequest, RouteOptions } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
 import { unavailable } from "../../domain/errors.ts";
 import type { Arrivals } from "./arrivals.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";
-import { Door, type DoorOptions } from "./door.ts";
+import { Door, type DoorOptions, type Visitor } from "./door.ts";
 import type { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions } from "./options.ts";
 
@@ -40,18 +40,20 @@ export function addHooks(
     const takesIn = route.config?.takesIn === true;
     const isPeer = route.config?.peer === true;
     const asksForKey = route.config?.open !== true && !isPeer;
-    first(route, (request, _, done) => {
+    const own = [route.onRequest ?? []].flat();
+    // Known here once; Fastify puts a request's `routeOptions` together at every look.
+    const before: OnRequest = (request, _, done) => {
       request.pattern = url;
       if (asksForKey) request.keyName = authenticate(request.headers.authorization);
       if (doors === null || !asksForKey) return done();
-      (takesIn ? doors.creating : doors.others).ask({
-        arrivedMs: request.arrivedMs,
-        isGone: () => request.raw.destroyed,
-        enter: done,
-      });
-    });
-    // Behind the look at who asks: strangers take no place at the door.
-    if (isPeer && doors !== null) last(route, waitAsPeer(doors.others));
+      (takesIn ? doors.creating : doors.others).ask(visitor(request, done));
+    };
+    // Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done.
+    const wait: OnRequest = (request, _, done) => {
+      doors?.others.ask(visitor(request, (refusal) => done(refusal && unavailable(refusal.message))));
+    };
+    // Peers wait behind the look at who asks, which is the route's own: strangers take no place at the door.
+    route.onRequest = [before, ...own, ...(isPeer && doors !== null ? [wait] : [])];
   });
   // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -73,22 +75,6 @@ function openDoors(options: DoorOptions) {
   return { creating: new Door(options), others: new Door(others) };
 }
 
-/** Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done. */
-function waitAsPeer(door: Door): OnRequest {
-  return (request, _, done) => {
-    door.ask({
-      arrivedMs: request.arrivedMs,
-      isGone: () => request.raw.destroyed,
-      enter: (refusal) => done(refusal === undefined ? undefined : unavailable(refusal.message)),
-    });
-  };
-}
-
-function last(route: RouteOptions, hook: OnRequest): void {
-  route.onRequest = [...[route.onRequest ?? []].flat(), hook];
-}
-
-/** Before what the route itself does. Known here once; Fastify puts a request's `routeOptions` together at every look. */
-function first(route: RouteOptions, hook: OnRequest): void {
-  route.onRequest = [hook, ...[route.onRequest ?? []].flat()];
+function visitor({ arrivedMs, raw }: FastifyRequest, enter: Visitor["enter"]): Visitor {
+  return { arrivedMs, isGone: () => raw.destroyed, enter };
 }

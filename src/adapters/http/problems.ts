@@ -1,15 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Problem } from "../../contract/problem.ts";
-import { ERROR_CATALOGUE, FencepostError, invalid } from "../../domain/errors.ts";
+import { type Problem, problemDocument } from "../../contract/problem.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { HttpLogger } from "./options.ts";
 
 const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 const HEADER_VALUE = /^[\x20-\x7e]+$/;
 
-/** RFC 9457. `type` leads to this node's own reference, which has an anchor for each code. */
 export function problemOf(error: FencepostError): Problem {
-  const { status, title } = ERROR_CATALOGUE[error.code];
-  return { type: `/docs#${error.code}`, title, status, code: error.code, detail: error.message, ...error.extras };
+  return { ...problemDocument(error.code, error.message), ...error.extras };
 }
 
 /** Must run before any route is added, so that no route falls back to Fastify's own error answers. */
@@ -49,25 +47,22 @@ export function rawProblem(error: FencepostError): string {
 /** Whatever is not a FencepostError and not the caller's fault is ours: logged here, and not shown to the caller. */
 function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined): FencepostError {
   if (error instanceof FencepostError) return error;
-  const refused = refusedByFastify(error as { readonly code?: unknown; readonly statusCode?: unknown });
-  if (refused !== null) return refused;
+  const refused = REFUSED.get((error as { readonly code?: unknown } | null)?.code);
+  if (refused !== undefined) return refused();
   const route = request.routeOptions.url ?? null;
   logger?.error({ err: error, method: request.method, route }, "a request failed for an unforeseen reason");
   return new FencepostError("INTERNAL", "something unforeseen happened; the node's log says what");
 }
 
-function refusedByFastify(error: { readonly code?: unknown; readonly statusCode?: unknown } | null) {
-  switch (error?.code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes");
-    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return invalid("content-type", "must be application/json");
-    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
-      return invalid("content-length", "is not the length of the body");
-    default:
-      return null;
-  }
-}
+/** What Fastify refuses by itself, by its own code. */
+const REFUSED = new Map<unknown, () => FencepostError>([
+  [
+    "FST_ERR_CTP_BODY_TOO_LARGE",
+    () => new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes"),
+  ],
+  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", () => invalid("content-type", "must be application/json")],
+  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", () => invalid("content-length", "is not the length of the body")],
+]);
 
 function pathOf(request: FastifyRequest): string {
   return request.url.split("?", 1)[0]?.slice(0, 200) ?? "";

@@ -1,21 +1,22 @@
-import type {
-  CompletionsPage as ApiCompletionsPage,
-  Created,
-  SignerView,
-  TransactionView,
-} from "../../application/api.ts";
+import type { CompletionsPage as ApiPage, Created, SignerView, TransactionView } from "../../application/api.ts";
 import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
-import type { SignerLane } from "../../contract/signers.ts";
-import type { Attempt, Transaction } from "../../contract/transactions.ts";
-import type { Fees, FeeWishes } from "../../domain/fees.ts";
-import type { Address } from "../../domain/lane.ts";
-import type { Payload, Receipt } from "../../domain/transaction.ts";
+import type { NonceReservation } from "../../contract/nonces.ts";
+import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
+import type { Explanation, Transaction } from "../../contract/transactions.ts";
+import { defined } from "../../domain/defined.ts";
+import type { Explanation as ExplanationOf } from "../../domain/explain/situation.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
+import type { Reservation } from "../../domain/reservations.ts";
+import type { Payload } from "../../domain/transaction.ts";
 import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
-import type { AttemptRecord, CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../ports/query-store.ts";
+import type { CompletionRecord, HistoryRecord } from "../../ports/query-store.ts";
 
-/** From the application's records to the contract's JSON: wei as digits, addresses as EIP-55, dates as ISO 8601. */
+/**
+ * From the application's records to the contract's JSON: wei as digits, addresses as EIP-55, dates as ISO 8601. Members that
+ * the contract does not name stay inside: an answer is written by the schema of its route.
+ */
 
 export type Checksum = (address: Address) => string;
 
@@ -34,190 +35,107 @@ export function rememberingChecksum(checksum: Checksum): Checksum {
   };
 }
 
-export function createdView(created: Created, checksum: Checksum): CreatedTransaction {
-  return {
-    txId: created.txId,
-    chainId: created.lane.chainId,
-    signer: checksum(created.lane.signer),
-    nonce: created.nonce,
-    state: created.state,
-    requestId: created.requestId,
-  };
+type Plain<T> = { [K in keyof T]: T[K] extends infer V ? (V extends bigint | Date ? string : V) : never };
+
+/** The record in JSON's terms, with these members beside its own or instead of them. */
+function told<T extends object, M extends object>(record: T, members: M): Omit<Plain<T>, keyof M> & M {
+  const copy = { ...record } as Record<string, unknown>;
+  for (const name in copy) {
+    const value = copy[name];
+    if (typeof value === "bigint") copy[name] = value.toString();
+    else if (value instanceof Date) copy[name] = value.toISOString();
+  }
+  // Not by spreading: V8 adds members to what was spread some ten times slower.
+  return Object.assign(copy as Plain<T>, members);
+}
+
+function plain<T extends object>(record: T): Plain<T> {
+  return told(record, {}) as Plain<T>;
+}
+
+function laneView({ chainId, signer }: Lane, checksum: Checksum) {
+  return { chainId, signer: checksum(signer) };
+}
+
+export function createdView({ txId, lane, nonce, state, requestId }: Created, checksum: Checksum): CreatedTransaction {
+  return { txId, chainId: lane.chainId, signer: checksum(lane.signer), nonce, state, requestId };
 }
 
 export function transactionView(view: TransactionView, checksum: Checksum): Transaction {
-  return {
-    txId: view.txId,
-    chainId: view.lane.chainId,
-    signer: checksum(view.lane.signer),
-    requestId: view.requestId,
-    nonce: view.nonce,
-    state: view.state,
-    subState: view.subState,
-    txHash: view.txHash,
-    payload: payloadView(view.payload, checksum),
-    gas: digits(view.gas),
-    metadata: view.metadata,
-    attempts: view.attempts.map(attemptView),
-    receipt: view.receipt === null ? null : receiptView(view.receipt, checksum),
-    lastError: view.lastError,
-    submitAttempts: view.submitAttempts,
-    lastSubmittedAt: iso(view.lastSubmittedAt),
-    nextResubmitAt: iso(view.nextResubmitAt),
-    createdAt: view.createdAt.toISOString(),
-    updatedAt: view.updatedAt.toISOString(),
-    confirmedAt: iso(view.confirmedAt),
-    ...(view.history === undefined ? {} : { history: view.history.map(historyView) }),
-    ...(view.confirmations === undefined
-      ? {}
-      : { confirmations: view.confirmations.map(({ number, hash }) => ({ number, hash })) }),
-  };
+  const { lane, payload, attempts, receipt, history, confirmations, ...rest } = view;
+  const contract = receipt?.contractAddress ?? null;
+  const known = told(rest, {
+    chainId: lane.chainId,
+    signer: checksum(lane.signer),
+    payload: payloadView(payload, checksum),
+    attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
+    receipt: receipt && told(receipt, { contractAddress: contract && checksum(contract) }),
+  });
+  if (history === undefined && confirmations === undefined) return known;
+  const asked = { history: history?.map(historyView), confirmations: confirmations && [...confirmations] };
+  return { ...known, ...defined(asked) };
 }
 
-export function completionsView(page: ApiCompletionsPage, checksum: Checksum): CompletionsPage {
-  return {
-    epoch: page.epoch,
-    items: page.items.map((item) => completionView(item, checksum)),
-    next: page.next,
-  };
+function payloadView({ accessList, to, ...payload }: Payload, checksum: Checksum): Transaction["payload"] {
+  const known = told(payload, { to: to && checksum(to) });
+  if (accessList === undefined) return known;
+  const entries = accessList.map(({ address, storageKeys }) => {
+    return { address: checksum(address), storageKeys: [...storageKeys] };
+  });
+  return { ...known, accessList: entries };
 }
 
-export function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane {
-  const { owner, headOfLine, decisions } = view;
-  return {
-    chainId: view.lane.chainId,
-    signer: checksum(view.address),
-    cursor: view.cursor,
-    chainCounts: view.chainCounts,
-    pending: view.pending,
-    confirmed: view.confirmed,
-    failed: view.failed,
-    stuck: view.stuck,
-    reserved: view.reserved,
-    holes: view.holes.map(({ nonce, why, detail, since }) => ({ nonce, why, detail, since: since.toISOString() })),
-    oldestPendingAgeSeconds: view.oldestPendingAt === null ? null : ageSeconds(view.oldestPendingAt, now),
-    headOfLine: headOfLine === null ? null : { ...headOfLine, createdAt: headOfLine.createdAt.toISOString() },
-    balance: digits(view.balance),
+function historyView({ token, decision, ...step }: HistoryRecord): NonNullable<Transaction["history"]>[number] {
+  return told(step, { actor: decision?.actor ?? null, audit: decision?.audit ?? null, fencingToken: token });
+}
+
+export function completionsView({ epoch, items, next }: ApiPage, checksum: Checksum): CompletionsPage {
+  return { epoch, items: items.map((item) => completionView(item, checksum)), next };
+}
+
+/** Member by member, unlike the others: pages of the feed are long, and read all the time. */
+function completionView(record: CompletionRecord, checksum: Checksum): Completion {
+  const { seq, epoch, txId, lane, requestId, nonce, state, subState, settled, txHash } = record;
+  const { chainId, signer } = laneView(lane, checksum);
+  const at = record.at.toISOString();
+  return { seq, epoch, txId, chainId, signer, requestId, nonce, state, subState, settled, txHash, at };
+}
+
+export function signersView(views: readonly SignerView[], checksum: Checksum, now: Date): SignerLanes {
+  return { items: views.map((view) => signerView(view, checksum, now)) };
+}
+
+function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane {
+  const { owner, token, acquiredAt, oldestPendingAt, headOfLine, decisions, ...rest } = view;
+  const made = decisions?.map((decision) => told(decision, { fencingToken: decision.token }));
+  return told(rest, {
+    ...laneView(view.lane, checksum),
+    holes: view.holes.map(plain),
+    oldestPendingAgeSeconds: oldestPendingAt && ageSeconds(oldestPendingAt, now),
+    headOfLine: headOfLine && plain(headOfLine),
     suspended: view.suspendedBy !== null,
-    suspendedBy: view.suspendedBy,
-    owner: owner === null ? null : { nodeId: owner.nodeId, instanceId: owner.instanceId, url: owner.url },
-    lease:
-      owner === null
-        ? null
-        : { fencingToken: view.token, acquiredAt: iso(view.acquiredAt), expiresAt: owner.expiresAt.toISOString() },
-    ...(decisions === undefined ? {} : { decisions: decisions.map(decisionView) }),
-  };
-}
-
-function decisionView({ token, at, ...decision }: LaneDecisionRecord): NonNullable<SignerLane["decisions"]>[number] {
-  return { ...decision, fencingToken: token, at: at.toISOString() };
+    owner,
+    lease: owner && plain({ fencingToken: token, acquiredAt, expiresAt: owner.expiresAt }),
+    ...defined({ decisions: made }),
+  });
 }
 
 export function nodeView(record: InstanceRecord): ClusterNode {
-  const { nodeId, instanceId, url, version, mode, startedAt, heartbeatAt, lanes } = record;
-  const times = { startedAt: startedAt.toISOString(), heartbeatAt: heartbeatAt.toISOString() };
-  return { nodeId, instanceId, url, version, mode, ...times, lanes };
+  return plain(record);
 }
 
 /** Null for a lane without an owner: there is no lease then, only the last token. */
 export function leaseView({ lane, owner, token, acquiredAt }: LeaseRecord, checksum: Checksum): LaneLease | null {
   if (owner === null || acquiredAt === null) return null;
-  return {
-    chainId: lane.chainId,
-    signer: checksum(lane.signer),
-    nodeId: owner.nodeId,
-    instanceId: owner.instanceId,
-    fencingToken: token,
-    acquiredAt: acquiredAt.toISOString(),
-    expiresAt: owner.expiresAt.toISOString(),
-  };
+  return told({ ...owner, acquiredAt, fencingToken: token }, laneView(lane, checksum));
 }
 
-function completionView(record: CompletionRecord, checksum: Checksum): Completion {
-  return {
-    seq: record.seq,
-    epoch: record.epoch,
-    txId: record.txId,
-    chainId: record.lane.chainId,
-    signer: checksum(record.lane.signer),
-    requestId: record.requestId,
-    nonce: record.nonce,
-    state: record.state,
-    subState: record.subState,
-    settled: record.settled,
-    txHash: record.txHash,
-    at: record.at.toISOString(),
-  };
+export function reservationView(reservation: Reservation, checksum: Checksum): NonceReservation {
+  return told(reservation, laneView(reservation.lane, checksum));
 }
 
-function payloadView(payload: Payload, checksum: Checksum): Transaction["payload"] {
-  const { gas, type, accessList } = payload;
-  return {
-    to: payload.to === null ? null : checksum(payload.to),
-    data: payload.data,
-    value: payload.value.toString(),
-    ...(gas === undefined ? {} : { gas: gas.toString() }),
-    ...(type === undefined ? {} : { type }),
-    ...feesView(payload),
-    ...(accessList === undefined
-      ? {}
-      : {
-          accessList: accessList.map((entry) => ({
-            address: checksum(entry.address),
-            storageKeys: [...entry.storageKeys],
-          })),
-        }),
-  };
-}
-
-function attemptView(attempt: AttemptRecord): Attempt {
-  return {
-    ordinal: attempt.ordinal,
-    kind: attempt.kind,
-    txHash: attempt.txHash,
-    gas: attempt.gas.toString(),
-    type: attempt.fees.type,
-    ...feesView(attempt.fees),
-    createdAt: attempt.createdAt.toISOString(),
-    firstSentAt: iso(attempt.firstSentAt),
-  };
-}
-
-function feesView(fees: Fees | FeeWishes) {
-  const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = fees as FeeWishes;
-  return {
-    ...(gasPrice === undefined ? {} : { gasPrice: gasPrice.toString() }),
-    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas: maxFeePerGas.toString() }),
-    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas: maxPriorityFeePerGas.toString() }),
-  };
-}
-
-function receiptView(receipt: Receipt, checksum: Checksum): NonNullable<Transaction["receipt"]> {
-  return {
-    txHash: receipt.txHash,
-    blockNumber: receipt.blockNumber,
-    blockHash: receipt.blockHash,
-    transactionIndex: receipt.transactionIndex,
-    status: receipt.status,
-    gasUsed: receipt.gasUsed.toString(),
-    effectiveGasPrice: digits(receipt.effectiveGasPrice),
-    contractAddress: receipt.contractAddress === null ? null : checksum(receipt.contractAddress),
-  };
-}
-
-function historyView(record: HistoryRecord): NonNullable<Transaction["history"]>[number] {
-  const { token, firstAt, lastAt, decision, ...rest } = record;
-  const decided = { actor: decision?.actor ?? null, audit: decision?.audit ?? null };
-  const times = { firstAt: firstAt.toISOString(), lastAt: lastAt.toISOString() };
-  return { ...rest, ...decided, fencingToken: token, ...times };
-}
-
-function digits(value: bigint | null): string | null {
-  return value === null ? null : value.toString();
-}
-
-function iso(date: Date | null): string | null {
-  return date === null ? null : date.toISOString();
+export function explanationView({ causes, help, ...explanation }: ExplanationOf): Explanation {
+  return { ...explanation, causes: causes.map(plain), help: [...help] };
 }
 
 /** Never negative: the database's clock and ours may differ. */

@@ -2,7 +2,7 @@
  * The Peers port over HTTP. What matters here is to tell apart two kinds of silence: a request that certainly never
  * reached the other node's handler may be taken elsewhere; after any other silence the node may have acted.
  */
-import { BATCH_ITEMS_LIMIT } from "../../contract/batch.ts";
+import { BATCH_ITEMS_LIMIT } from "../../contract/create.ts";
 import { PEER_ACTIONS_PATH, PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peer-wire.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";

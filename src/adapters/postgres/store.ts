@@ -109,7 +109,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
   /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */
   let seen = { epoch: 0, seq: 0 };
   return {
-    commit: async (writes) => (writes.length === 0 ? [] : commitWrites(writing, writes)),
+    commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.
       await settleDoubts(leasing);

@@ -26,8 +26,6 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   const outcome = await write(ports, lane, binding);
   if (outcome.fate !== "settled") return outcome.fate;
   await ports.failpoint("bind.committed");
-  if (binding.reservation !== undefined) lane.nonces.settle(binding.reservation.reservationId);
-  lane.nonces.take(binding.nonce);
   const { createdAt, requestId } = outcome;
   const tx = trackedOf({ ...binding, intent: { ...binding.intent, requestId } }, createdAt);
   tx.firstSentAt = binding.attempt.rawTransaction === null ? null : ports.clock.now();

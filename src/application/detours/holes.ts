@@ -62,7 +62,7 @@ function isUnanswered(error: unknown): boolean {
 async function expire(ports: HolePorts, lane: OwnedLane): Promise<void> {
   const { holes } = await lane.term.write({ kind: "expire" });
   if (holes.length > 0) await ports.failpoint("expire.committed");
-  lane.nonces.expired(holes, ports.clock.monotonicMs());
+  lane.nonces.askedAt(ports.clock.monotonicMs());
   for (const { nonce, reservationId, detail } of holes) {
     if (reservationId === null) continue;
     ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "EXPIRED" });
@@ -145,7 +145,6 @@ async function closePassed(
   const deep = deepAt(head).length === 0 ? [] : deepAt(await lane.term.during(chain.heightReached(head)));
   if (deep.length === 0) return;
   await lane.term.write({ kind: "closeHoles", nonces: deep });
-  for (const nonce of deep) lane.nonces.take(nonce);
 }
 
 function reportPassed({ telemetry }: HolePorts, lane: OwnedLane, nonce: number): void {

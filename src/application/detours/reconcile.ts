@@ -106,8 +106,7 @@ async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: Owned
   context.counts.of(lane.lane.signer).comparedAtMs = null;
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   if (floor === null) return "drift";
-  const { cursor } = await lane.term.write({ kind: "align", floor });
-  lane.cursor = Math.max(lane.cursor ?? 0, cursor);
+  await lane.term.write({ kind: "align", floor });
   return "aligned";
 }
 

@@ -37,7 +37,6 @@ async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
   if (floor === null) return;
   const from = lane.cursor;
   const { cursor, suspendedBy } = await lane.term.write({ kind: "reconcile", floor });
-  Object.assign(lane, { cursor, suspendedBy, reconciled: true });
   const { token } = lane.fence;
   ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
   // That all wait was told when the epoch began; here, those that somebody may miss.

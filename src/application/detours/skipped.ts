@@ -64,7 +64,6 @@ function isHeld(lane: OwnedLane, nonce: number): boolean {
 }
 
 function noteAll({ telemetry }: LaneWriterPorts, lane: OwnedLane, holes: readonly Hole[]): void {
-  for (const hole of holes) lane.nonces.leave(hole);
   const [first] = holes;
   if (first === undefined) return;
   const message = `${holes.length} nonces of ${lane.lane.signer} from ${first.nonce} on are held by nothing: ${first.detail}`;

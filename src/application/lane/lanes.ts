@@ -6,7 +6,7 @@ import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.t
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { HistoryChanged, type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
+import { HistoryChanged, type LaneChanges, type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -183,6 +183,20 @@ export class Lanes {
       return false;
     } finally {
       this.leaving.delete(lane.key);
+    }
+  }
+
+  /**
+   * What the database acknowledged becomes what the lane remembers. A lane that was let go meanwhile needs it no more: it
+   * is read again only after the last of its writes is over.
+   */
+  fold({ lane, token, changes }: LaneChanges): void {
+    const owned = this.held.get(laneKey(lane));
+    if (owned === undefined || owned.fence.token !== token) return;
+    try {
+      owned.fold(changes);
+    } catch (error) {
+      this.reload(owned, `memory and database differ: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 

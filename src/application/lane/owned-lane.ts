@@ -1,10 +1,11 @@
 import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
 import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { type Change, foldKept, type KeptLedger, keptOf } from "../../domain/ledger/index.ts";
 import { holeLookDue, isUnsure, type LanePace, NEW_LANE_PACE, openNonces } from "../../domain/pace/lane-pace.ts";
 import { awaitsVerdict, isSendDue, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../domain/transaction.ts";
-import type { AllocatedRecord, LaneSnapshot, SuspendedBy } from "../../ports/lane-store.ts";
+import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
 import { happened } from "./happened.ts";
@@ -34,10 +35,9 @@ export class OwnedLane {
   readonly fence: Fence;
   readonly lane: Lane;
   readonly key: LaneKey;
-  cursor: number | null;
-  suspendedBy: SuspendedBy | null;
-  /** False: the database's history changed, and the lane has not been compared with the chain since. */
-  reconciled: boolean;
+  private kept: KeptLedger;
+  /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
+  suspending = 0;
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
   mayStillCommit = false;
   /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
@@ -68,16 +68,34 @@ export class OwnedLane {
     this.fence = term.fence;
     this.lane = term.fence.lane;
     this.key = laneKey(this.lane);
-    this.cursor = snapshot.cursor;
-    this.suspendedBy = snapshot.suspendedBy;
-    this.reconciled = snapshot.reconciled;
+    this.kept = keptOf(snapshot);
     this.epochFloor = snapshot.epochFloor;
     this.genesisHash = snapshot.genesisHash;
     this.index = index;
     this.backlog = new Backlog(snapshot.allocated > 0);
-    this.nonces = new LaneNonces(snapshot.holes, snapshot.reservations);
+    this.nonces = new LaneNonces(() => this.kept, snapshot.reservations);
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
+  }
+
+  /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
+  fold(changes: readonly Change[]): void {
+    this.kept = foldKept(this.kept, changes);
+  }
+
+  /** What the database has acknowledged. */
+  get ledger(): KeptLedger {
+    return this.kept;
+  }
+
+  /** Above every nonce that was given; null: the lane is new. */
+  get cursor(): number | null {
+    return this.ledger.cursor;
+  }
+
+  /** False: the database's history changed, and the lane has not been compared with the chain since. */
+  get reconciled(): boolean {
+    return this.ledger.reconciled;
   }
 
   get signing(): Activity | null {
@@ -94,12 +112,12 @@ export class OwnedLane {
 
   /** Nothing may be sent now. */
   get suspended(): boolean {
-    return this.suspendedBy !== null || !this.reconciled;
+    return this.suspending > 0 || this.ledger.suspendedBy !== null || !this.ledger.reconciled;
   }
 
   /** No nonce may be given either: the database may have forgotten some that were. */
   get heldByHistory(): boolean {
-    return this.suspendedBy === "HISTORY" || !this.reconciled;
+    return this.ledger.suspendedBy === "HISTORY" || !this.ledger.reconciled;
   }
 
   /** Something of it may be in a block, or get into one. */

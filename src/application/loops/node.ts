@@ -89,6 +89,7 @@ export class FencepostNode {
     this.feed = new Feed({ store, clock });
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
     this.writer = new Committer({ ...ports, callersWait: () => this.callersWait }, settings.writer, {
+      onCommitted: (changes) => this.lanes.fold(changes),
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.lease.historyChanged(error),
       onGivenUp: (fence, write) => this.lanes.giveUp(fence, write),
@@ -137,12 +138,11 @@ export class FencepostNode {
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
-    const intakeEvents = { onMore: () => this.intake.kick(), onFailed: tolerant };
-    this.intakes = new Intake({ ...this.stagePorts(), chains: this.chains }, intakeEvents);
+    const chainPorts = { ...this.stagePorts(), chains: this.chains };
+    this.intakes = new Intake(chainPorts, { onMore: () => this.intake.kick(), onFailed: tolerant });
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
-    const reconcilePorts = { ...this.stagePorts(), chains: this.chains };
-    this.reconciling = new Activity(() => recoverLanes(reconcilePorts, this.lanes.all()), tolerant);
+    this.reconciling = new Activity(() => recoverLanes(chainPorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     const { lease, cluster, wakefulness } = this;
     this.reception = new Reception({ lease, cluster, wakefulness, admission: this.createPorts.admission });

@@ -56,7 +56,7 @@ async function setSuspended(
 ): Promise<void> {
   const { reason, actor, suspended } = task;
   // Stops at once what would start meanwhile; starts nothing before it is durable.
-  if (suspended) lane.suspendedBy ??= "OPERATOR";
+  if (suspended) lane.suspending++;
   try {
     const decision = { action: suspended ? "suspend" : "resume", actor, reason };
     await lane.term.write({ kind: "suspend", suspended, decision });
@@ -65,9 +65,9 @@ async function setSuspended(
     ports.reload(lane, "the database did not say whether it was suspended or resumed");
     if (error instanceof TermOver) throw error;
     throw error instanceof FencepostError ? error : unsaid(error);
+  } finally {
+    if (suspended) lane.suspending--;
   }
-  // An order that was on its way when this one came may have changed it since: the last that is durable holds.
-  lane.suspendedBy = suspended ? (lane.suspendedBy ?? "OPERATOR") : null;
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
   if (suspended) await lastSends(ports.clock, lane);
   lane.signing?.kick();

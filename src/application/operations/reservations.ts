@@ -100,7 +100,6 @@ async function reserveOn(
   const outcome = await written(ports, lane, write);
   await ports.failpoint("reserve.committed");
   if (outcome.fate.fate !== "created") return outcome.fate;
-  lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
   note(ports, context, { lane, fate: outcome.fate, ttlMs: wanted.ttlMs });
   return outcome.fate;
 }
@@ -116,8 +115,7 @@ function note(
 ): void {
   const { lane, fate, ttlMs } = work;
   const { reservationId, nonce, state } = fate.reservation;
-  lane.nonces.take(nonce);
-  lane.nonces.reserve(reservationId, nonce, ttlMs);
+  lane.nonces.keptFor(nonce, ttlMs);
   telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state });
   if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
   const { reserved } = lane.nonces;
@@ -130,8 +128,6 @@ async function releaseOn(ports: ReservationPorts, lane: OwnedLane, reservationId
   const outcome = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
   if (outcome.fate !== "settled" || outcome.hole === null) return outcome.fate;
   await ports.failpoint("release.committed");
-  lane.nonces.settle(reservationId);
-  lane.nonces.leave(outcome.hole);
   const { nonce } = outcome.hole;
   ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "RELEASED" });
   // What waits above may move down into it.

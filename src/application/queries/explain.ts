@@ -63,25 +63,17 @@ async function laneFacts(
   const known = { suspended: (row?.suspendedBy ?? null) !== null, owner };
   const whole = { ...known, head: null, hole: null, holeDetail: null, holeReserved: false };
   if (record.nonce === null || isSettled(record.state)) return whole;
-  if (minedCount === null) return { ...whole, head: otherThan(record, row?.headOfLine ?? null) };
+  if (minedCount === null) {
+    const head = row?.headOfLine ?? null;
+    return { ...whole, head: head?.txId === record.txId ? null : head };
+  }
   if (minedCount >= record.nonce) return whole;
   const next = await store.transactionAt(record.lane, minedCount);
-  if (next === null) return { ...whole, ...holeFacts(row, minedCount) };
-  return { ...whole, head: { txId: next.txId, nonce: minedCount, state: next.state } };
-}
-
-/** What no transaction holds and is no hole either is kept for a caller, where anything is. */
-function holeFacts(
-  row: LaneRecord | undefined,
-  nonce: number,
-): Pick<ExplainedLane, "hole" | "holeDetail" | "holeReserved"> {
-  const hole = row?.holes.find((each) => each.nonce === nonce);
+  if (next !== null) return { ...whole, head: { txId: next.txId, nonce: minedCount, state: next.state } };
+  const hole = row?.holes.find((each) => each.nonce === minedCount);
+  // What no transaction holds and is no hole either is kept for a caller, where anything is.
   const holeReserved = hole === undefined && (row?.reserved ?? 0) > 0;
-  return { hole: nonce, holeDetail: hole?.detail ?? null, holeReserved };
-}
-
-function otherThan(record: TransactionRecord, head: LaneRecord["headOfLine"]): ExplainedLane["head"] {
-  return head === null || head.txId === record.txId ? null : head;
+  return { ...whole, hole: minedCount, holeDetail: hole?.detail ?? null, holeReserved };
 }
 
 async function chainFacts(context: ChainContext | undefined, record: TransactionRecord): Promise<ExplainedChain> {

@@ -1,3 +1,4 @@
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Hash } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
@@ -6,7 +7,7 @@ import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/quer
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
-import { UUID } from "../requests/fields.ts";
+import { given, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts {
@@ -46,19 +47,17 @@ export async function transactions(
   ports: TransactionQueryPorts,
   query: ListQuery,
 ): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }> {
-  const limit = query.limit ?? DEFAULT_PAGE;
-  const { chainId, state, order = "newest" } = query;
-  const requestId = parseRequestId(query.requestId);
-  const filter: ListFilter = {
+  const { chainId, state, signer, txHash, after, order = "newest", limit = DEFAULT_PAGE } = query;
+  const filter: ListFilter = defined({
     order,
     limit: limit + 1,
-    ...(query.signer === undefined ? {} : { signer: parseSigner(ports.codec, query.signer, "signer") }),
-    ...(chainId === undefined ? {} : { chainId }),
-    ...(state === undefined ? {} : { state }),
-    ...(requestId === null ? {} : { requestId }),
-    ...(query.txHash === undefined ? {} : { txHash: parseHash(query.txHash) }),
-    ...(query.after === undefined ? {} : { after: openCursor(query.after) }),
-  };
+    chainId,
+    state,
+    requestId: parseRequestId(query.requestId) ?? undefined,
+    signer: given(signer, (value) => parseSigner(ports.codec, value, "signer")),
+    txHash: given(txHash, parseHash),
+    after: given(after, openCursor),
+  });
   const records = await ports.store.transactions(filter);
   const page = records.slice(0, limit);
   const last = page.at(-1);
@@ -71,20 +70,12 @@ async function detailed(
   record: TransactionRecord,
   include: readonly Include[],
 ): Promise<TransactionView> {
-  const base = view(ports, record);
-  const history = include.includes("history") ? { history: await ports.store.history(record.txId) } : {};
-  const confirmations = include.includes("confirmations")
-    ? { confirmations: await confirmationsOf(ports, record) }
-    : {};
-  return { ...base, ...history, ...confirmations };
-}
-
-async function confirmationsOf(
-  ports: TransactionQueryPorts,
-  { lane, receipt }: TransactionRecord,
-): Promise<NonNullable<TransactionView["confirmations"]>> {
-  if (receipt === null) return [];
-  return ports.store.confirmations(lane.chainId, receipt.blockNumber, MOST_CONFIRMATIONS);
+  const { txId, lane, receipt } = record;
+  const above = () =>
+    receipt === null ? [] : ports.store.confirmations(lane.chainId, receipt.blockNumber, MOST_CONFIRMATIONS);
+  const history = include.includes("history") ? { history: await ports.store.history(txId) } : {};
+  const confirmations = include.includes("confirmations") ? { confirmations: await above() } : {};
+  return { ...view(ports, record), ...history, ...confirmations };
 }
 
 function view(ports: TransactionQueryPorts, record: TransactionRecord): TransactionView {

@@ -3,7 +3,8 @@
  * Reads: one value. Writes: nothing. A crash here leaves nothing behind.
  */
 import { invalid } from "../../domain/errors.ts";
-import type { Hex } from "../../domain/lane.ts";
+import type { Address, Hash, Hex } from "../../domain/lane.ts";
+import { BadEncoding, type Codec } from "../../ports/codec.ts";
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MAX_UINT256 = (1n << 256n) - 1n;
@@ -21,6 +22,11 @@ export function refuseUnknownKeys(object: object, known: readonly string[], path
   for (const key of Object.keys(object)) {
     if (!known.includes(key)) throw invalid(join(path, key), "is not a known field");
   }
+}
+
+/** What may be left out. */
+export function given<T, U>(value: T | undefined, parse: (value: T) => U): U | undefined {
+  return value === undefined ? undefined : parse(value);
 }
 
 /** Decimal string, 0x hex, safe integer, or (inside a process) bigint. */
@@ -46,6 +52,27 @@ function toBigInt(value: unknown, path: string): bigint {
     if (/^-?(0|[1-9][0-9]*)$/.test(value) || /^0x[0-9a-fA-F]+$/.test(value)) return BigInt(value);
   }
   throw invalid(path, "must be a decimal string, 0x hex or a safe integer");
+}
+
+/** What the codec refuses, by the path of the field it was given. */
+export function encoded<T>(path: string, encode: () => T): T {
+  try {
+    return encode();
+  } catch (error) {
+    if (error instanceof BadEncoding) throw invalid(error.path === "" ? path : join(path, error.path), error.message);
+    throw error;
+  }
+}
+
+export function parseAddress(codec: Codec, value: unknown, path: string): Address {
+  if (typeof value !== "string") throw invalid(path, "must be an address");
+  return encoded(path, () => codec.parseAddress(value));
+}
+
+export function parseHash(value: unknown, path: string): Hash {
+  const hash = parseHex(value, path);
+  if (hash.length !== 66) throw invalid(path, "must be 32 bytes");
+  return hash;
 }
 
 export function parseHex(value: unknown, path: string): Hex {

@@ -7,10 +7,10 @@ import { FencepostError, invalid } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Address, Hex } from "../../domain/lane.ts";
 import type { Intent } from "../../domain/transaction.ts";
-import { BadEncoding, type Codec } from "../../ports/codec.ts";
+import type { Codec } from "../../ports/codec.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { CreateRequest } from "../api.ts";
-import { asObject, refuseUnknownKeys } from "./fields.ts";
+import { asObject, parseAddress, refuseUnknownKeys } from "./fields.ts";
 import { normalisePayload } from "./payload.ts";
 
 export interface NormalisePorts {
@@ -36,14 +36,8 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, txId = 
   const payload = normalisePayload(ports.codec, body.payload);
   const metadata = parseMetadata(body.metadata);
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
-  return {
-    txId,
-    lane: { chainId, signer },
-    requestId,
-    payload,
-    fingerprint: fingerprint(payload) as Hex,
-    metadata,
-  };
+  const lane = { chainId, signer };
+  return { txId, lane, requestId, payload, fingerprint: fingerprint(payload) as Hex, metadata };
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */
@@ -58,12 +52,7 @@ export function hear(ports: NormalisePorts, request: CreateRequest, txId?: strin
 
 export function parseSigner(codec: Codec, value: unknown, path: string): Address {
   if (typeof value !== "string") throw invalid(path, "an address is required");
-  try {
-    return codec.parseAddress(value);
-  } catch (error) {
-    if (error instanceof BadEncoding) throw invalid(path, error.message);
-    throw error;
-  }
+  return parseAddress(codec, value, path);
 }
 
 export function parseChainId(

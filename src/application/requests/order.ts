@@ -1,3 +1,4 @@
+import { defined } from "../../domain/defined.ts";
 import { invalid } from "../../domain/errors.ts";
 import type { FeeWishes } from "../../domain/fees.ts";
 import type { Hex } from "../../domain/lane.ts";
@@ -7,7 +8,7 @@ import type { Decision } from "../../ports/lane-store.ts";
 import { STUCK_ACTIONS, type StuckAction } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity } from "../../ports/telemetry.ts";
 import type { LaneOrder, TransactionAction, TransactionOrder } from "../api.ts";
-import { asObject, parseHex, refuseUnknownKeys } from "./fields.ts";
+import { asObject, given, parseHex, refuseUnknownKeys } from "./fields.ts";
 import { parseMetadata } from "./normalise.ts";
 import { normalisePayload, parseFees } from "./payload.ts";
 
@@ -57,16 +58,9 @@ export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: st
   if (order.action === "resolve" && verdict === undefined) refuseUnknownKeys(fields, COMMON, "");
   const payload = order.action === "replace" ? normalisePayload(codec, fields.payload) : undefined;
   const fees = payload === undefined ? parseFees(order.action === "resolve" ? {} : fields, "") : feesIn(payload);
-  const audit = auditOf(fields, { action: verdict?.action ?? order.action, decisionId });
-  return {
-    action: order.action,
-    reason,
-    decision: { actor: order.actor, audit },
-    decisionId,
-    fees,
-    ...(payload === undefined ? {} : { payload }),
-    ...(verdict === undefined ? {} : { verdict }),
-  };
+  const audit = { ...parseMetadata(fields.audit, "audit"), action: verdict?.action ?? order.action, decisionId };
+  const decision = { actor: order.actor, audit };
+  return defined({ action: order.action, reason, decision, decisionId, fees, payload, verdict });
 }
 
 export interface LaneInstruction {
@@ -92,20 +86,17 @@ export function parseVerdict(codec: Codec, fields: Fields): Verdict {
   const action = parseWord(STUCK_ACTIONS, fields.action, "action");
   const wished = fields.fees === undefined || fields.fees === null ? {} : asObject(fields.fees, "fees");
   refuseUnknownKeys(wished, FEES, "fees");
-  if (fields.payload !== undefined && action !== "REPLACE") throw invalid("payload", `does not go with ${action}`);
-  if (fields.rawTransaction !== undefined && action !== "REPLACE") {
-    throw invalid("rawTransaction", `does not go with ${action}`);
+  for (const name of ["payload", "rawTransaction"]) {
+    if (fields[name] !== undefined && action !== "REPLACE") throw invalid(name, `does not go with ${action}`);
   }
-  const payload = fields.payload === undefined ? undefined : normalisePayload(codec, fields.payload);
-  return {
+  const payload = given(fields.payload, (value) => normalisePayload(codec, value));
+  return defined({
     action,
     fees: { ...(payload === undefined ? {} : feesIn(payload)), ...parseFees(wished, "fees") },
-    ...(fields.then === undefined ? {} : { afterwards: parseWord(AFTERWARDS, fields.then, "then") }),
-    ...(payload === undefined ? {} : { payload }),
-    ...(fields.rawTransaction === undefined
-      ? {}
-      : { rawTransaction: parseHex(fields.rawTransaction, "rawTransaction") }),
-  };
+    afterwards: given(fields.then, (value) => parseWord(AFTERWARDS, value, "then")),
+    payload,
+    rawTransaction: given(fields.rawTransaction, (value) => parseHex(value, "rawTransaction")),
+  });
 }
 
 export function parseReason(value: unknown): string {
@@ -127,15 +118,6 @@ function parseWord<const T extends readonly string[]>(words: T, value: unknown, 
   return word;
 }
 
-function auditOf(fields: Fields, own: Readonly<Record<string, unknown>>): NonNullable<Decision["audit"]> {
-  return { ...parseMetadata(fields.audit, "audit"), ...own };
-}
-
 function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload): FeeWishes {
-  return {
-    ...(type === undefined ? {} : { type }),
-    ...(gasPrice === undefined ? {} : { gasPrice }),
-    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas }),
-    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas }),
-  };
+  return defined({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas });
 }

@@ -4,10 +4,19 @@
  */
 import { invalid } from "../../domain/errors.ts";
 import type { Fees, FeeWishes } from "../../domain/fees.ts";
-import type { Hash, Hex } from "../../domain/lane.ts";
+import type { Hex } from "../../domain/lane.ts";
 import type { AccessListEntry, Payload } from "../../domain/transaction.ts";
-import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
-import { asObject, join, optionalQuantity, parseHex, refuseUnknownKeys } from "./fields.ts";
+import type { Callee, Codec } from "../../ports/codec.ts";
+import {
+  asObject,
+  encoded,
+  join,
+  optionalQuantity,
+  parseAddress,
+  parseHash,
+  parseHex,
+  refuseUnknownKeys,
+} from "./fields.ts";
 
 const MAX_DATA_BYTES = 96 * 1024;
 const MAX_ACCESS_LIST = 1_000;
@@ -20,17 +29,8 @@ const FORMS = {
   deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
 } as const;
 
-const TYPES: ReadonlyMap<string, Fees["type"]> = new Map([
-  ["legacy", "legacy"],
-  ["0", "legacy"],
-  ["0x0", "legacy"],
-  ["eip2930", "eip2930"],
-  ["1", "eip2930"],
-  ["0x1", "eip2930"],
-  ["eip1559", "eip1559"],
-  ["2", "eip1559"],
-  ["0x2", "eip1559"],
-]);
+/** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */
+const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
 
 type Fields = Readonly<Record<string, unknown>>;
 /** While it is put together. */
@@ -65,12 +65,7 @@ function formOf(fields: Fields): keyof typeof FORMS {
 
 function parseTarget(codec: Codec, to: unknown): Payload["to"] {
   if (to === undefined || to === null) throw invalid("payload.to", "is required (to deploy, give bytecode instead)");
-  return encoded("payload.to", () => parseAddressText(codec, to));
-}
-
-function parseAddressText(codec: Codec, value: unknown): AccessListEntry["address"] {
-  if (typeof value !== "string") throw new BadEncoding("", "must be an address");
-  return codec.parseAddress(value);
+  return parseAddress(codec, to, "payload.to");
 }
 
 function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields): Hex {
@@ -105,15 +100,6 @@ function parseAbi(abi: unknown): readonly unknown[] {
   return abi;
 }
 
-function encoded<T>(path: string, encode: () => T): T {
-  try {
-    return encode();
-  } catch (error) {
-    if (error instanceof BadEncoding) throw invalid(error.path === "" ? path : join(path, error.path), error.message);
-    throw error;
-  }
-}
-
 function parseAccessList(codec: Codec, value: unknown): readonly AccessListEntry[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value) || value.length > MAX_ACCESS_LIST) {
@@ -125,15 +111,10 @@ function parseAccessList(codec: Codec, value: unknown): readonly AccessListEntry
 function parseAccessListEntry(codec: Codec, value: unknown, path: string): AccessListEntry {
   const entry = asObject(value, path);
   refuseUnknownKeys(entry, ["address", "storageKeys"], path);
-  const address = encoded(join(path, "address"), () => parseAddressText(codec, entry.address));
+  const address = parseAddress(codec, entry.address, join(path, "address"));
   const keys = entry.storageKeys ?? [];
   if (!Array.isArray(keys)) throw invalid(join(path, "storageKeys"), "must be an array");
-  const storageKeys = keys.map((key, index): Hash => {
-    const hash = parseHex(key, `${path}.storageKeys.${index}`);
-    if (hash.length !== 66) throw invalid(`${path}.storageKeys.${index}`, "must be 32 bytes");
-    return hash;
-  });
-  return { address, storageKeys };
+  return { address, storageKeys: keys.map((key, index) => parseHash(key, `${path}.storageKeys.${index}`)) };
 }
 
 /** The fee fields of an object at `path`; what is not there is left to the market. */
@@ -163,7 +144,7 @@ export function parseFees(fields: Fields, path = "payload", hasAccessList = fals
 
 function parseType(value: unknown, path: string): FeeWishes["type"] {
   if (value === undefined || value === null) return undefined;
-  const type = typeof value === "string" || typeof value === "number" ? TYPES.get(String(value)) : undefined;
+  const type = TYPES.find((name, number) => [name, number, `${number}`, `0x${number}`].some((form) => form === value));
   if (type === undefined) throw invalid(path, "must be legacy, eip2930 or eip1559");
   return type;
 }

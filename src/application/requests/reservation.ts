@@ -3,7 +3,7 @@ import type { Hash, Hex, Lane } from "../../domain/lane.ts";
 import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
 import { BadEncoding, type Codec, type DecodedTransaction } from "../../ports/codec.ts";
 import type { ReserveRequest } from "../api.ts";
-import { asObject, parseHex, refuseUnknownKeys } from "./fields.ts";
+import { asObject, parseHash, parseHex, refuseUnknownKeys } from "./fields.ts";
 import { type NormalisePorts, parseChainId, parseRequestId, parseSigner } from "./normalise.ts";
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
@@ -56,9 +56,7 @@ export async function parseSubmission(codec: Codec, request: unknown, reservatio
 export function parseUsed(request: unknown): Hash {
   const body = asObject(request, "");
   refuseUnknownKeys(body, ["txHash"], "");
-  const txHash = parseHex(body.txHash, "txHash");
-  if (txHash.length !== 66) throw invalid("txHash", "must be 32 bytes");
-  return txHash;
+  return parseHash(body.txHash, "txHash");
 }
 
 export async function decodeGiven(

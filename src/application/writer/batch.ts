@@ -1,5 +1,11 @@
 import type { LaneKey } from "../../domain/lane.ts";
-import { type AllocateWrite, type LaneWrite, OutcomeUnknown, type WriteOutcome } from "../../ports/lane-store.ts";
+import {
+  type AllocateWrite,
+  type Committed,
+  type LaneWrite,
+  OutcomeUnknown,
+  type WriteOutcome,
+} from "../../ports/lane-store.ts";
 
 export interface Entry {
   readonly write: LaneWrite;
@@ -11,6 +17,12 @@ export interface Entry {
   sinceMs: number;
   readonly resolve: (outcome: WriteOutcome) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** A database transaction that ended well, and of which neither lanes nor writers have been told yet. */
+export interface Untold extends Committed {
+  /** Durable or fenced, as the outcomes say. */
+  readonly entries: readonly Entry[];
 }
 
 /** How many rows' worth of work a write is; what a batch is measured by. */

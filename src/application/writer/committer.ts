@@ -20,6 +20,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 import {
   BatchRefused,
   HistoryChanged,
+  type LaneChanges,
   type LaneStore,
   type LaneWrite,
   OutcomeUnknown,
@@ -34,6 +35,7 @@ import {
   isWorthACommit,
   mergeAllocations,
   splitEntry,
+  type Untold,
   WORTH_A_COMMIT,
   weightOf,
 } from "./batch.ts";
@@ -50,17 +52,13 @@ export interface CommitterPorts {
 }
 
 export interface CommitterEvents {
+  /** A commit was acknowledged: told before its writers are, and of each lane in the order of its commits. */
+  onCommitted(changes: LaneChanges): void;
   /** A write found its fence broken: another node owns the lane. */
   onFenced(fence: Fence, write: LaneWrite["kind"]): void;
   onHistoryChanged(error: HistoryChanged): void;
   /** A write was not made, and will not be tried again: the database did not take it in time. */
   onGivenUp(fence: Fence, write: LaneWrite["kind"]): void;
-}
-
-/** A write that is durable or fenced, and whose writer has not been told yet. */
-interface Fate {
-  readonly entry: Entry;
-  readonly outcome: WriteOutcome;
 }
 
 /** Waits until nothing is open: a lane that is handed over or reloaded, a node that stops. */
@@ -294,16 +292,16 @@ export class Committer {
   /** The next transaction is under way (`over`) before the callers of this one are answered: their work does not delay it. */
   private async commit(batch: Entry[], over: () => void): Promise<void> {
     const started = this.ports.clock.monotonicMs();
-    const fates: Fate[] = [];
+    const untold: Untold[] = [];
     this.underWay.add(batch);
-    const failure = await this.commitOrBisect(batch, fates, () => this.letCreatesPass(batch)).then(
+    const failure = await this.commitOrBisect(batch, untold, () => this.letCreatesPass(batch)).then(
       () => null,
       (error: unknown) => ({ error }),
     );
     if (failure === null) over();
-    this.tell(fates);
+    this.tell(untold);
     if (failure !== null) {
-      this.fail(batch, failure.error, fates.length > 0);
+      this.fail(batch, failure.error, untold.length > 0);
       over();
     }
     this.underWay.delete(batch);
@@ -317,9 +315,9 @@ export class Committer {
   }
 
   /** One poison item must not fail the others: halves are tried in order until it stands alone. */
-  private async commitOrBisect(batch: readonly Entry[], fates: Fate[], beforeRetry = nothing): Promise<void> {
+  private async commitOrBisect(batch: readonly Entry[], untold: Untold[], beforeRetry = nothing): Promise<void> {
     try {
-      fates.push(...(await this.commitPatiently(batch, beforeRetry)));
+      untold.push(await this.commitPatiently(batch, beforeRetry));
     } catch (error) {
       if (!(error instanceof BatchRefused)) throw error;
       const pieces = batch.length > 1 ? batch : splitEntry(batch[0] as Entry);
@@ -328,18 +326,17 @@ export class Committer {
         return;
       }
       const middle = Math.ceil(pieces.length / 2);
-      await this.commitOrBisect(pieces.slice(0, middle), fates);
-      await this.commitOrBisect(pieces.slice(middle), fates);
+      await this.commitOrBisect(pieces.slice(0, middle), untold);
+      await this.commitOrBisect(pieces.slice(middle), untold);
     }
   }
 
   /** A lock, idle or statement timeout has committed nothing and is tried again before a caller is answered. */
-  private async commitPatiently(batch: readonly Entry[], beforeRetry: () => Promise<void>): Promise<readonly Fate[]> {
+  private async commitPatiently(batch: readonly Entry[], beforeRetry: () => Promise<void>): Promise<Untold> {
     for (let failures = 1; ; failures++) {
       const merged = mergeAllocations(batch);
       try {
-        const outcomes = await this.ports.store.commit(merged.map(({ write }) => write));
-        return merged.map((entry, index) => ({ entry, outcome: outcomes[index] as WriteOutcome }));
+        return { entries: merged, ...(await this.ports.store.commit(merged.map(({ write }) => write))) };
       } catch (error) {
         if (!(error instanceof StoreUnavailable && error.busy) || failures > BUSY_RETRIES) throw error;
         const reason = error.message;
@@ -368,10 +365,14 @@ export class Committer {
     await this.commit(creates, () => undefined);
   }
 
-  private tell(fates: readonly Fate[]): void {
-    for (const { entry, outcome } of fates) {
-      if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
-      entry.resolve(outcome);
+  private tell(untold: readonly Untold[]): void {
+    for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
+    for (const { entries, outcomes } of untold) {
+      entries.forEach((entry, index) => {
+        const outcome = outcomes[index] as WriteOutcome;
+        if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
+        entry.resolve(outcome);
+      });
     }
   }
 

@@ -1,8 +1,5 @@
 /** Causes of what is over or only a matter of depth: decided, or mined and on its way to final. */
-import type { Hash } from "../lane.ts";
 import type { Cause, CauseCode, Situation } from "./situation.ts";
-
-type Facts = Omit<Cause, "code">;
 
 /** Null: not settled. */
 export function settledCause({ transaction, chain }: Situation): Cause | null {
@@ -20,9 +17,9 @@ export function settledCause({ transaction, chain }: Situation): Cause | null {
     REQUEST_ID_REUSED: "its request id belongs to another payload",
   };
   const foreign = attempts.find((attempt) => attempt.foreign === true)?.txHash ?? receipt?.txHash ?? null;
-  const facts: Facts = { text: texts[code] ?? `settled as ${code}`, since: transaction.since };
-  const known = { chainId: chain.chainId, txHash: foreign as Hash | null };
-  return code === "NONCE_CONSUMED_EXTERNALLY" ? { code, ...facts, data: known } : { code, ...facts };
+  const cause: Cause = { code, text: texts[code] ?? `settled as ${code}`, since: transaction.since };
+  const data = { chainId: chain.chainId, txHash: foreign };
+  return code === "NONCE_CONSUMED_EXTERNALLY" ? { ...cause, data } : cause;
 }
 
 /** Null: not mined. */
@@ -56,11 +53,6 @@ export function disputedCause({ transaction: { receipt }, chain: { disputed } }:
     code === "RPC_BEHIND"
       ? `an endpoint that is up has not said for a minute what ${block} holds, and no outcome rests on another one alone`
       : `what the chain's endpoints say of ${block} cannot all be true, so it decides nothing`;
-  const begun = since === null ? {} : { since };
-  return {
-    code,
-    text: `${why}: ${answers.join("; ")}`,
-    ...begun,
-    data: { blockNumber: receipt.blockNumber, txHash: receipt.txHash },
-  };
+  const data = { blockNumber: receipt.blockNumber, txHash: receipt.txHash };
+  return { code, text: `${why}: ${answers.join("; ")}`, ...(since === null ? {} : { since }), data };
 }

@@ -1,6 +1,7 @@
 /** Puts changes into a ledger. The only place where a ledger comes to stand differently: `apply` goes through it too. */
 import type { Reservation } from "../reservations.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
+import { foldStanding, type Own } from "./fold-standing.ts";
 import { allocatedTransaction, movedTransaction, refusedTransaction } from "./fold-transaction.ts";
 import { existingOf, type Ledger, type LedgerTransaction, watchedIn } from "./ledger.ts";
 import type { Part } from "./part.ts";
@@ -13,20 +14,12 @@ export function fold(ledger: Ledger, changes: readonly Change[]): Ledger {
 }
 
 /** A ledger that nobody else has yet. */
-export type OwnLedger = { -readonly [Name in keyof Ledger]: Ledger[Name] };
+export type OwnLedger = Own<Ledger>;
 
 /** Changes it in place: of a write with a hundred items, a hundred ledgers would only be thrown away. */
 export function foldInto(ledger: OwnLedger, change: Change): void {
+  foldStanding(ledger, change);
   switch (change.kind) {
-    case "cursor":
-      ledger.cursor = change.cursor;
-      break;
-    case "suspension":
-      ledger.suspendedBy = change.suspendedBy;
-      break;
-    case "reconciliation":
-      ledger.reconciled = true;
-      break;
     case "allocated":
       foldAllocated(ledger, change);
       break;
@@ -42,32 +35,23 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
     case "unwatched":
       foldUnwatched(ledger, change);
       break;
-    default:
-      foldNonces(ledger, change);
+    case "reserved":
+      foldReserved(ledger, change.reservation);
+      break;
+    case "reservationSettled":
+      foldReservationSettled(ledger, change.reservation);
+      break;
   }
-}
-
-function foldNonces(ledger: OwnLedger, change: Change): void {
-  if (change.kind === "holeLeft") ledger.holes = ledger.holes.add(change.hole.nonce, change.hole);
-  if (change.kind === "holeClosed") ledger.holes = ledger.holes.delete(change.nonce);
-  if (change.kind === "reserved") foldReserved(ledger, change.reservation);
-  if (change.kind === "reservationSettled") foldReservationSettled(ledger, change.reservation);
 }
 
 function foldAllocated(ledger: OwnLedger, change: Allocated): void {
   const tx = allocatedTransaction(change);
   const { nonce, intake, intent } = change;
-  ledger.cursor = past(ledger, nonce);
   ledger.transactions = ledger.transactions.add(tx.txId, tx);
   ledger.nonces = ledger.nonces.add(nonce, tx.txId);
   ledger.live = ledger.live.add(nonce, tx.txId);
   if (intent.requestId !== null) ledger.requests = ledger.requests.add(intent.requestId, existingOf(ledger, tx));
   if (intake !== null) ledger.intake = ledger.intake.delete(intake.intakeId);
-}
-
-/** What was given lies below the cursor. */
-function past({ cursor }: Ledger, nonce: number): number {
-  return Math.max(cursor ?? 0, nonce + 1);
 }
 
 function foldMoved(ledger: OwnLedger, change: Moved): void {
@@ -76,7 +60,6 @@ function foldMoved(ledger: OwnLedger, change: Moved): void {
   const tx = movedTransaction(before, change);
   ledger.transactions = ledger.transactions.set(tx.txId, tx);
   if (tx.nonce !== before.nonce) {
-    if (tx.nonce !== null) ledger.cursor = past(ledger, tx.nonce);
     ledger.nonces = rekeyed(ledger.nonces, before, tx.nonce);
     ledger.live = rekeyed(ledger.live, before, tx.nonce);
   }
@@ -138,18 +121,14 @@ function foldUnwatched(ledger: OwnLedger, { txId, nonce, block }: Extract<Change
 }
 
 function foldReserved(ledger: OwnLedger, reservation: Reservation): void {
-  const { reservationId, nonce, requestId } = reservation;
-  ledger.cursor = past(ledger, nonce);
+  const { reservationId, requestId } = reservation;
   ledger.reservations = ledger.reservations.add(reservationId, reservation);
-  ledger.reserved = ledger.reserved.add(nonce, reservationId);
   if (requestId !== null) ledger.reservedAs = ledger.reservedAs.add(requestId, reservationId);
 }
 
 function foldReservationSettled(ledger: OwnLedger, reservation: Reservation): void {
   const { reservationId, nonce, state } = reservation;
-  const { endedThrough, reserved } = ledger;
+  const { endedThrough } = ledger;
   if (state !== "RELEASED" && endedThrough !== undefined) ledger.endedThrough = Math.max(endedThrough ?? 0, nonce);
   ledger.reservations = ledger.reservations.set(reservationId, reservation);
-  // An expired one may be settled once more, when its hole is closed: then somebody else may stand at its nonce.
-  if (reserved.atHand(nonce) === reservationId) ledger.reserved = reserved.delete(nonce);
 }

@@ -122,6 +122,12 @@ export class Part<K extends Key, V> {
     return [...this.known(from)];
   }
 
+  /** How many there are. */
+  get size(): number {
+    if (this.cover.kind !== "all") throw new NotLoaded(`every ${this.what}`);
+    return this.rows.size;
+  }
+
   /** Every row that is at hand, ascending: no word about the others. */
   *known(from?: K): IterableIterator<readonly [K, V]> {
     for (const [key, row] of this.rows.entries(from)) if (row !== null) yield [key, row];

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { UNWATCH_PAGE } from "../../../src/adapters/postgres/commit/lookup.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
-import { commitOne, holdLane } from "../../support/lane-samples.ts";
+import { commitOne, holdLane, outcomesOf } from "../../support/lane-samples.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 let subject: PostgresSubject;
@@ -46,7 +46,7 @@ it("is not said to be written where a later part of it failed: the same write ag
   const unwatch: LaneWrite = { kind: "unwatch", fence, throughBlock: 7 };
   const align: LaneWrite = { kind: "align", fence, floor: 5_000 };
   // What stands beside it in the batch is committed, and told so.
-  expect(await store.commit([unwatch, align])).toEqual([
+  expect(await outcomesOf(store, [unwatch, align])).toEqual([
     { status: "unfinished" },
     { status: "aligned", cursor: 5_000 },
   ]);

@@ -13,6 +13,7 @@ import {
   apply,
   commitOne,
   holdLane,
+  outcomesOf,
   step,
 } from "../../support/lane-samples.ts";
 import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
@@ -184,7 +185,8 @@ describe("locks", () => {
     const other = await subject.connect();
     const rounds = Array.from({ length: 40 }, (_, round) => {
       const order = round % 2 === 0 ? fences : [...fences].reverse();
-      return (round % 2 === 0 ? store : other).commit(
+      return outcomesOf(
+        round % 2 === 0 ? store : other,
         order.map(
           (fence) => ({ kind: "allocate", fence, floor: 0, items: [{ intent: anIntent(fence.lane) }] }) as const,
         ),

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Fence } from "../../../src/domain/lane.ts";
 import {
   apply,
+  foldKept,
+  type KeptLedger,
+  keptOf,
   type Ledger,
   type LedgerOutcome,
   type LedgerTransaction,
@@ -10,8 +13,8 @@ import {
   newLedger,
 } from "../../../src/domain/ledger/index.ts";
 import type { SignedAttempt } from "../../../src/domain/transaction.ts";
-import { BatchRefused, type LaneStore, type WriteOutcome } from "../../../src/ports/lane-store.ts";
-import { wordsOf } from "../../domain/ledger/contents.ts";
+import { BatchRefused, type Committed, type LaneSnapshot, type LaneStore } from "../../../src/ports/lane-store.ts";
+import { rowsOf, wordsOf } from "../../domain/ledger/contents.ts";
 import { type Happening, story, Teller } from "../../domain/ledger/story.ts";
 import { aLane, holdLane } from "../../support/lane-samples.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
@@ -56,6 +59,8 @@ class Telling {
   private readonly fence: Fence;
   private readonly teller = new Teller();
   private ledger: Ledger;
+  /** What the lane's owner remembers: read once, then folded from what each commit acknowledged. */
+  private kept: KeptLedger | null = null;
   private writes: LedgerWrite[] = [];
   private outcomes: LedgerOutcome[] = [];
 
@@ -93,8 +98,11 @@ class Telling {
 
   async commit(): Promise<void> {
     if (this.writes.length === 0) return;
-    const outcomes = (await this.send()) as readonly LedgerOutcome[];
-    expect(outcomes.map(wordsOf), this.writes.map(({ kind }) => kind).join()).toEqual(this.outcomes.map(wordsOf));
+    this.kept ??= await this.load();
+    const { outcomes, changes } = await this.send();
+    for (const each of changes) this.kept = foldKept(this.kept, each.changes);
+    const judged = outcomes as readonly LedgerOutcome[];
+    expect(judged.map(wordsOf), this.writes.map(({ kind }) => kind).join()).toEqual(this.outcomes.map(wordsOf));
     this.writes = [];
     this.outcomes = [];
   }
@@ -102,6 +110,7 @@ class Telling {
   async compare(): Promise<void> {
     const { ledger } = this;
     const lane = await this.store.loadLane(this.fence);
+    if (this.kept !== null) expect(rowsOf(this.kept), "folded, and loaded").toEqual(rowsOf(await this.load()));
     const all = [...ledger.live.known()].map(([, txId]) => ledger.transactions.get(txId) as LedgerTransaction);
     const tracking = all.filter(({ state }) => state === "TRACKING" || state === "STUCK");
     expect({
@@ -121,7 +130,11 @@ class Telling {
     });
   }
 
-  private send(): Promise<readonly WriteOutcome[]> {
+  private async load(): Promise<KeptLedger> {
+    return keptOf((await this.store.loadLane(this.fence)) as LaneSnapshot);
+  }
+
+  private send(): Promise<Committed> {
     return this.store.commit(this.writes.map((write) => mapped(write, (key, value) => this.stored(key, value))));
   }
 
@@ -133,6 +146,8 @@ class Telling {
     await this.subject.client.query(`UPDATE fencepost.lane SET reconciled_epoch = ${epoch} WHERE signer = $1`, [
       signer,
     ]);
+    // As after every change of the history: the owner reads the lane again.
+    this.kept = await this.load();
     this.teller.intake = this.teller.intake.map((row) => this.translated(row));
     const row = this.teller.intake.at(-1);
     if (row === undefined) return;

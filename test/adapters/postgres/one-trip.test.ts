@@ -3,7 +3,7 @@ import { openPostgresStore, type PostgresStore } from "../../../src/adapters/pos
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
 import { HistoryChanged, StoreUnavailable } from "../../../src/ports/lane-store.ts";
-import { allocate, anInstance, anIntent, commitOne, holdLane, nonces } from "../../support/lane-samples.ts";
+import { allocate, anInstance, anIntent, commitOne, holdLane, nonces, outcomesOf } from "../../support/lane-samples.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
@@ -97,7 +97,7 @@ describe("an allocation in one round trip", () => {
       floor: null,
       items: [{ intent: anIntent(of.lane) }],
     });
-    const outcomes = await interfering(store.commit([write(other), write(fence)]), async () => undefined);
+    const outcomes = await interfering(outcomesOf(store, [write(other), write(fence)]), async () => undefined);
     expect(outcomes).toMatchObject([{ cursor: 3 }, { cursor: 2 }]);
   });
 
@@ -119,7 +119,7 @@ describe("an allocation in one round trip", () => {
       floor: null,
       items: [{ intent: anIntent(of.lane) }],
     }));
-    const [unharmed, changed] = await interfering(store.commit(writes), () => lane(change));
+    const [unharmed, changed] = await interfering(outcomesOf(store, writes), () => lane(change));
     expect(unharmed).toMatchObject({ status: "allocated", items: [{ fate: "created", nonce: 1 }] });
     const isMoved = change.startsWith("next_nonce");
     const isHeld = change.startsWith("suspended") || change.startsWith("reconciled");

@@ -206,7 +206,7 @@ describe("a transaction that the server ended because it stood idle", () => {
     const telemetry = recordTelemetry();
     const ports = { store: lateOnce(), clock: systemClock, entropy: createSeededEntropy(1), telemetry };
     const nothing = () => undefined;
-    const events = { onFenced: nothing, onHistoryChanged: nothing, onGivenUp: nothing };
+    const events = { onCommitted: nothing, onFenced: nothing, onHistoryChanged: nothing, onGivenUp: nothing };
     const committer = new Committer(ports, { batchSize: 10, batchTimeoutMs: 5, shards: 4 }, events);
     const intent = anIntent(fence.lane);
     const outcome = await committer.write({ kind: "allocate", fence, floor: 0, items: [{ intent }] });

@@ -10,6 +10,7 @@ import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { ENDLESS } from "../../support/chain-bench.ts";
+import { changesOf } from "../../support/changes-of.ts";
 import { uniqueAddress } from "../../support/lane-samples.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 
@@ -47,10 +48,13 @@ function bench(script: Script = {}) {
   const known = { follower: { head: null }, settings: { pollIntervalMs: 100 } };
   const counts = new Counts({ chain: { ...chain, transactionCountAt: async () => null }, ...known }, clock);
   const context = { counts, ...known } as unknown as ChainContext;
+  const held = new Map<Address, OwnedLane>();
   const write = async (one: LaneWrite): Promise<WriteOutcome> => {
     seen.writes.push(one);
     const cursor = one.kind === "reconcile" ? one.floor : 0;
-    return { status: "reconciled", cursor, suspendedBy: null };
+    const outcome = { status: "reconciled", cursor, suspendedBy: null } as const;
+    held.get(one.fence.lane.signer)?.fold(changesOf(one, outcome));
+    return outcome;
   };
   const ports = { chains: new Map([[1, context]]), telemetry };
   const termPorts = { ...ENDLESS, telemetry, writer: { write } };
@@ -58,7 +62,9 @@ function bench(script: Script = {}) {
     const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [], epochFloor: 0 };
     const snapshot = { cursor, suspendedBy: null, reconciled: false, genesisHash: null, ...nothing };
     const term = new Term({ lane: { chainId, signer: uniqueAddress() }, instanceId: "i", token: 1 }, termPorts);
-    return new OwnedLane(term, snapshot, new Map());
+    const lane = new OwnedLane(term, snapshot, new Map());
+    held.set(lane.lane.signer, lane);
+    return lane;
   };
   const run = async (lanes: readonly OwnedLane[]) => {
     const running = recoverLanes(ports, lanes);
@@ -139,7 +145,7 @@ describe("a lane after the database's history changed", () => {
     writer.write = async () => ({ status: "fenced" });
     await run([lane]);
     expect(lane).toMatchObject({ heldByHistory: true, cursor: 5 });
-    lane.reconciled = true;
+    lane.fold([{ kind: "reconciliation" }]);
     await run([lane]);
     expect(seen.writes).toEqual([]);
   });

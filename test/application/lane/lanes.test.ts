@@ -3,6 +3,7 @@ import { Lanes } from "../../../src/application/lane/lanes.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { TermOver } from "../../../src/application/lane/term.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
+import { skippedHole } from "../../../src/domain/holes.ts";
 import { type Lane, laneKey } from "../../../src/domain/lane.ts";
 import { HistoryChanged } from "../../../src/ports/lane-store.ts";
 import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
@@ -347,6 +348,34 @@ describe("reloading", () => {
     lanes.reload(owned, "away");
     await lanes.retryWanted();
     expect(lanes.size).toBe(0);
+  });
+});
+
+describe("what a commit did to a lane", () => {
+  const left = { kind: "holeLeft", hole: skippedHole(3, new Date(0)) } as const;
+
+  it("is what it remembers from then on", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.fold({ lane: LANE, token: 1, changes: [{ kind: "cursor", cursor: 9 }, left] });
+    expect([owned.cursor, owned.nonces.holes]).toEqual([9, [left.hole]]);
+  });
+
+  it("is not told to another term of it, nor to a reading that is over", async () => {
+    const owned = await lanes.own(LANE);
+    lanes.fold({ lane: LANE, token: 2, changes: [left] });
+    lanes.reload(owned, "again");
+    lanes.fold({ lane: LANE, token: 1, changes: [left] });
+    expect(owned.nonces.isWhole).toBe(true);
+  });
+
+  it("that contradicts what it remembers: it is read again", async () => {
+    await lanes.own(LANE);
+    lanes.fold({ lane: LANE, token: 1, changes: [left, left] });
+    expect(bench.telemetry.of("lane.stopped")).toMatchObject([
+      { reason: "memory and database differ: hole 3 exists already" },
+    ]);
+    await lanes.retryWanted();
+    expect(lanes.size).toBe(1);
   });
 });
 

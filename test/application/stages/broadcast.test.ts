@@ -118,8 +118,11 @@ describe("sending", () => {
 describe("nothing is sent", () => {
   it.each<[string, (bench: Wired) => void]>([
     ["on a lane that stopped", ({ lane }) => lane.stop()],
-    ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspendedBy: "OPERATOR" })],
-    ["on a lane that is not reconciled", ({ lane }) => void Object.assign(lane, { reconciled: false })],
+    ["on a lane that is suspended", ({ lane }) => lane.fold([{ kind: "suspension", suspendedBy: "OPERATOR" }])],
+    [
+      "on a lane that is not reconciled",
+      ({ lane }) => void Object.assign(lane, { kept: { ...lane.ledger, reconciled: false } }),
+    ],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     [
       "past our own deadline, nor claimed to be",

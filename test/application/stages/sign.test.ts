@@ -68,8 +68,11 @@ describe("signing", () => {
 describe("nothing is signed", () => {
   it.each<[string, (bench: StageBench) => void]>([
     ["on a lane that stopped", ({ lane }) => lane.stop()],
-    ["on a lane that is suspended", ({ lane }) => void Object.assign(lane, { suspendedBy: "OPERATOR" })],
-    ["on a lane that is not reconciled", ({ lane }) => void Object.assign(lane, { reconciled: false })],
+    ["on a lane that is suspended", ({ lane }) => lane.fold([{ kind: "suspension", suspendedBy: "OPERATOR" }])],
+    [
+      "on a lane that is not reconciled",
+      ({ lane }) => void Object.assign(lane, { kept: { ...lane.ledger, reconciled: false } }),
+    ],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     ["where nothing waits", ({ lane }) => lane.backlog.signed(lane.backlog.atHand)],
   ])("%s", async (_, prepare) => {

@@ -11,7 +11,7 @@ import {
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
-import { allocation, idsOf, moves, outcomeOf, ScriptedStore } from "./scripted-store.ts";
+import { allocation, idsOf, lane, moves, outcomeOf, ScriptedStore } from "./scripted-store.ts";
 
 type Fate = { readonly outcome: WriteOutcome } | { readonly error: unknown };
 
@@ -20,7 +20,13 @@ async function writeAll(
   writes: readonly LaneWrite[],
   poison: ReadonlySet<string>,
   interfere: (ids: readonly string[], committed: readonly string[]) => void = () => undefined,
-): Promise<{ readonly fates: readonly Fate[]; readonly committed: readonly string[]; readonly calls: number }> {
+): Promise<{
+  readonly fates: readonly Fate[];
+  readonly committed: readonly string[];
+  readonly calls: number;
+  /** What lanes and writers were told, in this order. */
+  readonly told: readonly string[];
+}> {
   const clock = createManualClock();
   const store = new ScriptedStore();
   const committed: string[] = [];
@@ -31,21 +37,35 @@ async function writeAll(
     committed.push(...ids);
     return batch.map(outcomeOf);
   };
+  store.changes = (batch) => {
+    const changes = batch.flatMap(idsOf).map((of) => ({ kind: "aliased", intakeId: 0, of }) as const);
+    return [{ lane: lane(1), token: 1, changes }];
+  };
+  const told: string[] = [];
   const committer = new Committer(
     { store, clock, entropy: createSeededEntropy(1), telemetry: recordTelemetry() },
     { batchSize: 10_000, batchTimeoutMs: 1, shards: 16 },
-    { onFenced: () => undefined, onHistoryChanged: () => undefined, onGivenUp: () => undefined },
+    {
+      onCommitted: ({ changes }) =>
+        void told.push(...changes.map((change) => `lane: ${change.kind === "aliased" ? change.of : change.kind}`)),
+      onFenced: () => undefined,
+      onHistoryChanged: () => undefined,
+      onGivenUp: () => undefined,
+    },
   );
   const all = Promise.all(
     writes.map((write) =>
       committer.write(write).then(
-        (outcome) => ({ outcome }),
+        (outcome) => {
+          told.push(`writer: ${idsOf(write)}`);
+          return { outcome };
+        },
         (error: unknown) => ({ error }),
       ),
     ),
   );
   await clock.advance(10_000);
-  return { fates: await all, committed, calls: store.calls.length };
+  return { fates: await all, committed, calls: store.calls.length, told };
 }
 
 function createdIds(write: LaneWrite, fate: Fate | undefined): readonly string[] {
@@ -55,6 +75,11 @@ function createdIds(write: LaneWrite, fate: Fate | undefined): readonly string[]
 }
 
 describe("poison", () => {
+  it("keeps no lane from what its neighbours' commits did: told in their order, before any writer is", async () => {
+    const { told } = await writeAll([moves(1, "a", "bad", "c"), moves(2, "d"), moves(1, "e")], new Set(["bad"]));
+    expect(told).toEqual(["lane: a", "lane: c", "lane: d", "lane: e", "writer: d", "writer: e"]);
+  });
+
   it("in one allocation fails alone, and is told so; its neighbours are created", async () => {
     const write = allocation(1, "a", "bad", "c");
     const { fates, committed } = await writeAll([write, moves(2, "d")], new Set(["bad"]));

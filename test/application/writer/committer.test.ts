@@ -30,6 +30,7 @@ function bench(settings: Partial<WriterSettings> = {}, callersWait = () => false
     { store, clock, telemetry, entropy: createSeededEntropy(1), callersWait },
     { batchSize: 10, batchTimeoutMs: 5, shards: 64, ...settings },
     {
+      onCommitted: () => undefined,
       onFenced: (lost, write) => fenced.push(`${lost.lane.signer.slice(-1)} ${write}`),
       onHistoryChanged: (error) => histories.push(error),
       onGivenUp: (fence, write) => givenUp.push(`${fence.lane.signer.slice(-1)} ${write}`),

@@ -1,5 +1,12 @@
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
-import type { LaneWrite, NewTransaction, TransitionItem, WriteOutcome } from "../../../src/ports/lane-store.ts";
+import type {
+  Committed,
+  LaneChanges,
+  LaneWrite,
+  NewTransaction,
+  TransitionItem,
+  WriteOutcome,
+} from "../../../src/ports/lane-store.ts";
 
 /** One call to the store, to be answered by the test. */
 export interface Call {
@@ -15,11 +22,13 @@ export class ScriptedStore {
   mostInFlight = 0;
   /** Answers at once where set; may throw. */
   reply: ((writes: readonly LaneWrite[]) => readonly WriteOutcome[]) | null = null;
+  /** What the transactions do to lanes. */
+  changes: (writes: readonly LaneWrite[]) => readonly LaneChanges[] = () => [];
 
-  async commit(writes: readonly LaneWrite[]): Promise<readonly WriteOutcome[]> {
+  async commit(writes: readonly LaneWrite[]): Promise<Committed> {
     this.mostInFlight = Math.max(this.mostInFlight, ++this.inFlight);
     try {
-      return await this.outcome(writes);
+      return { outcomes: await this.outcome(writes), changes: this.changes(writes) };
     } finally {
       this.inFlight--;
     }

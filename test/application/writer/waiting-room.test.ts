@@ -16,7 +16,12 @@ function bench() {
   const committer = new Committer(
     { store, clock, telemetry: recordTelemetry(), entropy: createSeededEntropy(1) },
     { batchSize: 100, batchTimeoutMs: 5, shards: 64 },
-    { onFenced: () => undefined, onHistoryChanged: () => undefined, onGivenUp: () => undefined },
+    {
+      onCommitted: () => undefined,
+      onFenced: () => undefined,
+      onHistoryChanged: () => undefined,
+      onGivenUp: () => undefined,
+    },
   );
   store.reply = (writes) => writes.map(outcomeOf);
   return { clock, store, committer };

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
-import { aLane, allocate, anIntent, commitOne, holdLane, nonces } from "../../support/lane-samples.ts";
+import { aLane, allocate, anIntent, commitOne, holdLane, nonces, outcomesOf } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 export function allocationContract(context: LaneStoreContext): void {
@@ -229,7 +229,7 @@ export function allocationContract(context: LaneStoreContext): void {
   it("applies several writes of one lane in order", async () => {
     const fence = await hold();
     const intents = [anIntent(fence.lane, { requestId: "1" }), anIntent(fence.lane, { requestId: "1" })] as const;
-    const outcomes = await context.store.commit([
+    const outcomes = await outcomesOf(context.store, [
       { kind: "align", fence, floor: 3 },
       { kind: "allocate", fence, floor: null, items: [{ intent: intents[0] }] },
       { kind: "align", fence, floor: 20 },

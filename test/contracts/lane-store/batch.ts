@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import type { Fence } from "../../../src/domain/lane.ts";
+import { type Fence, laneKey } from "../../../src/domain/lane.ts";
+import type { PreparedIntent } from "../../../src/domain/transaction.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import {
   AT,
@@ -13,13 +14,14 @@ import {
   type Mined,
   mine,
   nonces,
+  outcomesOf,
   step,
 } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 export function batchContract(context: LaneStoreContext): void {
   it("commits nothing, and says so, for nothing", async () => {
-    expect(await context.store.commit([])).toEqual([]);
+    expect(await outcomesOf(context.store, [])).toEqual([]);
   });
 
   it("spans lanes: a fenced one fails alone, outcomes in the order given", async () => {
@@ -29,7 +31,8 @@ export function batchContract(context: LaneStoreContext): void {
     if (gone === undefined) throw new Error("no lane");
     await context.store.releaseLane(gone);
     const intents = fences.map((fence) => anIntent(fence.lane));
-    const outcomes = await context.store.commit(
+    const outcomes = await outcomesOf(
+      context.store,
       [4, 2, 0, 3, 1].map((index) => {
         const [fence, intent] = [fences[index], intents[index]];
         if (fence === undefined || intent === undefined) throw new Error("no lane");
@@ -59,7 +62,7 @@ export function batchContract(context: LaneStoreContext): void {
     ];
     for (const intent of poison) {
       const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: mined.attempt.txHash } as const;
-      const batch = context.store.commit([
+      const batch = outcomesOf(context.store, [
         { kind: "allocate", fence: good, floor: 0, items: [{ intent: anIntent(good.lane) }] },
         { kind: "transition", fence: good, items: [step(mined.intent.txId, AT.mined, "confirm", { completion })] },
         { kind: "allocate", fence: bad, floor: 0, items: [{ intent: anIntent(bad.lane) }, { intent }] },
@@ -112,7 +115,7 @@ export function batchContract(context: LaneStoreContext): void {
     await context.subject.intake(intent);
     const [row] = await context.store.loadIntake([fence.lane], 1);
     const settle = { intakeId: row?.intakeId ?? 0, fate: "refused", event: "refuse", reason: "no" } as const;
-    const outcomes = await context.store.commit([
+    const outcomes = await outcomesOf(context.store, [
       { kind: "align", fence, floor: 1 },
       { kind: "suspend", fence, suspended: true },
       { kind: "allocate", fence, floor: null, items: [{ intent: anIntent(fence.lane) }] },
@@ -135,6 +138,39 @@ export function batchContract(context: LaneStoreContext): void {
       status: "aligned",
       cursor: 2,
     });
+  });
+
+  it("tells what it did to each lane that its term still has, in order, with the times that are stored", async () => {
+    const [fence, lost] = [await holdLane(context.store), await holdLane(context.store)];
+    await context.store.releaseLane(lost);
+    const [plain, first, second] = [anIntent(fence.lane), anIntent(fence.lane), anIntent(fence.lane)];
+    await commitOne(context.store, { kind: "align", fence, floor: 4 });
+    const alone = await context.store.commit([{ kind: "allocate", fence, floor: null, items: [{ intent: plain }] }]);
+    const { changes } = await context.store.commit([
+      { kind: "align", fence: lost, floor: 9 },
+      { kind: "allocate", fence, floor: null, items: [{ intent: first }] },
+      { kind: "suspend", fence, suspended: true },
+      { kind: "align", fence, floor: 7 },
+      { kind: "align", fence, floor: 7 },
+      { kind: "allocate", fence, floor: null, items: [{ intent: second }] },
+    ]);
+    const stored = (intent: PreparedIntent) => context.store.transaction(intent.txId).then((row) => row?.createdAt);
+    const given = async (intent: PreparedIntent, nonce: number) => ({
+      kind: "allocated",
+      nonce,
+      at: await stored(intent),
+    });
+    expect(alone.changes.flatMap((each) => each.changes)).toMatchObject([await given(plain, 4)]);
+    expect(changes.every(({ lane, token }) => token === fence.token && laneKey(lane) === laneKey(fence.lane))).toBe(
+      true,
+    );
+    expect(changes.flatMap((each) => each.changes)).toMatchObject([
+      await given(first, 5),
+      { kind: "suspension", suspendedBy: "OPERATOR" },
+      { kind: "cursor", cursor: 7 },
+      await given(second, 7),
+    ]);
+    expect((await context.store.commit([{ kind: "align", fence, floor: 0 }])).changes).toEqual([]);
   });
 
   it("gives one nonce to each of many commits at once", async () => {

@@ -10,6 +10,7 @@ import {
   confirm,
   holdLane,
   mine,
+  outcomesOf,
   step,
   uniqueHash,
 } from "../../support/lane-samples.ts";
@@ -68,7 +69,7 @@ export function chainContract(context: LaneStoreContext): void {
     const fence = await onNewChain();
     const other = await holdLane(context.store, aLane(fence.lane.chainId));
     const [a, b, c, x] = hashes(4) as [Hash, Hash, Hash, Hash];
-    const outcomes = await context.store.commit([
+    const outcomes = await outcomesOf(context.store, [
       { kind: "confirmations", fence, blocks: blocks(1, [a, b]), pruneBelow: 0 },
       { kind: "confirmations", fence: other, blocks: blocks(2, [b, c]), pruneBelow: 0 },
       { kind: "confirmations", fence, blocks: blocks(2, [x]), pruneBelow: 1 },
@@ -107,7 +108,7 @@ export function chainContract(context: LaneStoreContext): void {
     const other = await confirm(context.store, fence, { blockNumber: 5 });
     const unwatch = { kind: "unwatch", fence, throughBlock: 5 } as const;
     const items = [step(reorged.intent.txId, AT.confirmed, "reorg", { receipt: null })];
-    expect(await context.store.commit([unwatch, { kind: "transition", fence, items }])).toEqual([
+    expect(await outcomesOf(context.store, [unwatch, { kind: "transition", fence, items }])).toEqual([
       { status: "done" },
       { status: "applied", items: ["applied"] },
     ]);

@@ -15,6 +15,7 @@ import {
   holdLane,
   mine,
   nonces,
+  outcomesOf,
   step,
   uniqueHash,
 } from "../../support/lane-samples.ts";
@@ -189,7 +190,7 @@ export function externalContract(context: LaneStoreContext): void {
       cursor: 11,
     });
     await commitOne(context.store, { kind: "release", fence, reservationId });
-    const outcomes = await context.store.commit([
+    const outcomes = await outcomesOf(context.store, [
       { kind: "allocate", fence, floor: 20, items: [{ intent: anIntent(fence.lane) }] },
       { kind: "realign", fence, floor: 0 },
     ]);
@@ -203,10 +204,10 @@ export function externalContract(context: LaneStoreContext): void {
     const { instanceId: reservationId } = anInstance();
     const realign = { kind: "realign", fence, floor: 0 } as const;
     const reserve = { kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000 } as const;
-    const [, afterReserve] = await context.store.commit([reserve, realign]);
+    const [, afterReserve] = await outcomesOf(context.store, [reserve, realign]);
     expect(afterReserve).toEqual({ status: "aligned", cursor: nonce + 2 });
     const items = [step(intent.txId, AT.mined, "requeue", { receipt: null })];
-    const [, afterRequeue] = await context.store.commit([{ kind: "transition", fence, items }, realign]);
+    const [, afterRequeue] = await outcomesOf(context.store, [{ kind: "transition", fence, items }, realign]);
     expect(afterRequeue).toEqual({ status: "aligned", cursor: nonce + 3 });
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([nonce + 3]);
   });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
-import { aLane, allocate, anIntent, commitOne, holdLane } from "../../support/lane-samples.ts";
+import { aLane, allocate, anIntent, commitOne, holdLane, outcomesOf } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 export function intakeContract(context: LaneStoreContext): void {
@@ -216,7 +216,7 @@ export function intakeContract(context: LaneStoreContext): void {
       ({ intakeId }) => ({ intakeId, fate: "refused", event: "refuse", reason: "reverts" }) as const,
     );
     const late = anIntent(fence.lane, { requestId: "twins" });
-    const outcomes = await context.store.commit([
+    const outcomes = await outcomesOf(context.store, [
       { kind: "settleIntake", fence, fates },
       { kind: "allocate", fence, floor: 0, items: [{ intent: late }] },
     ]);

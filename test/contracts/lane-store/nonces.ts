@@ -15,6 +15,7 @@ import {
   commitOne,
   holdLane,
   nonces,
+  outcomesOf,
   step,
 } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
@@ -129,7 +130,7 @@ export function nonceContract(context: LaneStoreContext): void {
     const { reservationId } = await reserved(fence);
     await release(fence, reservationId);
     const want = { kind: "allocate", fence, floor: null, fill: [0] } as const;
-    const outcomes = await context.store.commit([
+    const outcomes = await outcomesOf(context.store, [
       { ...want, items: [{ intent: anIntent(fence.lane) }] },
       { ...want, items: [{ intent: anIntent(fence.lane) }] },
       { kind: "reserve", fence, floor: null, fill: [0], reservationId: randomUUID(), requestId: null, ttlMs: MINUTE },
@@ -340,7 +341,7 @@ export function nonceContract(context: LaneStoreContext): void {
     await allocate(context.store, fence, [first]);
     const completion = { state: "FAILED_FINAL", subState: "REJECTED", settled: true, txHash: null } as const;
     const items = [step(first.txId, AT.allocated, "giveUp", { completion })];
-    const outcomes = await context.store.commit([
+    const outcomes = await outcomesOf(context.store, [
       { kind: "transition", fence, items },
       { kind: "allocate", fence, floor: null, fill: [0], items: [{ intent: next }] },
     ]);
@@ -434,7 +435,7 @@ export function nonceContract(context: LaneStoreContext): void {
     const other = await hold();
     for (const each of [fence, other]) await allocate(context.store, each, [anIntent(each.lane)], 2);
     const find = { kind: "findSkipped", fence, from: 0, below: 2 } as const;
-    const outcomes = await context.store.commit([find, find]);
+    const outcomes = await outcomesOf(context.store, [find, find]);
     expect(outcomes).toMatchObject([{ holes: [{ nonce: 0 }, { nonce: 1 }] }, { holes: [] }]);
     expect((await snapshot(other)).holes).toEqual([]);
     const take = {
@@ -444,7 +445,7 @@ export function nonceContract(context: LaneStoreContext): void {
       fill: [0],
       items: [{ intent: anIntent(fence.lane) }],
     } as const;
-    expect(await context.store.commit([take, find])).toMatchObject([{ items: [{ nonce: 0 }] }, { holes: [] }]);
+    expect(await outcomesOf(context.store, [take, find])).toMatchObject([{ items: [{ nonce: 0 }] }, { holes: [] }]);
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
   });
 

@@ -1,4 +1,4 @@
-import type { Ledger, LedgerOutcome } from "../../../src/domain/ledger/index.ts";
+import type { KeptLedger, Ledger, LedgerOutcome } from "../../../src/domain/ledger/index.ts";
 
 /** All that a ledger holds, as plain data: two are the same where these are equal. */
 export function contentsOf(ledger: Ledger): Record<string, unknown> {
@@ -42,4 +42,9 @@ export function wordsOf(outcome: LedgerOutcome): string {
     case "skipped":
       return `holes ${outcome.holes.map(({ nonce }) => nonce)}`;
   }
+}
+
+/** As plain data: two trees with the same rows may be shaped differently. */
+export function rowsOf({ holes, reserved, ...row }: KeptLedger) {
+  return { ...row, holes: holes.every(), reserved: reserved.every() };
 }

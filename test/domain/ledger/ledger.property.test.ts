@@ -4,6 +4,8 @@ import {
   apply,
   type Change,
   fold,
+  foldKept,
+  keptOf,
   type Ledger,
   type LedgerOutcome,
   type LedgerWrite,
@@ -11,7 +13,7 @@ import {
 } from "../../../src/domain/ledger/index.ts";
 import { TRANSITIONS } from "../../../src/domain/transitions.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
-import { contentsOf, wordsOf } from "./contents.ts";
+import { contentsOf, rowsOf, wordsOf } from "./contents.ts";
 import { NaiveLane } from "./naive-lane.ts";
 import { type Happening, LANE, story, Teller } from "./story.ts";
 
@@ -116,6 +118,23 @@ describe("whatever is written to a ledger", () => {
         );
         // Whether the history of the database was lost is told from outside.
         expect({ ...contentsOf(replayed), reconciled: true }).toEqual({ ...contentsOf(last), reconciled: true });
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe("what a lane's owner keeps", () => {
+  it("stands after the changes of each write as the whole ledger does", () => {
+    const unread = { cursor: null, suspendedBy: null, reconciled: true, holes: [], reservations: [] };
+    fc.assert(
+      fc.property(story, (happenings) => {
+        let kept = keptOf(unread);
+        for (const { before, after, changes } of chaptersOf(happenings)) {
+          kept = foldKept({ ...kept, reconciled: before.reconciled }, changes);
+          const { cursor, suspendedBy, reconciled, holes, reserved } = after;
+          expect(rowsOf(kept)).toEqual(rowsOf({ cursor, suspendedBy, reconciled, holes, reserved }));
+        }
       }),
       { numRuns: 50 },
     );

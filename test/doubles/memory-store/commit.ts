@@ -8,7 +8,13 @@ import {
   Part,
   type WaitingIntent,
 } from "../../../src/domain/ledger/index.ts";
-import type { ConfirmationsWrite, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
+import type {
+  Committed,
+  ConfirmationsWrite,
+  LaneChanges,
+  LaneWrite,
+  WriteOutcome,
+} from "../../../src/ports/lane-store.ts";
 import { persist } from "./persist.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
 import { UndoLog } from "./undo-log.ts";
@@ -18,17 +24,19 @@ export interface Work {
   readonly state: DatabaseState;
   readonly log: UndoLog;
   readonly now: Date;
+  /** What it did to lanes so far, write by write. */
+  readonly changes: LaneChanges[];
 }
 
-export function commitWrites(state: DatabaseState, writes: readonly LaneWrite[], now: Date): readonly WriteOutcome[] {
-  const work: Work = { state, log: new UndoLog(), now };
+export function commitWrites(state: DatabaseState, writes: readonly LaneWrite[], now: Date): Committed {
+  const work: Work = { state, log: new UndoLog(), now, changes: [] };
   try {
     const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
     for (const place of inOrder(writes)) {
       const write = writes[place] as LaneWrite;
       if (holds(state, write.fence, now)) outcomes[place] = outcomeOf(work, write);
     }
-    return outcomes;
+    return { outcomes, changes: work.changes };
   } catch (error) {
     work.log.rollback();
     throw error;
@@ -61,6 +69,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const { ledger, outcome, changes } = apply(loadedFor(state, lane, write), write, now);
   log.assign(lane, { ledger });
   for (const change of changes) persist(work, write.fence, change);
+  if (changes.length > 0) work.changes.push({ lane: write.fence.lane, token: write.fence.token, changes });
   return outcome;
 }
 

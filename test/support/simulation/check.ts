@@ -4,6 +4,7 @@ import { isSettled } from "../../../src/domain/transitions.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import { findTransaction, historyOf } from "../../doubles/memory-store/queries.ts";
 import { checkInvariants } from "../invariants.ts";
+import { checkRemembered } from "../remembered.ts";
 import { SIGNERS } from "../world.ts";
 import type { Simulation } from "./simulate.ts";
 
@@ -23,6 +24,7 @@ export function checkSimulation(simulation: Simulation): void {
   ];
   expect(absurd, "answers that no caller should see").toEqual([]);
   checkInvariants(world);
+  checkRemembered(world);
   checkPromises(simulation);
   checkChain(simulation);
   checkOrders(simulation);

@@ -6,6 +6,7 @@ import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "
 import type { CommitFault } from "../../doubles/memory-store.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
 import { NONCE_FAILPOINTS } from "../nonce-failpoints.ts";
+import { watchMemory } from "../remembered.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
@@ -129,6 +130,7 @@ export class Crew {
       return unsigned.value % 23n === 7n;
     });
     this.watchCommits(entry);
+    watchMemory(entry.store, (what) => this.violations.push(what));
     // From its first answer on: there is no honest block to compare with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
     const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
@@ -469,12 +471,12 @@ export class Crew {
       for (const write of writes) this.watchDepth(write);
       const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
       if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
-      const outcomes = await commit(writes);
-      outcomes.forEach((outcome, index) => {
+      const committed = await commit(writes);
+      committed.outcomes.forEach((outcome, index) => {
         if (outcome.status !== "fenced") this.accepted((writes[index] as LaneWrite).fence);
         else this.count("fenced");
       });
-      return outcomes;
+      return committed;
     };
   }
 

@@ -1,10 +1,20 @@
 import type { MediaType, OpenApiDocument, Operation, Parameter, ResponseObject } from "../../../contract/openapi.ts";
+import { openApiDocument } from "../../../contract/openapi.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../domain/errors.ts";
 import { type Html, html, prose } from "./html.ts";
 import { fieldRow, schemaView, typeOf } from "./schemas.ts";
+import { DOCS_STYLE } from "./style.ts";
+
+/** What this node says about its own API, for programs and for people. */
+export type Reference = ReturnType<typeof writeReference>;
+
+export function writeReference(version: string) {
+  const document = openApiDocument(version);
+  return { openApi: JSON.stringify(document), page: docsPage(document), style: DOCS_STYLE };
+}
 
 /** The reference as one page without script: it is complete when it arrives, also where there is no internet. */
-export function docsPage(document: OpenApiDocument): string {
+function docsPage(document: OpenApiDocument): string {
   const operations = operationsOf(document);
   return html`<!doctype html>
 <html lang="en">

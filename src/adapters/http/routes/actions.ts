@@ -4,7 +4,7 @@ import { SignerLanes } from "../../../contract/signers.ts";
 import { Transaction } from "../../../contract/transactions.ts";
 import type { RouteContext } from "../context.ts";
 import { noQuery } from "../query.ts";
-import { signerView, transactionView } from "../views.ts";
+import { signersView, transactionView } from "../views.ts";
 import { readTxId } from "./transactions.ts";
 
 /** As for one transaction: a replacement brings a payload like a create's. */
@@ -36,8 +36,7 @@ export function actionRoutes(app: FastifyInstance, { api, checksum, clock }: Rou
         noQuery(request.query);
         const { signer } = request.params;
         const views = await api.actOnLane({ action, signer, request: request.body, actor: actorOf(request.keyName) });
-        const now = clock.now();
-        return { items: views.map((view) => signerView(view, checksum, now)) };
+        return signersView(views, checksum, clock.now());
       },
     );
   }

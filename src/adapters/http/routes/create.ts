@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created, CreateRequest } from "../../../application/api.ts";
-import { BATCH_ITEMS_LIMIT } from "../../../contract/batch.ts";
-import { CreatedTransaction } from "../../../contract/create.ts";
+import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/create.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { RouteContext } from "../context.ts";
 import { asObject, tooLarge } from "../json-body.ts";

@@ -1,13 +1,11 @@
 import type { FastifyInstance } from "fastify";
-import type { Created } from "../../../application/api.ts";
 import { CreatedTransaction } from "../../../contract/create.ts";
 import { NonceReservation } from "../../../contract/nonces.ts";
 import { invalid } from "../../../domain/errors.ts";
-import type { Reservation } from "../../../domain/reservations.ts";
 import type { RouteContext } from "../context.ts";
 import { asObject } from "../json-body.ts";
 import { noQuery } from "../query.ts";
-import { type Checksum, createdView } from "../views.ts";
+import { createdView, reservationView } from "../views.ts";
 
 interface Named {
   readonly Params: { readonly reservationId: string };
@@ -32,39 +30,25 @@ export function nonceRoutes(app: FastifyInstance, { api, checksum }: RouteContex
     return reservationView(await api.reservation(request.params.reservationId), checksum);
   });
 
-  app.post<Named>(`${base}/submit`, { bodyLimit: RAW_LIMIT_BYTES, ...tracked }, async (request, reply) => {
-    const created = await api.submitReserved(request.params.reservationId, asObject(request.body));
-    reply.code(202).header("location", locationOf(created));
-    return createdView(created, checksum);
-  });
-
-  app.post<Named>(`${base}/used`, tracked, async (request, reply) => {
-    const created = await api.markUsed(request.params.reservationId, asObject(request.body));
-    reply.code(202).header("location", locationOf(created));
-    return createdView(created, checksum);
-  });
+  const uses = [
+    {
+      path: "submit",
+      use: (id: string, body: object) => api.submitReserved(id, body),
+      options: { bodyLimit: RAW_LIMIT_BYTES, ...tracked },
+    },
+    { path: "used", use: (id: string, body: object) => api.markUsed(id, body), options: tracked },
+  ];
+  for (const { path, use, options } of uses) {
+    app.post<Named>(`${base}/${path}`, options, async (request, reply) => {
+      const created = await use(request.params.reservationId, asObject(request.body));
+      reply.code(202).header("location", `/api/v1/tx/${created.txId}`);
+      return createdView(created, checksum);
+    });
+  }
 
   app.post<Named>(`${base}/release`, reservation, async (request) => {
     const [unknown] = Object.keys(request.body === undefined ? {} : asObject(request.body));
     if (unknown !== undefined) throw invalid(unknown, "is not a known field");
     return reservationView(await api.releaseNonce(request.params.reservationId), checksum);
   });
-}
-
-function locationOf({ txId }: Created): string {
-  return `/api/v1/tx/${txId}`;
-}
-
-function reservationView(reservation: Reservation, checksum: Checksum): NonceReservation {
-  const { reservationId, lane, nonce, requestId, expiresAt, state, txId } = reservation;
-  return {
-    reservationId,
-    chainId: lane.chainId,
-    signer: checksum(lane.signer),
-    nonce,
-    requestId,
-    expiresAt: expiresAt.toISOString(),
-    state,
-    txId,
-  };
 }

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import { Health, Readiness, ReadinessQuery } from "../../../contract/health.ts";
+import { Health, Readiness, ReadinessQuery } from "../../../contract/cluster.ts";
 import { FencepostError } from "../../../domain/errors.ts";
 import type { RouteContext } from "../context.ts";
-import type { Reference } from "../docs/reference.ts";
+import type { Reference } from "../docs/page.ts";
 import type { HttpLogger, HttpServerOptions } from "../options.ts";
 import { queryReader } from "../query.ts";
 import { PAGE_HEADERS } from "./files.ts";
@@ -55,23 +55,13 @@ async function readinessOf(
 /** Loaded and rendered at the first request, because most nodes get none; once, because none of it changes. */
 function docsRoutes(app: FastifyInstance, version: string): void {
   let written: Promise<Reference> | null = null;
-  const reference = (): Promise<Reference> => {
-    written ??= import("../docs/reference.ts").then(({ writeReference }) => writeReference(version));
-    return written;
+  const serve = (path: string, part: keyof Reference, headers: Readonly<Record<string, string>>): void => {
+    app.get(path, { config: OPEN }, async (_, reply) => {
+      written ??= import("../docs/page.ts").then(({ writeReference }) => writeReference(version));
+      return reply.headers(headers).send((await written)[part]);
+    });
   };
-  app.get("/openapi.json", { config: OPEN }, async (_, reply) =>
-    reply.type("application/json").send((await reference()).openApi),
-  );
-  app.get("/docs", { config: OPEN }, async (_, reply) =>
-    reply
-      .headers(PAGE_HEADERS)
-      .type("text/html; charset=utf-8")
-      .send((await reference()).page),
-  );
-  app.get("/docs/style.css", { config: OPEN }, async (_, reply) =>
-    reply
-      .headers(PAGE_HEADERS)
-      .type("text/css; charset=utf-8")
-      .send((await reference()).style),
-  );
+  serve("/openapi.json", "openApi", { "content-type": "application/json; charset=utf-8" });
+  serve("/docs", "page", { ...PAGE_HEADERS, "content-type": "text/html; charset=utf-8" });
+  serve("/docs/style.css", "style", { ...PAGE_HEADERS, "content-type": "text/css; charset=utf-8" });
 }

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
-import { BATCH_ITEMS_LIMIT } from "../../../contract/batch.ts";
+import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
 import {
   PEER_ACTIONS_PATH,
   PEER_BODY_LIMIT_BYTES,
@@ -21,7 +21,7 @@ import { peerAuthenticator } from "../auth.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
 import { problemOf } from "../problems.ts";
-import { UUID } from "../uuid-pattern.ts";
+import { UUID } from "./transactions.ts";
 
 /** As lanes are named inside: normalised. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;

@@ -1,19 +1,17 @@
 import type { FastifyInstance } from "fastify";
 import type { Include } from "../../../application/api.ts";
-import { Explanation } from "../../../contract/explain.ts";
 import {
   ByRequestQuery,
+  Explanation,
   Transaction,
   TransactionListQuery,
   TransactionPage,
   TransactionQuery,
 } from "../../../contract/transactions.ts";
 import { FencepostError } from "../../../domain/errors.ts";
-import type { Explanation as ExplanationOf } from "../../../domain/explain/situation.ts";
 import type { RouteContext } from "../context.ts";
 import { queryReader } from "../query.ts";
-import { UUID } from "../uuid-pattern.ts";
-import { transactionView } from "../views.ts";
+import { explanationView, transactionView } from "../views.ts";
 
 const readTransactionQuery = queryReader(TransactionQuery);
 const readByRequestQuery = queryReader(ByRequestQuery);
@@ -46,24 +44,14 @@ export function transactionRoutes(app: FastifyInstance, { api, checksum }: Route
   });
 }
 
+/** As the database writes them. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /** What is not a UUID names no transaction; the database is not asked to parse it. */
 export function readTxId(text: string): string {
   const txId = text.toLowerCase();
   if (UUID.test(txId)) return txId;
   throw new FencepostError("NOT_FOUND", "there is no transaction with this id");
-}
-
-function explanationView({ causes, ...explanation }: ExplanationOf): Explanation {
-  return {
-    ...explanation,
-    help: [...explanation.help],
-    causes: causes.map(({ code, text, since, data }) => ({
-      code,
-      text,
-      ...(since === undefined ? {} : { since: since.toISOString() }),
-      ...(data === undefined ? {} : { data }),
-    })),
-  };
 }
 
 function includes(include: string | undefined): readonly Include[] {

@@ -13,7 +13,7 @@
  */
 import { reviseConfirmations } from "../../../domain/confirmations.ts";
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
-import type { ConfirmationsWrite, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { Committed, ConfirmationsWrite, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
@@ -28,14 +28,17 @@ export interface CommitRuntime extends DurableRuntime {
   readonly lanes: RememberedLanes;
 }
 
-export async function commitWrites(
-  runtime: CommitRuntime,
-  writes: readonly LaneWrite[],
-): Promise<readonly WriteOutcome[]> {
+export async function commitWrites(runtime: CommitRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
   const asked = { writes, needs: writes.map(needsOf) };
-  const { outcomes, unfinished } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
-  const left = new Set(await letGoOfTheRest(runtime, unfinished));
-  return outcomes.map((outcome, index) => (left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome));
+  const { plan, outcomes, unfinished } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
+  const rest = await letGoOfTheRest(runtime, unfinished);
+  const left = new Set(rest.unfinished);
+  return {
+    outcomes: outcomes.map((outcome, index) =>
+      left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome,
+    ),
+    changes: [...plan.changes(), ...rest.changes],
+  };
 }
 
 interface Asked {
@@ -152,14 +155,17 @@ function hasMore(plan: Plan, lane: LanePlan | null | undefined): boolean {
 }
 
 /** What is left over where this fails. The batch itself is committed by then: no failure may be reported as all of its writes'. */
-async function letGoOfTheRest(runtime: CommitRuntime, unfinished: readonly LaneWrite[]): Promise<readonly LaneWrite[]> {
+async function letGoOfTheRest(runtime: CommitRuntime, unfinished: readonly LaneWrite[]) {
   let rest = unfinished;
+  const changes: LaneChanges[] = [];
   try {
     while (rest.length > 0) {
-      rest = (await commitAsFound(runtime, { writes: rest, needs: rest.map(needsOf) })).unfinished;
+      const committed = await commitAsFound(runtime, { writes: rest, needs: rest.map(needsOf) });
+      changes.push(...committed.plan.changes());
+      rest = committed.unfinished;
     }
   } catch {
-    return rest;
+    // What is committed is told all the same.
   }
-  return [];
+  return { unfinished: rest, changes };
 }

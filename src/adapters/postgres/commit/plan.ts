@@ -21,7 +21,7 @@ import {
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { LaneWrite } from "../../../ports/lane-store.ts";
+import type { LaneChanges, LaneWrite } from "../../../ports/lane-store.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LiveChanges } from "./live-counts.ts";
 import { Loader } from "./load.ts";
@@ -38,6 +38,8 @@ export class LanePlan {
   confirmed = 0;
   failed = 0;
   live: LiveChanges | null = null;
+  /** What the writes judged so far did to it. */
+  readonly changes: Change[] = [];
   private readonly epoch: number;
 
   constructor(row: LockedLaneRow, ledger: Ledger, epoch: number) {
@@ -145,8 +147,17 @@ export class Plan {
   judge(lane: LanePlan, write: LedgerWrite, moment: Date | Moment): LedgerOutcome {
     const { ledger, outcome, changes } = apply(lane.ledger, write, moment);
     lane.ledger = ledger;
-    for (const change of changes) this.keep(lane, change);
+    for (const change of changes) {
+      lane.changes.push(change);
+      this.keep(lane, change);
+    }
     return outcome;
+  }
+
+  /** What its lanes' owners are told once this is committed. */
+  changes(): readonly LaneChanges[] {
+    const changed = [...this.lanes.values()].filter(({ changes }) => changes.length > 0);
+    return changed.map(({ ledger, row, changes }) => ({ lane: ledger.lane, token: row.token, changes }));
   }
 
   /** How many transactions of a lane this commit found to be past their watch. */

@@ -41,8 +41,6 @@ export async function allocate(
   const outcome = await write(ports, { context, lane }, { kind: "allocate", floor, ...filling, items });
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items);
-  // A lane that gave no nonce may have no cursor yet.
-  if (records.length > 0) lane.cursor = Math.max(lane.cursor ?? 0, outcome.cursor);
   const recycled = recycle(ports, lane, outcome.items);
   // Committed under our term: told also where the lane was handed over meanwhile. The next owner finds the rows.
   if (records.length > 0) {
@@ -79,7 +77,6 @@ async function write(
 /** The nonces that were holes and are none any more. */
 function recycle(ports: AllocatePorts, lane: OwnedLane, fates: readonly AllocateFate[]): ReadonlySet<number> {
   const recycled = fates.flatMap((fate) => (fate.fate === "created" && fate.recycled === true ? [fate.nonce] : []));
-  for (const nonce of recycled) lane.nonces.take(nonce);
   if (recycled.length > 0) {
     ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: recycled.length });
   }

@@ -27,8 +27,6 @@ export async function giveUp(
   const planned = plan(queued(record), "giveUp", { reason, lastError: why });
   await commitPlanned(ports, lane, [planned]);
   await ports.failpoint("giveUp.committed");
-  const detail = `${txId} gave it up: ${why}`;
-  lane.nonces.leave({ nonce, why: "givenUp", detail, since: ports.clock.now(), reservationId: null });
   lane.backlog.drop(record);
   ports.feedGrew();
   const message = `${txId} will never be signed and gave nonce ${nonce} of ${lane.lane.signer} up: ${why}`;

@@ -6,7 +6,7 @@
  * free in its turn. Invariant I3, its first exception: only what we sign, was never claimed, and whose hash was given to no one.
  * A crash before the commit leaves everything where it was; after it, everything moved, which the next owner reads.
  */
-import { type NonceMove, planShiftDown } from "../../../domain/holes.ts";
+import { planShiftDown } from "../../../domain/holes.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
@@ -31,16 +31,6 @@ export async function shiftDown(ports: ShiftDownPorts, { counts }: ChainContext,
   });
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("shiftDown.committed");
-  noteHoles(ports, lane, moves);
   lane.backlog.shifted(moves);
   ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: free.length });
-}
-
-function noteHoles({ clock }: ShiftDownPorts, lane: OwnedLane, moves: readonly NonceMove[]): void {
-  const since = clock.now();
-  for (const { txId, from, to } of moves) {
-    lane.nonces.take(to);
-    const detail = `${txId} moved down to ${to}`;
-    lane.nonces.leave({ nonce: from, why: "shiftedDown", detail, since, reservationId: null });
-  }
 }

@@ -347,7 +347,7 @@ describe("what was proved", () => {
     const next = ask(bench, lane);
     await bench.clock.advance(0);
     expect(next.floor).toBe(10);
-    lane.cursor = 11;
+    lane.fold([{ kind: "cursor", cursor: 11 }]);
     const later = ask(bench, lane);
     await bench.clock.advance(0);
     expect(later.floor).toBeNull();

@@ -1,0 +1,30 @@
+import type { Change } from "../../src/domain/ledger/index.ts";
+import type { LaneWrite, TransitionItem, WriteOutcome } from "../../src/ports/lane-store.ts";
+
+const AT = new Date(0);
+
+/** What a database that answered so has done to the lane, where a test answers in its place. */
+export function changesOf(write: LaneWrite, outcome: WriteOutcome): readonly Change[] {
+  if (outcome.status === "applied" && write.kind === "transition") {
+    return write.items.filter((_, index) => outcome.items[index] === "applied").map(moved);
+  }
+  if (outcome.status === "reconciled") {
+    const { cursor, suspendedBy } = outcome;
+    return [{ kind: "cursor", cursor }, { kind: "suspension", suspendedBy }, { kind: "reconciliation" }];
+  }
+  if (outcome.status === "allocated" && write.kind === "allocate") {
+    return outcome.items.flatMap((fate, index) => {
+      const intent = write.items[index]?.intent;
+      if (fate.fate !== "created" || intent === undefined) return [];
+      return [{ kind: "allocated", intent, nonce: fate.nonce, intake: null, at: fate.createdAt }];
+    });
+  }
+  return outcome.status === "aligned" ? [{ kind: "cursor", cursor: outcome.cursor }] : [];
+}
+
+function moved(item: TransitionItem): Change {
+  const { accepted, attempt } = item;
+  const acceptedOrdinal = accepted?.ordinal ?? null;
+  const left = { nonce: item.nonce ?? null, live: true, attemptCount: attempt?.ordinal ?? 1, acceptedOrdinal };
+  return { kind: "moved", item, ...left, step: 1, repeats: false, at: AT };
+}
