@@ -1,4 +1,4 @@
-import { dropSchema } from "../../adapters/postgres/drop-schema.ts";
+import { dropSchema } from "../../adapters/postgres/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
 import type { Config } from "../config/config.ts";

@@ -5,13 +5,7 @@
  */
 import { CLOSED } from "../../../src/adapters/postgres/session/commit-slots.ts";
 import { markCommit } from "../../../src/adapters/postgres/statements/commit-marker.ts";
-import {
-  advanceLane,
-  advanceLanes,
-  lockLanes,
-  readLane,
-  updateLanes,
-} from "../../../src/adapters/postgres/statements/lane.ts";
+import { lockLanes, proveLanes, readLane, updateLanes } from "../../../src/adapters/postgres/statements/lane.ts";
 import { pickLanes, releaseLane, takeLanes } from "../../../src/adapters/postgres/statements/lease.ts";
 import {
   declareDead,
@@ -165,31 +159,27 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     refuses: [...TERM, ...LIFE],
   },
   {
-    statement: advanceLane,
-    values: [1, A, OWNER, 3, 5, null, 1, 9, 4, null],
+    statement: proveLanes,
+    values: [...TERMS, ...LEFT, 2, null],
     answers: 1,
     accepts: [
       USUAL,
-      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 10: "m" } },
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 9: "m" } },
     ],
-    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 10: "m" } }],
-  },
-  {
-    statement: advanceLanes,
-    values: [...TERMS, ...LEFT, [9, 9], [4, 4], 2, null],
-    answers: 1,
-    accepts: [
-      USUAL,
-      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 11: "m" } },
-    ],
-    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 11: "m" } }],
+    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 9: "m" } }],
   },
   {
     statement: updateLanes,
-    values: [[1, 2], [A, B], [3, 3], [9, 9], [null, null], [1, 1], ...Array(7).fill([0, 0]), 2],
+    values: [[1, 2], [A, B], [3, 3], [9, 9], [null, null], [1, 1], ...Array(7).fill([0, 0]), 2, null],
     answers: 1,
-    accepts: [USUAL],
-    refuses: [{ name: "a later token", world: lane("token = 4") }],
+    accepts: [
+      USUAL,
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 15: "m" } },
+    ],
+    refuses: [
+      { name: "a later token", world: lane("token = 4") },
+      { name: "a transaction that is not open", values: { 15: "m" } },
+    ],
   },
   {
     statement: readLane,
