@@ -12,6 +12,7 @@ import type { Attempt, Intent, LaneTransaction, Payload, Receipt } from "../doma
 
 export { BatchRefused } from "../domain/ledger/batch-refused.ts";
 export type * from "../domain/ledger/fates.ts";
+export type * from "../domain/ledger/nonce-writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**
@@ -199,16 +200,10 @@ export class StoreUnavailable extends Error {
 
 /** The connection died at COMMIT and the database did not say in time what became of it. */
 export class OutcomeUnknown extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "OutcomeUnknown";
-  }
+  override readonly name = "OutcomeUnknown";
 }
 
 /** System identifier, timeline or WAL position is not the one this process knew: commits may have been lost. */
 export class HistoryChanged extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "HistoryChanged";
-  }
+  override readonly name = "HistoryChanged";
 }
