@@ -1,16 +1,15 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
-import { createLocalSigner, type KeySources } from "../adapters/evm/signers/local-signer.ts";
+import { createLocalSigner } from "../adapters/evm/signers/local-signer.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
-import { openPostgresStore, type PostgresStore, type PreparedStatements } from "../adapters/postgres/store.ts";
+import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
-import type { NodeSettings } from "../application/settings.ts";
 import type { Chain } from "../ports/chain.ts";
 import { bounded } from "../ports/clock.ts";
 import type { Entropy } from "../ports/entropy.ts";
@@ -19,20 +18,14 @@ import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
-import type { ChainConfig } from "./config/config.ts";
+import type { ChainConfig, Config, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
+import { version } from "./version.ts";
 
 export interface NodeParts {
-  readonly databaseUrl: string;
-  readonly preparedStatements: PreparedStatements;
-  /** The database past any pooler: for what belongs to a session. */
-  readonly directUrl: string;
-  /** Listens for hints of other nodes; else each node only polls. */
-  readonly notifications: boolean;
-  readonly chains: readonly ChainConfig[];
-  readonly signers: KeySources;
-  /** Nothing is written to the database before they are known. */
-  readonly settings: NodeSettings | Promise<NodeSettings>;
+  readonly config: ConfigFor<"start">;
+  /** Where others reach the node. Nothing is written to the database before that is known. */
+  readonly url: string | Promise<string>;
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
@@ -70,32 +63,34 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const { sinks, stuckHook } = keep(parts.extensions);
     const telemetry = createTelemetry([...parts.sinks, ...sinks]);
     const entropy = createEntropy(systemClock);
-    const { databaseUrl, preparedStatements, directUrl, patience } = parts;
-    const direct = { directUrl, clock: systemClock, entropy, telemetry };
+    const { config, patience } = parts;
+    const { databaseUrl, preparedStatements } = config;
+    // Past any pooler: for what belongs to a session.
+    const direct = { directUrl: config.directDatabaseUrl ?? databaseUrl, clock: systemClock, entropy, telemetry };
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
-    const [signer, chains, settings] = await Promise.all([
-      createLocalSigner({ keys: parts.signers }).then(keep),
-      Promise.all(parts.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
-      parts.settings,
+    const [signer, chains, url] = await Promise.all([
+      createLocalSigner({ keys: config.signers }).then(keep),
+      Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
+      parts.url,
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl }));
-    const leaseDurationMs = settings.lease.durationMs;
+    const leaseDurationMs = config.lease.durationMs;
     const store = keep(
       await patiently(() =>
         openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
       ),
     );
-    const wakeUps = parts.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
+    const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
     const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
     const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer, peers, wakeUps, sessionLock };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook };
-    const node = new FencepostNode({ ...ports, ...hook }, settings);
+    const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, store);
     await node.start(patiently);
     const close = async (): Promise<void> => {
@@ -108,6 +103,10 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     await closeAll(opened);
     throw error;
   }
+}
+
+function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs }: Config) {
+  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs };
 }
 
 interface Resource {
