@@ -2,7 +2,8 @@ import type { ChainSettings } from "../../application/settings.ts";
 import { REPRICING_STRATEGIES } from "../../domain/repricing.ts";
 import type { ResolvedChain } from "./chains.ts";
 import type { Resolution } from "./resolve.ts";
-import type { ChainValues, Values } from "./schema.ts";
+import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, type ChainValues, type Values } from "./schema.ts";
+import type { Timed } from "./setting.ts";
 
 /** What a process runs with: every value present, in the units of the code. */
 export type Config = ReturnType<typeof buildConfig>;
@@ -73,39 +74,19 @@ function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
   } as const;
 }
 
+/** The settings of a chain as the code calls them: durations bear their unit. */
+type InCode = {
+  readonly [K in ChainSettingKey as (typeof CHAIN_SETTINGS)[K] extends Timed ? `${K}Ms` : K]: ChainValues[K];
+};
+
 function chainSettings(values: ChainValues): ChainSettings {
+  const named = CHAIN_SETTING_KEYS.map((key) => ["unit" in CHAIN_SETTINGS[key] ? `${key}Ms` : key, values[key]]);
+  const { reprice, maxFeeGwei, maxTransactionGas, ...same } = Object.fromEntries(named) as InCode;
   return {
-    confirmations: values.confirmations,
-    finality: values.finality,
-    pollIntervalMs: values.pollInterval,
-    nonceChainQuery: values.nonceChainQuery,
-    nonceStateTimeoutMs: values.nonceStateTimeout,
-    staleReceiptTimeoutMs: values.staleReceiptTimeout,
-    receiptWorkers: values.receiptWorkers,
-    fetchReceiptUponEntry: values.fetchReceiptUponEntry,
-    broadcastToAll: values.broadcastToAll,
-    resubmitIntervalMs: values.resubmitInterval,
-    repricing: values.reprice === "off" ? null : REPRICING_STRATEGIES[values.reprice],
-    maxAttempts: values.maxAttempts,
-    stuckAfterMs: values.stuckAfter,
-    inFlightWindow: values.inFlightWindow,
-    blockQueueLength: values.blockQueueLength,
-    maxFeeWei: values.maxFeeGwei,
-    maxGasCostWei: values.maxGasCostWei,
-    maxCostWei: values.maxCostWei,
-    maxTransactionGas: values.maxTransactionGas === null ? null : BigInt(values.maxTransactionGas),
-    reconciliationIntervalMs: values.reconciliationInterval,
-    grayZoneTimeoutMs: values.grayZoneTimeout,
-    grayZoneIntervalMs: values.grayZoneInterval,
-    grayZoneLookback: values.grayZoneLookback,
-    externalUsePolicy: values.externalUsePolicy,
-    alertLowBalanceWei: values.alertLowBalanceWei,
-    alertPendingDepth: values.alertPendingDepth,
-    alertOldestAgeMs: values.alertOldestAge,
-    alertHeadAgeMs: values.alertHeadAge,
-    alertReserved: values.alertReserved,
-    holePolicy: values.holePolicy,
-    reservationTtlMs: values.reservationTtl,
+    ...same,
+    repricing: reprice === "off" ? null : REPRICING_STRATEGIES[reprice],
+    maxFeeWei: maxFeeGwei,
+    maxTransactionGas: maxTransactionGas === null ? null : BigInt(maxTransactionGas),
   };
 }
 

@@ -16,6 +16,11 @@ export interface Setting<T, Said = unknown> {
 
 type Rule<T, Said> = Omit<Setting<T, Said>, "variable">;
 
+/** In milliseconds: the name of the value ends with the unit in the code. */
+export interface Timed {
+  readonly unit: "Ms";
+}
+
 /** Settings by their keys, each with the variable that its key spells: `pollInterval` is FENCEPOST_POLL_INTERVAL. */
 export function settings<R extends Readonly<Record<string, Rule<unknown, unknown>>>>(rules: R) {
   const named = Object.entries(rules).map(([key, rule]) => {
@@ -50,14 +55,14 @@ export function whole(fallback: number, limits: readonly [number, number]): Rule
 }
 
 /** Durations, in milliseconds: with the least, or with least and most. */
-export function time(fallback: number, leastMs: number, mostMs?: number): Rule<number, Duration> {
-  return { parse: duration(leastMs, mostMs), fallback, show: formatDuration };
+export function time(fallback: number, leastMs: number, mostMs?: number): Rule<number, Duration> & Timed {
+  return { parse: duration(leastMs, mostMs), fallback, show: formatDuration, unit: "Ms" };
 }
 
 /** As `time`, and `off` is null. */
-export function timeOrOff(fallback: number, leastMs: number): Rule<number | null, Duration | "off"> {
+export function timeOrOff(fallback: number, leastMs: number): Rule<number | null, Duration | "off"> & Timed {
   const show = (value: number | null): string => (value === null ? "off" : formatDuration(value));
-  return { parse: durationOrOff(leastMs), fallback, show };
+  return { parse: durationOrOff(leastMs), fallback, show, unit: "Ms" };
 }
 
 /** The first value is the default. */
