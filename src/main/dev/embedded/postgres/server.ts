@@ -5,10 +5,10 @@ import { type Child, endChild, launch } from "../guard.ts";
 import { portTaken } from "../loopback-port.ts";
 import { type Account, CHILD_ENVIRONMENT, settlesWithin } from "../processes.ts";
 import type { Cluster } from "./cluster.ts";
-import { readPostmasterFile } from "./postmaster-file.ts";
+import { readPostmasterFile, STOP_SIGNALS } from "./postmaster-file.ts";
 import { commandLine, type Settings } from "./settings.ts";
 
-export type StopMode = "fast" | "immediate";
+export type StopMode = keyof typeof STOP_SIGNALS;
 
 /** A server that accepts connections. */
 export interface RunningServer {
@@ -33,8 +33,6 @@ export class PredecessorAlive extends Error {}
 
 const READY_POLL_MS = 20;
 const READY_TIMEOUT_MS = 120_000;
-const IMMEDIATE_STOP = [["SIGQUIT", 5_000]] as const;
-const STOP_SIGNALS = { fast: [["SIGINT", 15_000], ...IMMEDIATE_STOP], immediate: IMMEDIATE_STOP } as const;
 const LOG_KEPT_BYTES = 10_000_000;
 
 export async function startServer(request: ServerRequest): Promise<RunningServer> {
