@@ -120,14 +120,8 @@ async function openChain(
   { chainId, rpcUrls, settings }: ChainConfig,
   { keep, ...ports }: { readonly telemetry: Telemetry; readonly entropy: Entropy; readonly keep: Keep },
 ) {
-  const options = {
-    ...ports,
-    urls: rpcUrls,
-    clock: systemClock,
-    requestEveryMs: REQUEST_EVERY_MS,
-    ...(chainId === null ? {} : { chainId }),
-  };
-  return { chain: keep(await createEvmChain(options)), settings };
+  const options = { ...ports, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
+  return { chain: keep(await createEvmChain(chainId === null ? options : { ...options, chainId })), settings };
 }
 
 /** A third of the speed is still the right signature: worth a word, not a refusal. */

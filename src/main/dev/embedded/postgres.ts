@@ -6,8 +6,7 @@ import { type Binaries, locateNative, prepareBinaries } from "./postgres/binarie
 import { type Cluster, openCluster, SUPERUSER } from "./postgres/cluster.ts";
 import { choosePlace, makeDirectory, type Place } from "./postgres/place.ts";
 import { clearLeftover } from "./postgres/postmaster-file.ts";
-import { PredecessorAlive, type RunningServer, type StopMode, startServer } from "./postgres/server.ts";
-import type { Settings } from "./postgres/settings.ts";
+import { PredecessorAlive, type RunningServer, type Settings, type StopMode, startServer } from "./postgres/server.ts";
 
 export interface EmbeddedPostgresOptions {
   /** Everything the server keeps goes in here; it is made where it does not exist. */

@@ -2,12 +2,12 @@ import { open, readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError } from "../embedded-error.ts";
 import { type Child, endChild, launch } from "../guard.ts";
-import { portTaken } from "../loopback-port.ts";
+import { LOOPBACK, portTaken } from "../loopback-port.ts";
 import { type Account, CHILD_ENVIRONMENT, settlesWithin } from "../processes.ts";
 import type { Cluster } from "./cluster.ts";
 import { readPostmasterFile, STOP_SIGNALS } from "./postmaster-file.ts";
-import { commandLine, type Settings } from "./settings.ts";
 
+export type Settings = Readonly<Record<string, string>>;
 export type StopMode = keyof typeof STOP_SIGNALS;
 
 /** A server that accepts connections. */
@@ -91,4 +91,26 @@ async function startOfLog(path: string): Promise<number> {
 
 async function logSince(path: string, from: number): Promise<string> {
   return (await readFile(path)).subarray(from).toString("utf8");
+}
+
+/** A small server for one machine that is as durable as a real one: what Fencepost promises must hold in `dev` too. */
+const DEFAULTS: Settings = {
+  listen_addresses: LOOPBACK,
+  // No socket file: its path may hold 107 characters only, and a checkout may lie deeper than that.
+  unix_socket_directories: "",
+  max_connections: "100",
+  shared_buffers: "128MB",
+  fsync: "on",
+  synchronous_commit: "on",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  log_checkpoints: "off",
+  logging_collector: "off",
+  log_destination: "stderr",
+};
+
+/** Given on the command line: nothing in postgresql.conf has to be edited, and the next start may choose anew. */
+function commandLine(port: number, overrides: Settings): string[] {
+  const settings = { ...DEFAULTS, ...overrides, port: String(port) };
+  return Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 }
