@@ -10,11 +10,9 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
-import type { Chain } from "../ports/chain.ts";
 import { bounded } from "../ports/clock.ts";
 import type { Entropy } from "../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
-import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
@@ -35,14 +33,7 @@ export interface NodeParts {
   readonly onBuilt?: (node: FencepostNode, store: PostgresStore) => void;
 }
 
-export interface ComposedNode {
-  readonly node: FencepostNode;
-  readonly store: PostgresStore;
-  readonly chains: readonly Chain[];
-  readonly signer: Signer;
-  /** The node first, then what it stood on. */
-  close(): Promise<void>;
-}
+export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
 
 /** The node has given its leases back by then; what is left are connections to servers that may not answer. */
 const CLOSE_AT_MOST_MS = 1_000;
@@ -51,7 +42,7 @@ const CLOSE_AT_MOST_MS = 1_000;
 const REQUEST_EVERY_MS = 25;
 
 /** Opens the adapters and builds a node on them. Whatever was opened is closed again where another one fails. */
-export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
+export async function composeNode(parts: NodeParts) {
   const opened: Resource[] = [];
   const failed = new AbortController();
   const keep: Keep = (resource) => {
@@ -93,6 +84,7 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, store);
     await node.start(patiently);
+    /** The node first, then what it stood on. */
     const close = async (): Promise<void> => {
       await node.close();
       await closeAll(opened);

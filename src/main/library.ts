@@ -24,10 +24,10 @@ import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
-import { type Config, ConfigurationError } from "./config/config.ts";
+import { ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom } from "./config/load.ts";
-import { type Extensions, openExtensions } from "./extensions.ts";
+import { openExtensions } from "./extensions.ts";
 import {
   completionView,
   createdTransaction,
@@ -151,21 +151,17 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
   const own = repricing === undefined ? {} : { repricing };
   const chains = config.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } }));
+  const extensions = await openExtensions({ config });
   const composed = await composeNode({
     config: { ...config, chains },
     url: "",
-    extensions: await extensionsOf(config, stuckHook),
+    extensions: typeof stuckHook === "object" ? { ...extensions, stuckHook } : extensions,
     sinks: onEvent === undefined ? [] : [onEvent],
     // The embedding program decides whether to wait for its database.
     patience: null,
   });
   await composed.node.settlingIn.whenOver();
   return new EmbeddedFencepost(composed);
-}
-
-async function extensionsOf(config: Config, stuckHook: FencepostOptions["stuckHook"]): Promise<Extensions> {
-  const opened = await openExtensions({ config });
-  return typeof stuckHook === "object" ? { ...opened, stuckHook } : opened;
 }
 
 /** Who acts where there is no API key: the process that embeds the node. */

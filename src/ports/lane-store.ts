@@ -136,23 +136,19 @@ export interface TrackedRecord extends LaneTransaction {
   readonly requestId: string | null;
 }
 
-export interface AllocatedRecord {
-  readonly txId: string;
-  readonly nonce: number;
-  readonly requestId: string | null;
-  /** What is to be signed: the caller's, or what was put in its place. */
+export interface StoredPayload {
   readonly payload: Payload;
   readonly gas: bigint;
-  readonly createdAt: Date;
+}
+
+/** `payload` is what is to be signed: the caller's, or what was put in its place. */
+export interface AllocatedRecord
+  extends StoredPayload,
+    Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
   /** Set where it was signed at another nonce before: those payloads are still followed. */
   readonly attempts?: readonly Attempt[];
   /** Set where the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
-}
-
-export interface StoredPayload {
-  readonly payload: Payload;
-  readonly gas: bigint;
 }
 
 /** Request ids of one lane; the same id of another lane is another request. */

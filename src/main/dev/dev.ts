@@ -2,7 +2,7 @@ import { dropSchema } from "../../adapters/postgres/drop-schema.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
 import type { Config, ConfigFor } from "../config/config.ts";
-import { startService } from "../service.ts";
+import { type Service, startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
 import { startDevChain } from "./dev-chain.ts";
@@ -20,11 +20,8 @@ export interface DevRequest {
   readonly say: (line: string) => void;
 }
 
-export interface DevReady {
-  readonly url: string;
-  readonly nodeId: string;
+export interface DevReady extends Pick<Service, "url" | "nodeId" | "signers"> {
   readonly chainId: number;
-  readonly signers: readonly string[];
 }
 
 type Undo = () => Promise<void>;
