@@ -157,11 +157,20 @@ function ownAddress(config: Config, url: string, sharesPort: boolean): string {
   return own.origin;
 }
 
-/** Callers and other nodes that ask before the node is up are told so, instead of being refused a connection. */
+/**
+ * Callers and other nodes that ask before the node is up are told so, instead of being refused a connection. Whether it is
+ * up is looked at in each call: the server may take a method out of the face when it is made.
+ */
 class Deferred<T extends object> {
   current: Partial<T> = {};
   readonly face = new Proxy({} as T, {
-    get: (_, method) => this.current[method as keyof T] ?? (() => Promise.reject(unavailable("this node is starting"))),
+    get:
+      (_, method) =>
+      (...args: readonly unknown[]): unknown => {
+        const known = this.current[method as keyof T];
+        if (typeof known === "function") return known.apply(this.current, args);
+        return Promise.reject(unavailable("this node is starting"));
+      },
   });
 }
 
