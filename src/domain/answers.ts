@@ -1,4 +1,8 @@
-/** What a node said to a submission, named by what it permits next. The list is closed. */
+/**
+ * What a node said to a submission, named by what it permits next. The list is closed, and goes from most to least telling
+ * where several endpoints say different things: a node that holds the payload outweighs every refusal elsewhere; among
+ * refusals, those that leave a way on come before the final one; any word outweighs silence.
+ */
 export const SUBMIT_ANSWERS = [
   "accepted",
   "alreadyKnown",

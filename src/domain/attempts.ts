@@ -1,18 +1,19 @@
 import type { Hash } from "./lane.ts";
 import type { Attempt } from "./transaction.ts";
 
+type Superseding = "cancel" | "replace" | "placeholder";
+
 /** A payload that takes the caller's off the table: once it is committed, nothing older is sent again. */
-function supersedes({ kind }: Attempt): boolean {
-  return kind === "cancel" || kind === "replace" || kind === "placeholder";
+function supersedes(attempt: Attempt): attempt is Attempt & { readonly kind: Superseding } {
+  return attempt.kind === "cancel" || attempt.kind === "replace" || attempt.kind === "placeholder";
 }
 
 /**
  * The kind of the same payload signed at another price. What superseded the caller's stays what it is: a cancel that is
  * paid better and mined is still a cancel.
  */
-export function repricedKind(attempts: readonly Attempt[]): "reprice" | "cancel" | "replace" | "placeholder" {
-  const kind = attempts.findLast(supersedes)?.kind;
-  return kind === "cancel" || kind === "replace" || kind === "placeholder" ? kind : "reprice";
+export function repricedKind(attempts: readonly Attempt[]): "reprice" | Superseding {
+  return attempts.findLast(supersedes)?.kind ?? "reprice";
 }
 
 /** Bytes of it are ours to send, and what it offers is known. */

@@ -1,9 +1,6 @@
-import type { Hash } from "./lane.ts";
+import type { BlockRef } from "./block-window.ts";
 
-export interface Confirmation {
-  readonly number: number;
-  readonly hash: Hash;
-}
+export type Confirmation = Pick<BlockRef, "number" | "hash">;
 
 export type ConfirmationChange =
   | { readonly kind: "same" }

@@ -52,14 +52,10 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
     return { type, gasPrice };
   }
   const baseFee = market.baseFees.at(-1) ?? 0n;
-  const tip = wishes.maxPriorityFeePerGas ?? suggestedTip(market, wishes.maxFeePerGas);
+  const tip = wishes.maxPriorityFeePerGas ?? capped(digest(market).tip, wishes.maxFeePerGas ?? null);
   const maxFeePerGas = wishes.maxFeePerGas ?? capped(baseFee * 2n + tip, digest(market).sanityLimit, ceiling);
   const maxPriorityFeePerGas = wishes.maxPriorityFeePerGas ?? smaller(tip, maxFeePerGas);
-  return {
-    type: "eip1559",
-    maxFeePerGas: maxFeePerGas < maxPriorityFeePerGas ? maxPriorityFeePerGas : maxFeePerGas,
-    maxPriorityFeePerGas,
-  };
+  return { type: "eip1559", maxFeePerGas: larger(maxFeePerGas, maxPriorityFeePerGas), maxPriorityFeePerGas };
 }
 
 /** Stands for the market where the caller named every fee: none of its figures is read. */
@@ -73,6 +69,13 @@ export function envelopeFor(fees: Fees, accessList: readonly unknown[]): Fees {
 /** The most one unit of gas can cost: what a balance must cover. */
 export function feeCap(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice;
+}
+
+/** The same kind of offer, every field of it changed alike. */
+export function mapFees(fees: Fees, change: (value: bigint) => bigint): Fees {
+  if (fees.type !== "eip1559") return { type: fees.type, gasPrice: change(fees.gasPrice) };
+  const { maxFeePerGas, maxPriorityFeePerGas } = fees;
+  return { type: "eip1559", maxFeePerGas: change(maxFeePerGas), maxPriorityFeePerGas: change(maxPriorityFeePerGas) };
 }
 
 /** The same offer, no field of it above `most`. */
@@ -91,11 +94,6 @@ export function isFullyPriced(wishes: FeeWishes): boolean {
 
 function wantsDynamicFees(wishes: FeeWishes): boolean {
   return wishes.type === "eip1559" || wishes.maxFeePerGas !== undefined || wishes.maxPriorityFeePerGas !== undefined;
-}
-
-function suggestedTip(market: FeeMarket, maxFeePerGas: bigint | undefined): bigint {
-  const { tip } = digest(market);
-  return maxFeePerGas === undefined ? tip : smaller(tip, maxFeePerGas);
 }
 
 interface Digest {
@@ -122,11 +120,11 @@ function capped(value: bigint, ...limits: readonly (bigint | null)[]): bigint {
   return limits.reduce<bigint>((least, limit) => (limit === null ? least : smaller(least, limit)), value);
 }
 
-function smaller(a: bigint, b: bigint): bigint {
+export function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-function larger(a: bigint, b: bigint): bigint {
+export function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 

@@ -53,7 +53,8 @@ export interface NonceMove {
  * behind. A holder that cannot move uses up what was free below it: no transaction overtakes a claimed one.
  */
 export function planShiftDown(free: readonly number[], holders: readonly Holder[]): readonly NonceMove[] {
-  const steps = [...free.map((nonce) => ({ nonce, holder: null })), ...holders.map(stepOf)];
+  const taken = holders.map((holder) => ({ nonce: holder.nonce, holder }));
+  const steps = [...free.map((nonce) => ({ nonce, holder: null })), ...taken];
   const moves: NonceMove[] = [];
   let slots: number[] = [];
   for (const { nonce, holder } of steps.sort((a, b) => a.nonce - b.nonce)) {
@@ -69,8 +70,4 @@ function moveInto(slots: number[], { txId, nonce }: Holder, moves: NonceMove[]):
   if (to === undefined) return;
   moves.push({ txId, from: nonce, to });
   slots.push(nonce);
-}
-
-function stepOf(holder: Holder): { readonly nonce: number; readonly holder: Holder | null } {
-  return { nonce: holder.nonce, holder };
 }

@@ -34,12 +34,13 @@ export function compareLanes(a: Lane, b: Lane): number {
   return a.signer < b.signer ? -1 : 1;
 }
 
-/** FNV-1a: spreads lanes over writer shards. It decides order of work, never correctness. */
+/** Spreads lanes over writer shards. It decides order of work, never correctness. */
 export function shardOf(key: LaneKey, shards: number): number {
+  return (fnv1a(key) >>> 0) % shards;
+}
+
+export function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < key.length; i++) {
-    hash ^= key.charCodeAt(i);
-    hash = Math.imul(hash, 0x01000193);
-  }
-  return (hash >>> 0) % shards;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash;
 }

@@ -1,4 +1,4 @@
-import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "./lane.ts";
+import { type Address, compareLanes, fnv1a, type Lane, type LaneKey, laneKey } from "./lane.ts";
 
 /** A live instance, as far as placing lanes is concerned. */
 export interface Member {
@@ -29,16 +29,15 @@ export function isReachable(member: Member): boolean {
   return member.url !== "";
 }
 
-/** A request may arrive at any node and is forwarded to the owner, so members without a URL come last. */
-function reachableFirst(members: readonly Member[]): readonly Member[] {
-  const reachable = members.filter(isReachable);
-  return reachable.length > 0 ? reachable : members;
+/** Those members, or all where there are none such. */
+function preferring(isPreferred: (member: Member) => boolean, members: readonly Member[]): readonly Member[] {
+  const preferred = members.filter(isPreferred);
+  return preferred.length > 0 ? preferred : members;
 }
 
-/** Members that lost their lanes because they were silent are left out where there are others. */
-function steadyFirst(members: readonly Member[]): readonly Member[] {
-  const steady = members.filter(({ standsBack }) => !standsBack);
-  return steady.length > 0 ? steady : members;
+/** It did not lose its lanes because it was silent. */
+function isSteady({ standsBack }: Member): boolean {
+  return !standsBack;
 }
 
 /**
@@ -48,10 +47,12 @@ function steadyFirst(members: readonly Member[]): readonly Member[] {
  */
 export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
   const takers = members.filter((member) => !member.draining);
-  const share = Math.ceil(lanes.length / Math.max(1, steadyFirst(reachableFirst(takers)).length));
+  const share = Math.ceil(lanes.length / Math.max(1, preferring(isSteady, preferring(isReachable, takers)).length));
   const load = new Map<string, number>();
   const placement = new Map<LaneKey, Member>();
-  const choices = [...lanes].sort(compareLanes).map((lane) => ({ lane, ranked: steadyFirst(rank(lane, takers)) }));
+  const choices = [...lanes]
+    .sort(compareLanes)
+    .map((lane) => ({ lane, ranked: preferring(isSteady, rank(lane, takers)) }));
   // Lanes with the least choice first: else the only holder of a key could be full of lanes that others can serve, too.
   for (const { lane, ranked } of choices.sort((a, b) => a.ranked.length - b.ranked.length)) {
     const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
@@ -65,7 +66,9 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
 /** Members that should serve the lane, favourite first. By node id, so that a node that restarts is favoured as before. */
 export function rank(lane: Lane, members: readonly Member[]): readonly Member[] {
   const key = laneKey(lane);
-  return reachableFirst(members.filter((member) => serves(member, lane)))
+  const servants = members.filter((member) => serves(member, lane));
+  // A request may arrive at any node and is forwarded to the owner, so members without a URL come last.
+  return preferring(isReachable, servants)
     .map((member) => ({ member, score: score(key, member.nodeId) }))
     .sort(
       (a, b) =>
@@ -89,10 +92,7 @@ export function servedLanes(members: readonly Member[]): readonly Lane[] {
 
 /** FNV-1a with murmur's finish: two names that differ in one letter score nothing alike. */
 function score(key: LaneKey, nodeId: string): number {
-  let hash = 0x811c9dc5;
-  for (const text of [nodeId, "\n", key]) {
-    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  }
+  let hash = fnv1a(`${nodeId}\n${key}`);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;

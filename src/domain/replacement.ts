@@ -1,8 +1,7 @@
 /** The price of a payload by which an operator or the hook replaces another: the market's, and enough for a pool to take it. */
-import { type FeeMarket, type Fees, priceFirstAttempt } from "./fees.ts";
+import { type FeeMarket, type Fees, mapFees, NO_MARKET, priceFirstAttempt } from "./fees.ts";
 import { covers, type RepricingStrategy, type RepricingView, reprice } from "./repricing.ts";
 
-const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 const NO_CEILING = 1n << 256n;
 
 /** A decided replacement is wanted now: it offers what a first payload would, even if the standing offer is not below. */
@@ -35,7 +34,7 @@ export interface Offer {
 /** The least that nodes take in the place of `standing`: a tenth more on both fields, for blobs twice as much on all three. */
 export function leastInPlaceOf({ fees, blobFeeCap }: Offer): Offer {
   if (blobFeeCap === undefined) return { fees: leastReplacement(fees) };
-  return { fees: doubled(fees), blobFeeCap: blobFeeCap * 2n };
+  return { fees: mapFees(fees, (value) => value * 2n), blobFeeCap: blobFeeCap * 2n };
 }
 
 /** Pools of blob payloads are apart from the others: one of a kind takes the place of the other kind in no pool. */
@@ -43,12 +42,6 @@ export function reaches(offered: Offer, least: Offer): boolean {
   const isBlob = offered.blobFeeCap !== undefined;
   if (isBlob !== (least.blobFeeCap !== undefined)) return false;
   return covers(offered.fees, least.fees) && (offered.blobFeeCap ?? 0n) >= (least.blobFeeCap ?? 0n);
-}
-
-function doubled(fees: Fees): Fees {
-  if (fees.type !== "eip1559") return { ...fees, gasPrice: fees.gasPrice * 2n };
-  const { maxFeePerGas, maxPriorityFeePerGas } = fees;
-  return { type: "eip1559", maxFeePerGas: maxFeePerGas * 2n, maxPriorityFeePerGas: maxPriorityFeePerGas * 2n };
 }
 
 function viewOf(standing: Fees, market: FeeMarket): RepricingView {

@@ -1,4 +1,4 @@
-import { type FeeMarket, type Fees, feeCap, median, under } from "./fees.ts";
+import { type FeeMarket, type Fees, feeCap, larger, mapFees, median, smaller, under } from "./fees.ts";
 import type { Attempt } from "./transaction.ts";
 
 /** What a strategy knows of one transaction that was sent and is not mined. Wei throughout. */
@@ -35,7 +35,7 @@ export const marketRepricing: RepricingStrategy = {
   name: "market",
   propose(view) {
     const wanted = atMarket(view.standing, view.market);
-    if (view.refused) return outbid(view.standing, wanted, REFUSED_PERCENT);
+    if (view.refused) return higher(scale(view.standing, 100n + REFUSED_PERCENT), wanted);
     return isBelowMarket(view.standing, view.market) ? wanted : null;
   },
 };
@@ -43,10 +43,7 @@ export const marketRepricing: RepricingStrategy = {
 /** Adds a share of the first offer each time, whatever the market does. */
 export function linearRepricing(stepPercent = 25): RepricingStrategy {
   const step = BigInt(Math.max(1, Math.round(stepPercent)));
-  return {
-    name: "linear",
-    propose: ({ first, attempts }) => scale(first, 100n + step * BigInt(attempts)),
-  };
+  return { name: "linear", propose: ({ first, attempts }) => scale(first, 100n + step * BigInt(attempts)) };
 }
 
 /** By what the settings call them. */
@@ -90,8 +87,7 @@ export function covers(fees: Fees, demanded: Fees): boolean {
 export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
   const baseFee = market.baseFees.at(-1);
   if (baseFee === undefined) return feeCap(fees) < market.gasPrice;
-  const cap = feeCap(fees);
-  const room = cap - baseFee;
+  const room = feeCap(fees) - baseFee;
   return room < 0n || smaller(tipOf(fees), room) < tipTaken(market);
 }
 
@@ -112,20 +108,9 @@ function tipTaken({ priorityFees }: FeeMarket): bigint {
   return median(priorityFees.slice(-LAST_BLOCKS));
 }
 
-function outbid(standing: Fees, wanted: Fees, percent: bigint): Fees {
-  return higher(scale(standing, 100n + percent), wanted);
-}
-
 /** Rounded up: a replacement that misses the minimum by one wei is refused. */
 function scale(fees: Fees, percent: bigint): Fees {
-  const grown = (value: bigint): bigint => larger((value * percent + 99n) / 100n, value + 1n);
-  return fees.type === "eip1559"
-    ? {
-        type: "eip1559",
-        maxFeePerGas: grown(fees.maxFeePerGas),
-        maxPriorityFeePerGas: grown(fees.maxPriorityFeePerGas),
-      }
-    : { type: fees.type, gasPrice: grown(fees.gasPrice) };
+  return mapFees(fees, (value) => larger((value * percent + 99n) / 100n, value + 1n));
 }
 
 function higher(a: Fees, b: Fees): Fees {
@@ -142,12 +127,4 @@ function sameKind(like: Fees, fees: Fees): Fees {
 
 function tipOf(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
-}
-
-function larger(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function smaller(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }

@@ -35,12 +35,9 @@ export interface PreparedIntent extends Intent {
 }
 
 /** What is signed. */
-export interface UnsignedTransaction {
+export interface UnsignedTransaction extends Pick<Payload, "to" | "data" | "value"> {
   readonly chainId: number;
   readonly nonce: number;
-  readonly to: Address | null;
-  readonly data: Hex;
-  readonly value: bigint;
   readonly gas: bigint;
   readonly fees: Fees;
   readonly accessList: readonly AccessListEntry[];

@@ -41,42 +41,32 @@ const open = ["TRACKING", "STUCK"] as const;
 /** Has no receipt, and may get another payload at its nonce. */
 const unmined = ["PENDING", "BROADCAST", "STALE"] as const;
 const unminedOrUnknown = [...unmined, "UNKNOWN_SUBMIT_RESULT"] as const;
-const signedAgain = {
-  from: open,
-  fromSubStates: unminedOrUnknown,
-  to: { state: "TRACKING", subState: "PENDING" },
-} as const;
+const unseen = { from: ["TRACKING"], fromSubStates: ["UNKNOWN_SUBMIT_RESULT"] } as const;
+const mined = { from: ["TRACKING"], fromSubStates: ["MINED"] } as const;
+const allocated = { state: "ALLOCATED", subState: null } as const;
+const pending = { state: "TRACKING", subState: "PENDING" } as const;
+const broadcast = { state: "TRACKING", subState: "BROADCAST" } as const;
+const signedAgain = { from: open, fromSubStates: unminedOrUnknown, to: pending } as const;
+
+/** A final state and its completion. */
+function settledAs<S extends "CONFIRMED" | "FAILED_FINAL", U extends SubState | null>(state: S, subState: U) {
+  return { to: { state, subState }, completion: { state, settled: true } } as const;
+}
 
 export const TRANSITIONS = {
   // create and allocate
   accept: { from: [null], to: { state: "CREATED", subState: null } },
-  allocate: { from: [null, "CREATED"], to: { state: "ALLOCATED", subState: null } },
-  refuse: {
-    from: [null, "CREATED"],
-    to: { state: "FAILED_FINAL", subState: "REJECTED" },
-    completion: { state: "FAILED_FINAL", settled: true },
-  },
-  refuseReusedRequestId: {
-    from: [null, "CREATED"],
-    to: { state: "FAILED_FINAL", subState: "REQUEST_ID_REUSED" },
-    completion: { state: "FAILED_FINAL", settled: true },
-  },
+  allocate: { from: [null, "CREATED"], to: allocated },
+  refuse: { from: [null, "CREATED"], ...settledAs("FAILED_FINAL", "REJECTED") },
+  refuseReusedRequestId: { from: [null, "CREATED"], ...settledAs("FAILED_FINAL", "REQUEST_ID_REUSED") },
   // sign and broadcast
-  sign: { from: ["ALLOCATED"], to: { state: "TRACKING", subState: "PENDING" } },
-  broadcast: {
-    from: ["TRACKING"],
-    fromSubStates: unmined,
-    to: { state: "TRACKING", subState: "BROADCAST" },
-  },
+  sign: { from: ["ALLOCATED"], to: pending },
+  broadcast: { from: ["TRACKING"], fromSubStates: unmined, to: broadcast },
   resubmit: { from: open, to: "same" },
   submitFailed: { from: open, to: "same" },
   // staying alive
-  stale: {
-    from: ["TRACKING"],
-    fromSubStates: ["PENDING", "BROADCAST"],
-    to: { state: "TRACKING", subState: "STALE" },
-  },
-  reprice: { from: open, fromSubStates: unmined, to: { state: "TRACKING", subState: "PENDING" } },
+  stale: { from: ["TRACKING"], fromSubStates: ["PENDING", "BROADCAST"], to: { state: "TRACKING", subState: "STALE" } },
+  reprice: { from: open, fromSubStates: unmined, to: pending },
   cancel: signedAgain,
   replace: signedAgain,
   placeholder: signedAgain,
@@ -90,71 +80,30 @@ export const TRANSITIONS = {
     to: { state: "STUCK", subState: null },
     completion: { state: "STUCK", settled: false },
   },
-  unstick: { from: ["STUCK"], to: { state: "TRACKING", subState: "PENDING" } },
+  unstick: { from: ["STUCK"], to: pending },
   // holes
   shiftDown: { from: ["ALLOCATED"], to: "same" },
-  giveUp: {
-    from: ["ALLOCATED"],
-    to: { state: "FAILED_FINAL", subState: "REJECTED" },
-    completion: { state: "FAILED_FINAL", settled: true },
-  },
+  giveUp: { from: ["ALLOCATED"], ...settledAs("FAILED_FINAL", "REJECTED") },
   // gray zone: only where the node signs, so that a lost answer leaves no hash to look for
   loseSight: {
     from: ["TRACKING"],
     fromSubStates: unmined,
     to: { state: "TRACKING", subState: "UNKNOWN_SUBMIT_RESULT" },
   },
-  adopt: {
-    from: ["TRACKING"],
-    fromSubStates: ["UNKNOWN_SUBMIT_RESULT"],
-    to: { state: "TRACKING", subState: "BROADCAST" },
-  },
-  sendAnew: {
-    from: ["TRACKING"],
-    fromSubStates: ["UNKNOWN_SUBMIT_RESULT"],
-    to: { state: "TRACKING", subState: "PENDING" },
-  },
+  adopt: { ...unseen, to: broadcast },
+  sendAnew: { ...unseen, to: pending },
   // receipt and finality
   mine: { from: open, to: { state: "TRACKING", subState: "MINED" } },
-  withdraw: { from: ["TRACKING"], fromSubStates: ["MINED"], to: { state: "TRACKING", subState: "PENDING" } },
-  confirm: {
-    from: ["TRACKING"],
-    fromSubStates: ["MINED"],
-    to: { state: "CONFIRMED", subState: null },
-    completion: { state: "CONFIRMED", settled: true },
-  },
-  revert: {
-    from: ["TRACKING"],
-    fromSubStates: ["MINED"],
-    to: { state: "FAILED_FINAL", subState: "REVERTED" },
-    completion: { state: "FAILED_FINAL", settled: true },
-  },
-  confirmReplacement: {
-    from: ["TRACKING"],
-    fromSubStates: ["MINED"],
-    to: { state: "CONFIRMED", subState: "REPLACED" },
-    completion: { state: "CONFIRMED", settled: true },
-  },
-  confirmCancel: {
-    from: ["TRACKING"],
-    fromSubStates: ["MINED"],
-    to: { state: "FAILED_FINAL", subState: "CANCELLED" },
-    completion: { state: "FAILED_FINAL", settled: true },
-  },
+  withdraw: { ...mined, to: pending },
+  confirm: { ...mined, ...settledAs("CONFIRMED", null) },
+  revert: { ...mined, ...settledAs("FAILED_FINAL", "REVERTED") },
+  confirmReplacement: { ...mined, ...settledAs("CONFIRMED", "REPLACED") },
+  confirmCancel: { ...mined, ...settledAs("FAILED_FINAL", "CANCELLED") },
   /** A foreign transaction stands at the nonce, deep enough. */
-  loseNonce: {
-    from: ["TRACKING"],
-    fromSubStates: ["MINED"],
-    to: { state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY" },
-    completion: { state: "FAILED_FINAL", settled: true },
-  },
+  loseNonce: { ...mined, ...settledAs("FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY") },
   /** The same, where the policy gives the transaction another nonce. */
-  requeue: { from: ["TRACKING"], fromSubStates: ["MINED"], to: { state: "ALLOCATED", subState: null } },
-  reorg: {
-    from: ["CONFIRMED", "FAILED_FINAL"],
-    to: { state: "TRACKING", subState: "PENDING" },
-    completion: { state: "REORGED", settled: false },
-  },
+  requeue: { ...mined, to: allocated },
+  reorg: { from: ["CONFIRMED", "FAILED_FINAL"], to: pending, completion: { state: "REORGED", settled: false } },
 } as const satisfies Record<string, TransitionRule>;
 
 export type TransitionEvent = keyof typeof TRANSITIONS;

@@ -1,38 +1,29 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
-import { createLocalSigner, type KeySources } from "../adapters/evm/signers/local-signer.ts";
+import { createLocalSigner } from "../adapters/evm/signers/local-signer.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
-import { openPostgresStore, type PostgresStore, type PreparedStatements } from "../adapters/postgres/store.ts";
+import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
-import type { NodeSettings } from "../application/settings.ts";
-import type { Chain } from "../ports/chain.ts";
 import { bounded } from "../ports/clock.ts";
 import type { Entropy } from "../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
-import type { Signer } from "../ports/signer.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
-import type { ChainConfig } from "./config/config.ts";
+import type { ChainConfig, Config, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
+import { version } from "./version.ts";
 
 export interface NodeParts {
-  readonly databaseUrl: string;
-  readonly preparedStatements: PreparedStatements;
-  /** The database past any pooler: for what belongs to a session. */
-  readonly directUrl: string;
-  /** Listens for hints of other nodes; else each node only polls. */
-  readonly notifications: boolean;
-  readonly chains: readonly ChainConfig[];
-  readonly signers: KeySources;
-  /** Nothing is written to the database before they are known. */
-  readonly settings: NodeSettings | Promise<NodeSettings>;
+  readonly config: ConfigFor<"start">;
+  /** Where others reach the node. Nothing is written to the database before that is known. */
+  readonly url: string | Promise<string>;
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
@@ -42,14 +33,7 @@ export interface NodeParts {
   readonly onBuilt?: (node: FencepostNode, store: PostgresStore) => void;
 }
 
-export interface ComposedNode {
-  readonly node: FencepostNode;
-  readonly store: PostgresStore;
-  readonly chains: readonly Chain[];
-  readonly signer: Signer;
-  /** The node first, then what it stood on. */
-  close(): Promise<void>;
-}
+export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
 
 /** The node has given its leases back by then; what is left are connections to servers that may not answer. */
 const CLOSE_AT_MOST_MS = 1_000;
@@ -58,7 +42,7 @@ const CLOSE_AT_MOST_MS = 1_000;
 const REQUEST_EVERY_MS = 25;
 
 /** Opens the adapters and builds a node on them. Whatever was opened is closed again where another one fails. */
-export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
+export async function composeNode(parts: NodeParts) {
   const opened: Resource[] = [];
   const failed = new AbortController();
   const keep: Keep = (resource) => {
@@ -70,34 +54,37 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     const { sinks, stuckHook } = keep(parts.extensions);
     const telemetry = createTelemetry([...parts.sinks, ...sinks]);
     const entropy = createEntropy(systemClock);
-    const { databaseUrl, preparedStatements, directUrl, patience } = parts;
-    const direct = { directUrl, clock: systemClock, entropy, telemetry };
+    const { config, patience } = parts;
+    const { databaseUrl, preparedStatements } = config;
+    // Past any pooler: for what belongs to a session.
+    const direct = { directUrl: config.directDatabaseUrl ?? databaseUrl, clock: systemClock, entropy, telemetry };
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
-    const [signer, chains, settings] = await Promise.all([
-      createLocalSigner({ keys: parts.signers }).then(keep),
-      Promise.all(parts.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
-      parts.settings,
+    const [signer, chains, url] = await Promise.all([
+      createLocalSigner({ keys: config.signers }).then(keep),
+      Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
+      parts.url,
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl }));
-    const leaseDurationMs = settings.lease.durationMs;
+    const leaseDurationMs = config.lease.durationMs;
     const store = keep(
       await patiently(() =>
         openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
       ),
     );
-    const wakeUps = parts.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
+    const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
     const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
     const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer, peers, wakeUps, sessionLock };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook };
-    const node = new FencepostNode({ ...ports, ...hook }, settings);
+    const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, store);
     await node.start(patiently);
+    /** The node first, then what it stood on. */
     const close = async (): Promise<void> => {
       await node.close();
       await closeAll(opened);
@@ -108,6 +95,10 @@ export async function composeNode(parts: NodeParts): Promise<ComposedNode> {
     await closeAll(opened);
     throw error;
   }
+}
+
+function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs }: Config) {
+  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs };
 }
 
 interface Resource {
@@ -121,14 +112,8 @@ async function openChain(
   { chainId, rpcUrls, settings }: ChainConfig,
   { keep, ...ports }: { readonly telemetry: Telemetry; readonly entropy: Entropy; readonly keep: Keep },
 ) {
-  const options = {
-    ...ports,
-    urls: rpcUrls,
-    clock: systemClock,
-    requestEveryMs: REQUEST_EVERY_MS,
-    ...(chainId === null ? {} : { chainId }),
-  };
-  return { chain: keep(await createEvmChain(options)), settings };
+  const options = { ...ports, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
+  return { chain: keep(await createEvmChain(chainId === null ? options : { ...options, chainId })), settings };
 }
 
 /** A third of the speed is still the right signature: worth a word, not a refusal. */

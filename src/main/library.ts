@@ -24,10 +24,10 @@ import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
-import { type Config, ConfigurationError } from "./config/config.ts";
+import { ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom } from "./config/load.ts";
-import { type Extensions, openExtensions } from "./extensions.ts";
+import { openExtensions } from "./extensions.ts";
 import {
   completionView,
   createdTransaction,
@@ -36,7 +36,6 @@ import {
   signerViews,
   transactionView,
 } from "./library-views.ts";
-import { partsOf, settingsOf } from "./node-parts.ts";
 
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
 export type { FollowedCompletion } from "./library-views.ts";
@@ -150,13 +149,13 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const entropy = createEntropy(systemClock);
   const file = { name: "createFencepost", content: { auth: "none", ...settings, ...keys } };
   const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
-  const parts = partsOf(config);
   const own = repricing === undefined ? {} : { repricing };
+  const chains = config.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } }));
+  const extensions = await openExtensions({ config });
   const composed = await composeNode({
-    ...parts,
-    settings: settingsOf(config, ""),
-    chains: parts.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } })),
-    extensions: await extensionsOf(config, stuckHook),
+    config: { ...config, chains },
+    url: "",
+    extensions: typeof stuckHook === "object" ? { ...extensions, stuckHook } : extensions,
     sinks: onEvent === undefined ? [] : [onEvent],
     // The embedding program decides whether to wait for its database.
     patience: null,
@@ -165,17 +164,20 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   return new EmbeddedFencepost(composed);
 }
 
-async function extensionsOf(config: Config, stuckHook: FencepostOptions["stuckHook"]): Promise<Extensions> {
-  const opened = await openExtensions({ config });
-  return typeof stuckHook === "object" ? { ...opened, stuckHook } : opened;
-}
-
 /** Who acts where there is no API key: the process that embeds the node. */
 const ACTOR = "operator:embedded";
 
 class EmbeddedFencepost implements Fencepost {
   private readonly composed: ComposedNode;
   private readonly closing = new AbortController();
+  readonly resubmit = this.acting("resubmit");
+  readonly reprice = this.acting("reprice");
+  readonly cancel = this.acting("cancel");
+  readonly replace = this.acting("replace");
+  readonly resolve = this.acting("resolve");
+  readonly suspend = this.actingOnLane("suspend");
+  readonly resume = this.actingOnLane("resume");
+  readonly realign = this.actingOnLane("realign");
 
   constructor(composed: ComposedNode) {
     this.composed = composed;
@@ -185,9 +187,8 @@ class EmbeddedFencepost implements Fencepost {
 
   async send(intent: CreateRequest, { client }: SendOptions = {}): Promise<Created> {
     if (client === undefined) return createdView(await this.composed.node.api.create(intent));
-    const chainIds = this.composed.chains.map(({ chainId }) => chainId);
     const entropy = createEntropy(systemClock);
-    const normalised = normalise({ codec: createCodec(), entropy, chainIds }, intent);
+    const normalised = normalise({ codec: createCodec(), entropy, chainIds: this.chainIds() }, intent);
     await insertIntake(client, normalised);
     this.composed.node.intakeWritten();
     const { txId, lane, requestId } = normalised;
@@ -203,38 +204,6 @@ class EmbeddedFencepost implements Fencepost {
     return transactionView(found);
   }
 
-  resubmit(txId: string, order: Order): Promise<TransactionView> {
-    return this.act("resubmit", txId, order);
-  }
-
-  reprice(txId: string, order: Order): Promise<TransactionView> {
-    return this.act("reprice", txId, order);
-  }
-
-  cancel(txId: string, order: Order): Promise<TransactionView> {
-    return this.act("cancel", txId, order);
-  }
-
-  replace(txId: string, order: Order): Promise<TransactionView> {
-    return this.act("replace", txId, order);
-  }
-
-  resolve(txId: string, order: Order): Promise<TransactionView> {
-    return this.act("resolve", txId, order);
-  }
-
-  suspend(signer: string, order: Order): Promise<readonly SignerView[]> {
-    return this.actOnLane("suspend", signer, order);
-  }
-
-  realign(signer: string, order: Order): Promise<readonly SignerView[]> {
-    return this.actOnLane("realign", signer, order);
-  }
-
-  resume(signer: string, order: Order): Promise<readonly SignerView[]> {
-    return this.actOnLane("resume", signer, order);
-  }
-
   async waitFor(txId: string, { timeoutMs, signal }: WaitOptions = {}): Promise<TransactionView> {
     const untilMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : systemClock.monotonicMs() + timeoutMs;
     const stop = this.stopSignal(signal);
@@ -246,21 +215,15 @@ class EmbeddedFencepost implements Fencepost {
       });
       if (isSettled(found.state)) return found;
       if (systemClock.monotonicMs() >= untilMs) {
-        throw new FencepostError(
-          "UNAVAILABLE",
-          `${txId} is ${found.state} after ${timeoutMs} ms; it goes on all the same`,
-          { txId },
-        );
+        const detail = `${txId} is ${found.state} after ${timeoutMs} ms; it goes on all the same`;
+        throw new FencepostError("UNAVAILABLE", detail, { txId });
       }
       await systemClock.sleep(LOOK_EVERY_MS, stop);
     }
   }
 
-  async *completions({
-    after = 0,
-    epoch,
-    signal,
-  }: FollowOptions = {}): AsyncGenerator<FollowedCompletion, void, undefined> {
+  async *completions(options: FollowOptions = {}): AsyncGenerator<FollowedCompletion, void, undefined> {
+    const { after = 0, epoch, signal } = options;
     const stop = this.stopSignal(signal);
     let from: CompletionsQuery = { after, waitMs: POLL_MS, signal: stop, ...(epoch === undefined ? {} : { epoch }) };
     while (!stop.aborted) {
@@ -286,15 +249,8 @@ class EmbeddedFencepost implements Fencepost {
   }
 
   blocks({ chainId, depth = DEFAULT_DEPTH, from, signal }: BlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
-    const chain = parseChainId(
-      this.composed.chains.map((each) => each.chainId),
-      chainId,
-    );
-    return this.composed.node.blocks(chain, {
-      depth,
-      signal: this.stopSignal(signal),
-      ...(from === undefined ? {} : { from }),
-    });
+    const options = { depth, signal: this.stopSignal(signal), ...(from === undefined ? {} : { from }) };
+    return this.composed.node.blocks(parseChainId(this.chainIds(), chainId), options);
   }
 
   async close(): Promise<void> {
@@ -302,12 +258,18 @@ class EmbeddedFencepost implements Fencepost {
     await this.composed.close();
   }
 
-  private async act(action: TransactionAction, txId: string, request: Order): Promise<TransactionView> {
-    return transactionView(await this.composed.node.api.act({ action, txId, request, actor: ACTOR }));
+  private acting(action: TransactionAction) {
+    return async (txId: string, request: Order): Promise<TransactionView> =>
+      transactionView(await this.composed.node.api.act({ action, txId, request, actor: ACTOR }));
   }
 
-  private async actOnLane(action: LaneAction, signer: string, request: Order): Promise<readonly SignerView[]> {
-    return signerViews(await this.composed.node.api.actOnLane({ action, signer, request, actor: ACTOR }));
+  private actingOnLane(action: LaneAction) {
+    return async (signer: string, request: Order): Promise<readonly SignerView[]> =>
+      signerViews(await this.composed.node.api.actOnLane({ action, signer, request, actor: ACTOR }));
+  }
+
+  private chainIds(): readonly number[] {
+    return this.composed.chains.map(({ chainId }) => chainId);
   }
 
   private stopSignal(signal: AbortSignal | undefined): AbortSignal {

@@ -16,9 +16,8 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import type { Patience } from "./await-database.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
-import type { Config } from "./config/config.ts";
+import type { Config, ConfigFor } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
-import { partsOf, settingsOf } from "./node-parts.ts";
 import { version } from "./version.ts";
 
 export interface Service {
@@ -34,7 +33,7 @@ export interface Service {
 }
 
 export interface ServiceOptions {
-  readonly config: Config & { readonly databaseUrl: string };
+  readonly config: ConfigFor<"start">;
   readonly logger: Logger;
   readonly failpoint?: Failpoints;
   /** One of several workers: the configured port is shared with the others, and another one is its own. */
@@ -56,21 +55,26 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
   const metrics = createMetrics({ checksum });
-  const extensions = await openExtensions({ config, checksum, onAlertLost: (reason) => reportLost(logger, reason) });
+  const onAlertLost = (reason: string) =>
+    logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
+  const extensions = await openExtensions({ config, checksum, onAlertLost });
   const face = new Face();
+  face.api.current = { readiness: async () => ({ ready: false, database: false, chains: [], draining: false }) };
   const serving = serve(options, { face, metrics, checksum });
   try {
     const composed = await composeNode({
-      ...partsOf(config),
-      settings: serving.then(({ url }) => settingsOf(config, ownAddress(config, url, sharesPort))),
+      config,
+      url: serving.then(({ url }) => ownAddress(config, url, sharesPort)),
       extensions,
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
-      onBuilt: face.peer.resolve,
+      onBuilt: (node, store) => {
+        face.peer.current = peerFace(node, store);
+      },
       ...(failpoint === undefined ? {} : { failpoint }),
     });
     const { http, url } = await serving;
-    face.api.resolve(composed.node.api);
+    face.api.current = composed.node.api;
     face.reception = composed.node.reception;
     connectGauges(metrics, composed);
     await composed.node.settlingIn.whenOver();
@@ -94,8 +98,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 /** What the server shows of a node that is not there yet. */
 class Face {
-  readonly api = deferredApi();
-  readonly peer = deferredPeer();
+  readonly api = new Deferred<FencepostApi>();
+  readonly peer = new Deferred<PeerReceiver>();
   reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
 }
 
@@ -144,10 +148,6 @@ function patienceOf(logger: Logger, signal: AbortSignal): Patience {
   return { clock: systemClock, signal, say };
 }
 
-function reportLost(logger: Logger, reason: string): void {
-  logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
-}
-
 /** A worker is reached on a port of its own: of what was configured, only the machine's name is true of it. */
 function ownAddress(config: Config, url: string, sharesPort: boolean): string {
   if (config.advertiseUrl === null) return advertisedUrl(url);
@@ -157,40 +157,28 @@ function ownAddress(config: Config, url: string, sharesPort: boolean): string {
   return own.origin;
 }
 
-/** Requests that come before the node is up are told so, instead of being refused a connection. */
-function deferredApi(): { readonly face: FencepostApi; resolve(api: FencepostApi): void } {
-  let current: FencepostApi | null = null;
-  const face = new Proxy({} as FencepostApi, {
-    get: (_, method: keyof FencepostApi) => {
-      if (current !== null) return current[method];
-      if (method === "readiness") return async () => ({ ready: false, database: false, chains: [], draining: false });
-      return () => Promise.reject(unavailable("this node is starting"));
-    },
+/**
+ * Callers and other nodes that ask before the node is up are told so, instead of being refused a connection. Whether it is
+ * up is looked at in each call: the server may take a method out of the face when it is made.
+ */
+class Deferred<T extends object> {
+  current: Partial<T> = {};
+  readonly face = new Proxy({} as T, {
+    get:
+      (_, method) =>
+      (...args: readonly unknown[]): unknown => {
+        const known = this.current[method as keyof T];
+        if (typeof known === "function") return known.apply(this.current, args);
+        return Promise.reject(unavailable("this node is starting"));
+      },
   });
-  return {
-    face,
-    resolve: (api) => {
-      current = api;
-    },
-  };
 }
 
-/** Other nodes are told the same; they find their way by themselves. */
-function deferredPeer(): { readonly face: PeerReceiver; resolve(node: FencepostNode, store: PostgresStore): void } {
-  let current: { readonly node: FencepostNode; readonly store: PostgresStore } | null = null;
-  const known = async () => {
-    if (current === null) throw unavailable("this node is starting");
-    return current;
-  };
+function peerFace(node: FencepostNode, store: PostgresStore): PeerReceiver {
   return {
-    face: {
-      secret: async () => (await known()).store.clusterSecret(),
-      create: async (creates, repeat) => (await known()).node.create(creates, { repeat }),
-      act: async (lane, request) => (await known()).node.actions.receive(lane, request),
-    },
-    resolve: (node, store) => {
-      current = { node, store };
-    },
+    secret: () => store.clusterSecret(),
+    create: (creates, repeat) => node.create(creates, { repeat }),
+    act: (lane, request) => node.actions.receive(lane, request),
   };
 }
 

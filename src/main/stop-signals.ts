@@ -12,14 +12,10 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 export function listenForStop(): StopSignals {
   const controller = new AbortController();
-  let resolve: () => void = () => undefined;
-  const received = new Promise<void>((done) => {
-    resolve = done;
-  });
+  const received = new Promise<void>((resolve) => controller.signal.addEventListener("abort", () => resolve()));
   const onSignal = (name: NodeJS.Signals): void => {
     if (controller.signal.aborted) process.exit(name === "SIGINT" ? 130 : 143);
     controller.abort(new Error(`stopped by ${name}`));
-    resolve();
   };
   for (const name of SIGNALS) process.on(name, onSignal);
   const dispose = (): void => {

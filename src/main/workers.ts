@@ -11,6 +11,7 @@ import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { backoffMs } from "../domain/backoff.ts";
 import { bounded } from "../ports/clock.ts";
+import type { Service } from "./service.ts";
 import { listenForStop } from "./stop-signals.ts";
 
 export interface WorkersRequest {
@@ -23,10 +24,7 @@ export interface WorkersRequest {
   readonly drainTimeoutMs: number;
 }
 
-interface Ready {
-  readonly url: string;
-  readonly nodeId: string;
-}
+type Ready = Pick<Service, "url" | "nodeId">;
 
 /** Tells a worker which of the N it is, so that one that was started anew keeps its name. */
 const SLOT = "WORKER_SLOT";

@@ -1,30 +1,23 @@
 import type { SubmitResult } from "../domain/answers.ts";
+import type { BlockRef } from "../domain/block-window.ts";
 import type { CountAnswer } from "../domain/counts.ts";
 import type { FeeMarket, Fees } from "../domain/fees.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { AccessListEntry, Receipt, UnsignedTransaction } from "../domain/transaction.ts";
+import type { Payload, Receipt, UnsignedTransaction } from "../domain/transaction.ts";
 
-export interface Block {
-  readonly number: number;
-  readonly hash: Hash;
-  readonly parentHash: Hash;
+export interface Block extends BlockRef {
   readonly transactionHashes: readonly Hash[];
   readonly baseFeePerGas: bigint | null;
   readonly gasLimit: bigint;
 }
 
 /** A block by its height and its hash. */
-export type BlockPlace = Pick<Block, "number" | "hash">;
+export type BlockPlace = Pick<BlockRef, "number" | "hash">;
 
 /** A transaction as the chain shows it: whose it is and what it says. */
-export interface ChainTransaction {
+export interface ChainTransaction extends Omit<UnsignedTransaction, "chainId" | "accessList"> {
   readonly txHash: Hash;
   readonly from: Address;
-  readonly nonce: number;
-  readonly to: Address | null;
-  readonly value: bigint;
-  readonly data: Hex;
-  readonly gas: bigint;
   /** Blob and delegation transactions pay as EIP-1559 does; what more they pay is left out. */
   readonly fees: Fees;
   /** Where the endpoint has it mined; null: it waits in a pool. */
@@ -47,13 +40,8 @@ export interface NodeSubmission extends SubmitResult {
   readonly txHash: Hash | null;
 }
 
-export interface Call {
+export interface Call extends Pick<Payload, "to" | "data" | "value" | "gas" | "accessList"> {
   readonly from: Address;
-  readonly to: Address | null;
-  readonly data: Hex;
-  readonly value: bigint;
-  readonly gas?: bigint;
-  readonly accessList?: readonly AccessListEntry[];
   /** What it costs where its receiver has no code, where that is known: then no estimate has a say. */
   readonly gasWithoutCode?: bigint;
 }

@@ -12,6 +12,7 @@ import type { Attempt, Intent, LaneTransaction, Payload, Receipt } from "../doma
 
 export { BatchRefused } from "../domain/ledger/batch-refused.ts";
 export type * from "../domain/ledger/fates.ts";
+export type * from "../domain/ledger/nonce-writes.ts";
 export { NotLoaded } from "../domain/ledger/part.ts";
 export type * from "../domain/ledger/writes.ts";
 
@@ -136,23 +137,19 @@ export interface TrackedRecord extends LaneTransaction {
   readonly requestId: string | null;
 }
 
-export interface AllocatedRecord {
-  readonly txId: string;
-  readonly nonce: number;
-  readonly requestId: string | null;
-  /** What is to be signed: the caller's, or what was put in its place. */
+export interface StoredPayload {
   readonly payload: Payload;
   readonly gas: bigint;
-  readonly createdAt: Date;
+}
+
+/** `payload` is what is to be signed: the caller's, or what was put in its place. */
+export interface AllocatedRecord
+  extends StoredPayload,
+    Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
   /** Set where it was signed at another nonce before: those payloads are still followed. */
   readonly attempts?: readonly Attempt[];
   /** Set where the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
-}
-
-export interface StoredPayload {
-  readonly payload: Payload;
-  readonly gas: bigint;
 }
 
 /** Request ids of one lane; the same id of another lane is another request. */
@@ -200,16 +197,10 @@ export class StoreUnavailable extends Error {
 
 /** The connection died at COMMIT and the database did not say in time what became of it. */
 export class OutcomeUnknown extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "OutcomeUnknown";
-  }
+  override readonly name = "OutcomeUnknown";
 }
 
 /** System identifier, timeline or WAL position is not the one this process knew: commits may have been lost. */
 export class HistoryChanged extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "HistoryChanged";
-  }
+  override readonly name = "HistoryChanged";
 }

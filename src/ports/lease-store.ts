@@ -1,20 +1,22 @@
 import type { Address, Fence, Lane } from "../domain/lane.ts";
+import type { Member } from "../domain/placement.ts";
 import type { HeldLock } from "./session-lock.ts";
 
-export interface InstanceRegistration {
-  /** New at each process start, and again after an instance was declared dead. */
-  readonly instanceId: string;
-  readonly nodeId: string;
-  readonly url: string;
+/** What an instance says of itself; it may change. */
+export interface Announcement extends Pick<Member, "draining" | "standsBack"> {
+  /** Chains it reaches. */
+  readonly chains: readonly number[];
+}
+
+/** Which one it is; the same for as long as it lives. The instance id is new at each process start, and after a declared death. */
+interface InstanceIdentity extends Pick<Member, "instanceId" | "nodeId" | "url" | "mode"> {
   readonly version: string;
-  readonly mode: "basic" | "worker-queue";
+}
+
+export interface InstanceRegistration extends InstanceIdentity, Omit<Announcement, "draining"> {
   readonly leaseDurationMs: number;
   /** Whose keys it holds; the same for as long as it lives. */
   readonly signers: readonly Address[];
-  /** Chains it reaches. */
-  readonly chains: readonly number[];
-  /** It lost its lanes because it was silent, and leaves them to other nodes that can serve them. */
-  readonly standsBack: boolean;
   /**
    * What the same process was before, or may have become without hearing of it: dead with this registration, so that
    * no node waits for the lanes of the one, or places lanes on the other.
@@ -31,12 +33,8 @@ export interface Registered {
   readonly mayHaveLost: boolean;
 }
 
-export interface InstanceRecord {
-  readonly instanceId: string;
-  readonly nodeId: string;
-  readonly url: string;
-  readonly version: string;
-  readonly mode: "basic" | "worker-queue";
+/** With what it last announced. */
+export interface InstanceRecord extends InstanceIdentity, Announcement {
   readonly startedAt: Date;
   readonly heartbeatAt: Date;
   readonly expiresAt: Date;
@@ -46,12 +44,6 @@ export interface InstanceRecord {
   /** By the database's clock, at the moment of reading. */
   readonly expired: boolean;
   readonly lanes: number;
-  /** Chains it reaches, as it last announced. */
-  readonly chains: readonly number[];
-  /** It is shutting down and takes no lane any more. */
-  readonly draining: boolean;
-  /** As it last announced: lanes that others can serve are left to them. */
-  readonly standsBack: boolean;
   /** "none": it has recorded no session lock. "gone": it has, and the server does not hold that lock any more. */
   readonly lock: "none" | "held" | "gone";
 }
@@ -65,23 +57,11 @@ export type DeathEvidence = "expired" | "stood-still" | "lock-gone";
 /** What became of telling others about a session lock. "unseen": it is not where they look, and none is told of. */
 export type LockTold = "told" | "unseen" | "over";
 
-/** What an instance says of itself; it may change. */
-export interface Announcement {
-  readonly chains: readonly number[];
-  readonly draining: boolean;
-  readonly standsBack: boolean;
-}
-
 export type Acquisition =
   | { readonly result: "acquired" | "kept" | "takenOver"; readonly fence: Fence }
   | { readonly result: "notLeader"; readonly owner: LaneOwner };
 
-export interface LaneOwner {
-  readonly instanceId: string;
-  readonly nodeId: string;
-  readonly url: string;
-  readonly expiresAt: Date;
-}
+export type LaneOwner = Pick<InstanceRecord, "instanceId" | "nodeId" | "url" | "expiresAt">;
 
 export interface LeaseRecord {
   readonly lane: Lane;
@@ -147,8 +127,5 @@ export class InstanceOver extends Error {
 
 /** The store was brought forward by more than one release: this program may not act on it. One line, for an operator. */
 export class SchemaTooNew extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "SchemaTooNew";
-  }
+  override readonly name = "SchemaTooNew";
 }

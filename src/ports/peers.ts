@@ -1,6 +1,6 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Lane } from "../domain/lane.ts";
-import type { State } from "../domain/transitions.ts";
+import type { TransactionRecord } from "./query-store.ts";
 
 /** One create on its way to the lane's owner. The id is given where the caller was heard, so that a repeat is the same transaction. */
 export interface ForwardedCreate {
@@ -9,14 +9,9 @@ export interface ForwardedCreate {
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-export interface ForwardedAnswer {
+export interface ForwardedAnswer extends Pick<TransactionRecord, "txId" | "lane" | "requestId" | "nonce" | "state"> {
   /** "existing": the same request id and payload had been accepted before. */
   readonly outcome: "created" | "existing";
-  readonly txId: string;
-  readonly lane: Lane;
-  readonly requestId: string | null;
-  readonly nonce: number | null;
-  readonly state: State;
 }
 
 /** Something only the owner of a lane can do, by the name that every node knows it under. JSON: it may have to travel. */

@@ -1,29 +1,20 @@
-import type { Hole } from "../domain/holes.ts";
 import type { Address, Hash, Lane } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
-import type { Attempt, Payload, Receipt } from "../domain/transaction.ts";
-import type { CompletionState, State, SubState, TransitionEvent } from "../domain/transitions.ts";
-import type { Decision, LaneDecision, SuspendedBy } from "./lane-store.ts";
-import type { LaneOwner } from "./lease-store.ts";
+import type { Attempt, Intent } from "../domain/transaction.ts";
+import type { CompletionState, State, Status, TransitionEvent } from "../domain/transitions.ts";
+import type { BlockPlace } from "./chain.ts";
+import type { Decision, LaneDecision, LaneSnapshot, TrackedRecord } from "./lane-store.ts";
+import type { LeaseRecord } from "./lease-store.ts";
 
-export interface TransactionRecord {
-  readonly txId: string;
-  readonly lane: Lane;
-  readonly requestId: string | null;
+export interface TransactionRecord
+  extends Omit<Intent, "fingerprint">,
+    Status,
+    Pick<TrackedRecord, "receipt" | "lastError" | "submitAttempts" | "lastSubmittedAt" | "createdAt"> {
   /** Null while CREATED, and for ever where refused before allocation. */
   readonly nonce: number | null;
-  readonly state: State;
-  readonly subState: SubState | null;
-  readonly payload: Payload;
   /** Given or estimated; null while CREATED. */
   readonly gas: bigint | null;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
   readonly attempts: readonly AttemptRecord[];
-  readonly receipt: Receipt | null;
-  readonly lastError: string | null;
-  readonly submitAttempts: number;
-  readonly lastSubmittedAt: Date | null;
-  readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly confirmedAt: Date | null;
 }
@@ -35,12 +26,10 @@ export interface AttemptRecord extends Attempt {
 }
 
 /** Repeats of one event are one row: how often, first and last. */
-export interface HistoryRecord {
+export interface HistoryRecord extends Status {
   readonly ordinal: number;
   readonly event: TransitionEvent;
   readonly fromState: State | null;
-  readonly state: State;
-  readonly subState: SubState | null;
   readonly nodeId: string | null;
   readonly token: number | null;
   readonly reason: string | null;
@@ -63,16 +52,12 @@ export interface ListFilter {
   readonly limit: number;
 }
 
-export interface CompletionRecord {
+export interface CompletionRecord
+  extends Pick<TransactionRecord, "txId" | "lane" | "requestId" | "nonce" | "subState"> {
   readonly seq: number;
   /** The epoch it was written in: that of the feed, or an older one. */
   readonly epoch: number;
-  readonly txId: string;
-  readonly lane: Lane;
-  readonly requestId: string | null;
-  readonly nonce: number | null;
   readonly state: CompletionState;
-  readonly subState: SubState | null;
   readonly settled: boolean;
   readonly txHash: Hash | null;
   readonly at: Date;
@@ -92,13 +77,7 @@ export interface FeedPage extends FeedPosition {
   readonly items: readonly CompletionRecord[];
 }
 
-export interface LaneRecord {
-  readonly lane: Lane;
-  readonly cursor: number | null;
-  readonly suspendedBy: SuspendedBy | null;
-  readonly owner: LaneOwner | null;
-  readonly token: number;
-  readonly acquiredAt: Date | null;
+export interface LaneRecord extends LeaseRecord, Pick<LaneSnapshot, "cursor" | "suspendedBy" | "holes"> {
   /** CREATED, ALLOCATED and TRACKING. */
   readonly pending: number;
   readonly confirmed: number;
@@ -106,15 +85,8 @@ export interface LaneRecord {
   readonly stuck: number;
   /** Open reservations. */
   readonly reserved: number;
-  /** Ascending by nonce. */
-  readonly holes: readonly Hole[];
   readonly oldestPendingAt: Date | null;
-  readonly headOfLine: {
-    readonly txId: string;
-    readonly nonce: number;
-    readonly state: State;
-    readonly createdAt: Date;
-  } | null;
+  readonly headOfLine: Pick<TrackedRecord, "txId" | "nonce" | "state" | "createdAt"> | null;
 }
 
 export interface LaneDecisionRecord extends LaneDecision {
@@ -133,11 +105,7 @@ export interface QueryStore {
   history(txId: string): Promise<readonly HistoryRecord[]>;
   reservation(reservationId: string): Promise<Reservation | null>;
   /** Stored canonical blocks above the receipt's, ascending, at most `limit`. */
-  confirmations(
-    chainId: number,
-    aboveBlock: number,
-    limit: number,
-  ): Promise<readonly { readonly number: number; readonly hash: Hash }[]>;
+  confirmations(chainId: number, aboveBlock: number, limit: number): Promise<readonly BlockPlace[]>;
   /** One snapshot. Read apart, items of an epoch that begins in between would go out under the one before. */
   feed(after: number, limit: number): Promise<FeedPage>;
   /** The known lanes of one signer, by chain. */

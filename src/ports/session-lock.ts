@@ -1,4 +1,4 @@
-import type { MissedLock } from "../domain/witness.ts";
+import type { OwnSession } from "../domain/witness.ts";
 
 /** What others look for, and who on the server holds it. */
 export interface HeldLock {
@@ -8,14 +8,8 @@ export interface HeldLock {
   readonly session: number;
 }
 
-export interface LockSession extends HeldLock {
-  /** How long sessions had been possible on this server, without a restart, when this one began. */
-  readonly serverUpMs: number;
-  /** No other came before it in this process, whether or not there was a listener by then. */
-  readonly isFirst: boolean;
-  /** Instances whose recorded lock was missing when this session began: a starting process has looked once by then. */
-  readonly missed: readonly MissedLock[];
-}
+/** `missed`: a starting process has looked once by the time that its session begins. */
+export interface LockSession extends HeldLock, Omit<OwnSession, "sinceMs"> {}
 
 /**
  * A lock that lasts exactly as long as one session between this process and the database. When the process ends, its

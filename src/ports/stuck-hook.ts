@@ -1,5 +1,5 @@
 import type { SubmitAnswer } from "../domain/answers.ts";
-import type { State, SubState } from "../domain/transitions.ts";
+import type { TransactionRecord } from "./query-store.ts";
 import type { AlertSeverity } from "./telemetry.ts";
 
 export const STUCK_ACTIONS = ["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"] as const;
@@ -9,24 +9,19 @@ export type StuckAction = (typeof STUCK_ACTIONS)[number];
 export type StuckTrigger = "headAge" | "oldestAge" | "pendingDepth" | "maxAttempts" | "rejected" | "operator";
 
 /** Everything that is known of the transaction; plain JSON, so that a module and an endpoint see the same. */
-export interface StuckContext {
+export interface StuckContext
+  extends Pick<TransactionRecord, "txId" | "requestId" | "state" | "subState" | "lastError" | "metadata"> {
   readonly trigger: StuckTrigger;
   readonly chainId: number;
   readonly signer: string;
-  readonly txId: string;
-  readonly requestId: string | null;
   readonly nonce: number;
-  readonly state: State;
-  readonly subState: SubState | null;
   readonly attempts: readonly StuckAttempt[];
-  readonly lastError: string | null;
   /** What a node last said, from the closed list of answers; null where none has answered. */
   readonly lastErrorClass: SubmitAnswer | null;
   readonly ageSeconds: number;
   /** Transactions of the lane that are not mined. */
   readonly queueDepth: number;
   readonly headOfLine: boolean;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
 }
 
 export interface StuckAttempt {

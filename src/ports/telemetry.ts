@@ -1,173 +1,102 @@
 import type { AlertCode } from "../domain/alerts.ts";
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
+import type { SuspendedBy } from "../domain/ledger/index.ts";
 import type { ReservationState } from "../domain/reservations.ts";
 import type { State, SubState, TransitionEvent } from "../domain/transitions.ts";
-import type { DeathEvidence } from "./lease-store.ts";
+import type { Acquisition, DeathEvidence } from "./lease-store.ts";
 import type { StuckAction } from "./stuck-hook.ts";
 
 export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";
 
-/** Everything the application reports, typed. Logs, metrics and tests all listen to this one stream. */
-export type TelemetryEvent =
-  | { readonly type: "instance.registered"; readonly instanceId: string; readonly nodeId: string }
-  | { readonly type: "instance.lost"; readonly instanceId: string }
-  | {
-      readonly type: "instance.declaredDead";
-      readonly instanceId: string;
-      readonly evidence: DeathEvidence;
-    }
+type OfLane = { lane: Lane };
+type OfTerm = OfLane & { token: number };
+type OfTransaction = OfLane & { txId: string; nonce: number };
+type OfChain = { chainId: number };
+type OfEndpoint = OfChain & { endpoint: number };
+
+/** Everything the application reports, by its name. */
+interface Events {
+  "instance.registered": { instanceId: string; nodeId: string };
+  "instance.lost": { instanceId: string };
+  "instance.declaredDead": { instanceId: string; evidence: DeathEvidence };
   /** The session lock of this process. "unseen": it is not on the server that others look at. "pooled": there is none. */
-  | { readonly type: "instance.lock"; readonly state: "told" | "lost" | "unseen" | "pooled" }
-  | {
-      readonly type: "lease.acquire";
-      readonly lane: Lane;
-      readonly result: "acquired" | "kept" | "takenOver" | "notLeader";
-      readonly token: number | null;
-    }
+  "instance.lock": { state: "told" | "lost" | "unseen" | "pooled" };
+  "lease.acquire": OfLane & { result: Acquisition["result"]; token: number | null };
   /** Several lanes at once: new ones, and ones that another instance had before. */
-  | { readonly type: "lanes.taken"; readonly acquired: number; readonly takenOver: number }
-  | { readonly type: "lease.released"; readonly lane: Lane; readonly token: number }
+  "lanes.taken": { acquired: number; takenOver: number };
+  "lease.released": OfTerm;
   /** A write that came too late: refused by the database, or stopped here by what this node knew before it could ask. */
-  | {
-      readonly type: "lease.fenced";
-      readonly lane: Lane;
-      readonly token: number;
-      readonly write: string;
-      readonly stoppedBy: "database" | "deadline";
-    }
-  | {
-      readonly type: "lane.resumed";
-      readonly lane: Lane;
-      readonly token: number;
-      readonly tracking: number;
-      readonly allocated: number;
-    }
-  | { readonly type: "lane.stopped"; readonly lane: Lane; readonly reason: string }
+  "lease.fenced": OfTerm & { write: string; stoppedBy: "database" | "deadline" };
+  "lane.resumed": OfTerm & { tracking: number; allocated: number };
+  "lane.stopped": OfLane & { reason: string };
   /** The head of the line was not mined in time, and others wait behind it. Once for each head. */
-  | {
-      readonly type: "lane.blocked";
-      readonly lane: Lane;
-      readonly txId: string;
-      readonly nonce: number;
-      readonly behind: number;
-    }
-  | { readonly type: "writer.flushed"; readonly items: number; readonly writes: number; readonly durationMs: number }
+  "lane.blocked": OfTransaction & { behind: number };
+  "writer.flushed": { items: number; writes: number; durationMs: number };
   /** Nothing was committed, and the same is tried again: a lock or a statement took too long, or a connection ended. */
-  | { readonly type: "writer.busy"; readonly writes: number; readonly tries: number; readonly reason: string }
-  | { readonly type: "writer.failed"; readonly items: number; readonly reason: string }
-  | { readonly type: "create.answered"; readonly result: CreateResultLabel; readonly durationMs: number }
-  | {
-      readonly type: "forward";
-      readonly lane: Lane;
-      /** "hit": the first guess named the owner. "miss": it took another stop. "failed": no owner was found in time. */
-      readonly result: "hit" | "miss" | "failed";
-      readonly stops: number;
-    }
-  | ({ readonly type: "tx.transition" } & TransitionReport)
-  | {
-      readonly type: "submit.answered";
-      readonly lane: Lane;
-      readonly txId: string;
-      readonly nonce: number;
-      /** Null: a node signs it, and has not said which transaction that made. */
-      readonly txHash: Hash | null;
-      readonly answer: SubmitAnswer;
-      readonly detail: string | null;
-      readonly first: boolean;
-      readonly sinceCreatedMs: number | null;
-    }
-  | {
-      readonly type: "receipt.checked";
-      readonly chainId: number;
-      readonly result: "found" | "notFound" | "error";
-      readonly count: number;
-    }
-  | { readonly type: "confirmations.newFork"; readonly chainId: number; readonly fromBlock: number }
-  | { readonly type: "chain.head"; readonly chainId: number; readonly number: number; readonly hash: Hash }
-  | { readonly type: "chain.reorg"; readonly chainId: number; readonly depth: number; readonly fromBlock: number }
-  | { readonly type: "chain.gap"; readonly chainId: number; readonly reason: string }
-  | { readonly type: "chain.unreachable"; readonly chainId: number; readonly reason: string }
-  | { readonly type: "chain.reachable"; readonly chainId: number }
-  | { readonly type: "nonce.allocated"; readonly lane: Lane; readonly first: number; readonly count: number }
+  "writer.busy": { writes: number; tries: number; reason: string };
+  "writer.failed": { items: number; reason: string };
+  "create.answered": { result: CreateResultLabel; durationMs: number };
+  /** "hit": the first guess named the owner. "miss": it took another stop. "failed": no owner was found in time. */
+  forward: OfLane & { result: "hit" | "miss" | "failed"; stops: number };
+  "tx.transition": OfTerm & {
+    txId: string;
+    nonce: number | null;
+    event: TransitionEvent;
+    from: State | null;
+    state: State;
+    subState: SubState | null;
+    txHash: Hash | null;
+    nodeId: string;
+    /** Since creation; only where a final state is entered. */
+    ageMs?: number;
+  };
+  "submit.answered": OfTransaction & {
+    /** Null: a node signs it, and has not said which transaction that made. */
+    txHash: Hash | null;
+    answer: SubmitAnswer;
+    detail: string | null;
+    first: boolean;
+    sinceCreatedMs: number | null;
+  };
+  "receipt.checked": OfChain & { result: "found" | "notFound" | "error"; count: number };
+  "confirmations.newFork": OfChain & { fromBlock: number };
+  "chain.head": OfChain & { number: number; hash: Hash };
+  "chain.reorg": OfChain & { depth: number; fromBlock: number };
+  "chain.gap": OfChain & { reason: string };
+  "chain.unreachable": OfChain & { reason: string };
+  "chain.reachable": OfChain;
+  "nonce.allocated": OfLane & { first: number; count: number };
   /** Holes that were closed: by the next transaction or reservation, or by those above moving down. */
-  | { readonly type: "nonce.recycled"; readonly lane: Lane; readonly count: number }
-  | {
-      readonly type: "nonce.reserved";
-      readonly lane: Lane;
-      readonly reservationId: string;
-      readonly nonce: number;
-      readonly state: ReservationState;
-    }
+  "nonce.recycled": OfLane & { count: number };
+  "nonce.reserved": OfLane & { reservationId: string; nonce: number; state: ReservationState };
   /** A lane was compared with the chain. */
-  | { readonly type: "lane.reconciled"; readonly lane: Lane; readonly result: ReconcileResult }
-  | {
-      readonly type: "gray.zone";
-      readonly lane: Lane;
-      readonly txId: string;
-      readonly nonce: number;
-      readonly result: GrayZoneResult;
-    }
-  | { readonly type: "signer.balance"; readonly lane: Lane; readonly balance: bigint }
+  "lane.reconciled": OfLane & { result: ReconcileResult };
+  "gray.zone": OfTransaction & { result: GrayZoneResult };
+  "signer.balance": OfLane & { balance: bigint };
   /** A lane that never gave a nonce begins where the chain counts to. */
-  | { readonly type: "nonce.firstCount"; readonly lane: Lane; readonly chainCount: number }
-  | {
-      readonly type: "nonce.drift";
-      readonly lane: Lane;
-      readonly cursor: number;
-      readonly chainCount: number;
-      readonly proved: boolean;
-    }
-  | {
-      readonly type: "rpc.request";
-      readonly chainId: number;
-      readonly endpoint: number;
-      readonly method: string;
-      readonly result: "ok" | "error" | "unreachable";
-      /** So many calls of one request to the endpoint. */
-      readonly calls: number;
-      readonly durationMs: number;
-    }
+  "nonce.firstCount": OfLane & { chainCount: number };
+  "nonce.drift": OfLane & { cursor: number; chainCount: number; proved: boolean };
+  /** `calls`: so many of one request to the endpoint. */
+  "rpc.request": OfEndpoint & {
+    method: string;
+    result: "ok" | "error" | "unreachable";
+    calls: number;
+    durationMs: number;
+  };
   /** An endpoint is used, or passed over, from now on; told when first known, and at each change. */
-  | {
-      readonly type: "rpc.endpoint";
-      readonly chainId: number;
-      readonly endpoint: number;
-      readonly state: EndpointState;
-    }
-  | { readonly type: "store.historyChanged"; readonly detail: string }
-  | { readonly type: "feed.epochBegun"; readonly epoch: number; readonly mayHaveLost: boolean }
-  | {
-      readonly type: "lane.recovered";
-      readonly lane: Lane;
-      readonly token: number;
-      /** Before and after; the cursor only moves where the chain was ahead. */
-      readonly from: number | null;
-      readonly cursor: number;
-      readonly suspendedBy: "OPERATOR" | "HISTORY" | null;
-    }
-  | {
-      readonly type: "stuck.resolution";
-      readonly lane: Lane;
-      readonly txId: string;
-      readonly action: StuckAction;
-      readonly result: StuckResultLabel;
-    }
-  | {
-      readonly type: "lane.suspended";
-      readonly lane: Lane;
-      readonly suspended: boolean;
-      readonly actor: string;
-      readonly reason: string;
-    }
-  | {
-      readonly type: "alert";
-      readonly severity: AlertSeverity;
-      readonly code: AlertCode;
-      readonly message: string;
-      readonly lane?: Lane;
-      readonly txId?: string;
-    };
+  "rpc.endpoint": OfEndpoint & { state: EndpointState };
+  "store.historyChanged": { detail: string };
+  "feed.epochBegun": { epoch: number; mayHaveLost: boolean };
+  /** `from` and `cursor`: before and after; the cursor only moves where the chain was ahead. */
+  "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
+  "stuck.resolution": OfLane & { txId: string; action: StuckAction; result: StuckResultLabel };
+  "lane.suspended": OfLane & { suspended: boolean; actor: string; reason: string };
+  alert: Partial<OfLane> & { severity: AlertSeverity; code: AlertCode; message: string; txId?: string };
+}
+
+/** Logs, metrics and tests all listen to this one stream. */
+export type TelemetryEvent = { [K in keyof Events]: Readonly<{ type: K } & Events[K]> }[keyof Events];
 
 /**
  * "applied": done. "repeated": had been done before. "movedOn": the transaction changed after the decision. "refused": it cannot
@@ -197,21 +126,6 @@ export type CreateResultLabel =
   | "unavailable"
   | "notLeader"
   | "unknown";
-
-export interface TransitionReport {
-  readonly lane: Lane;
-  readonly txId: string;
-  readonly nonce: number | null;
-  readonly event: TransitionEvent;
-  readonly from: State | null;
-  readonly state: State;
-  readonly subState: SubState | null;
-  readonly txHash: Hash | null;
-  readonly nodeId: string;
-  readonly token: number;
-  /** Since creation; only where a final state is entered. */
-  readonly ageMs?: number;
-}
 
 export interface Telemetry {
   emit(event: TelemetryEvent): void;

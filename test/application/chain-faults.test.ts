@@ -1,122 +1,16 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Faults } from "../doubles/simulated-chain/faults.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { range } from "../support/transfers.ts";
 import { BLOCK_MS, CHAIN_ID, POLL_MS, SIGNER, transfer, World } from "../support/world.ts";
 
 let world: World;
 afterEach(() => world.close());
 
-const SEND = "eth_sendRawTransaction";
 const HEAD = "eth_getBlockByNumber";
 
 async function create(node: Awaited<ReturnType<World["startNode"]>>, count: number): Promise<void> {
   await world.settle(Promise.all(Array.from({ length: count }, () => node.node.api.create(transfer()))));
 }
-
-describe("submissions", () => {
-  it("whose replies are swallowed: one transaction, one nonce, sent again and already known", async () => {
-    world = new World();
-    const entry = await world.startNode();
-    world.holdBlocks();
-    entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 10 });
-    await create(entry, 10);
-    await world.until(
-      () =>
-        entry.events.filter((event) => event.type === "submit.answered" && event.answer === "alreadyKnown").length >=
-        10,
-    );
-    world.releaseBlocks();
-    await world.allSettled(10);
-    checkInvariants(world);
-    expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
-  });
-
-  it("that never reached the node are sent again, in the same bytes", async () => {
-    world = new World();
-    const entry = await world.startNode();
-    entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 25 });
-    await create(entry, 5);
-    await world.allSettled(5);
-    checkInvariants(world);
-    expect(world.rows().every(({ submitAttempts }) => submitAttempts > 1)).toBe(true);
-    expect(world.chain.witness.length).toBe(5);
-  });
-
-  it("refused for lack of funds wait and resume by themselves, saying why meanwhile", async () => {
-    world = new World();
-    const entry = await world.startNode();
-    await create(entry, 1);
-    await world.allSettled(1);
-    world.holdBlocks();
-    await create(entry, 1);
-    world.chain.setBalance(SIGNER, 0n);
-    await create(entry, 2);
-    await world.until(() => world.rows().some(({ lastError }) => lastError?.startsWith("insufficientFunds") === true));
-    world.chain.setBalance(SIGNER, 10n ** 20n);
-    world.releaseBlocks();
-    await world.allSettled(4);
-    checkInvariants(world);
-    expect(world.rows().every(({ lastError }) => lastError === null)).toBe(true);
-  });
-
-  it("repeat one failure without filling the history", async () => {
-    world = new World();
-    const entry = await world.startNode();
-    const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
-    await create(entry, 1);
-    await world.clock.advance(120_000);
-    const [row] = world.rows();
-    expect(row?.submitAttempts).toBeGreaterThan(5);
-    expect(row?.history.length).toBeLessThan(6);
-    heal();
-    await world.allSettled(1);
-    checkInvariants(world);
-  });
-
-  it("that fail in ever new numbers are the same failure still", async () => {
-    world = new World();
-    const entry = await world.startNode();
-    let balance = 0;
-    type Submission = ReturnType<typeof world.chain.submit>;
-    world.chain.submit = () => {
-      balance++;
-      return {
-        accepted: false,
-        refusal: { answer: "insufficientFunds", message: `have ${balance} want 21000` },
-      } as Submission;
-    };
-    await create(entry, 1);
-    await world.clock.advance(600_000);
-    expect(world.rows()[0]?.submitAttempts).toBeGreaterThan(5);
-    expect(world.rows()[0]?.history.length).toBeLessThan(6);
-  });
-
-  it("stay within the in-flight window, in nonce order, and the rest waits in the database", async () => {
-    world = new World({ settings: { inFlightWindow: 50 } });
-    const entry = await world.startNode();
-    world.holdBlocks();
-    await create(entry, 3_000);
-    await world.clock.advance(5_000);
-    expect(world.chain.witness.map(({ nonce }) => nonce)).toEqual(range(50));
-    expect(world.rows().filter(({ state }) => state === "ALLOCATED").length).toBe(2_950);
-    world.releaseBlocks();
-    await world.allSettled(3_000, 3_000_000);
-    checkInvariants(world);
-  });
-
-  it("are forgotten by the node's pool: sent again after the resubmit interval", async () => {
-    world = new World({ settings: { resubmitIntervalMs: 5_000 } });
-    const entry = await world.startNode();
-    world.holdBlocks();
-    await create(entry, 3);
-    await world.until(() => world.chain.witness.length === 3);
-    world.chain.dropAllTransactions();
-    world.releaseBlocks();
-    await world.allSettled(3);
-    checkInvariants(world);
-  });
-});
 
 describe("an RPC that is down", () => {
   it("lets in creates that bring gas and fees on a known lane, refuses others with nothing consumed, and resumes", async () => {

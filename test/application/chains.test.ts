@@ -1,4 +1,4 @@
-/** Chains that differ from the one everybody tests on, each on the whole application. */
+/** Chains that differ from the usual development chain, each on the whole application. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { SubmitAnswer } from "../../src/domain/answers.ts";
 import { ROOMY_POOL } from "../doubles/simulated-chain/pool.ts";

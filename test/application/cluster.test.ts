@@ -15,11 +15,11 @@ describe("creates sent to any node", () => {
     const nodes = await startNodes(world, 3);
     const entropy = createSeededEntropy(7);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(entropy.random() * list.length)] as T;
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 25; round++) {
       const creates = Array.from({ length: 50 }, () => pick(nodes).node.api.create(transfer({ signer: pick(TWENTY) })));
       await world.settle(Promise.all(creates));
     }
-    await world.allSettled(2_000, 600_000);
+    await world.allSettled(1_250, 600_000);
     expectConsecutive(world, TWENTY);
     checkInvariants(world);
     const forwards = nodes.flatMap(({ events }) => events.filter((event) => event.type === "forward"));

@@ -19,7 +19,7 @@ async function signed(nonce: number): Promise<Hex> {
   return made?.rawTransaction as Hex;
 }
 
-/** Told again until it is answered for good: a CONFLICT is an earlier telling that nobody heard the answer of. */
+/** Told again until it is answered for good: a CONFLICT means that an earlier request was carried out and its answer lost. */
 async function surely<T>(ask: () => Promise<T>): Promise<T | null> {
   for (;;) {
     const answer = await Promise.race([
@@ -101,7 +101,7 @@ describe.each(NONCE_FAILPOINTS)("a crash right after %s", (failpoint) => {
     const confirmed = world.rows().filter(({ state }) => state === "CONFIRMED");
     expect(confirmed).toHaveLength(5);
     expect(world.rows().filter(({ subState }) => subState === "REJECTED")).toHaveLength(1);
-    // What nobody holds lies above everything that is mined.
+    // Nonces that no transaction holds lie above everything that is mined.
     const mined = world.chain.account(SIGNER).nonce;
     for (const { nonce } of stored.holes()) expect(nonce).toBeGreaterThanOrEqual(mined);
     if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);

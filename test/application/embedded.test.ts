@@ -3,7 +3,7 @@ import { FencepostError } from "../../src/domain/errors.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
 
-/** Nodes inside other processes: they have no URL, so they may ask others, but nobody can ask them. */
+/** Nodes inside other processes: they have no URL, so they may ask others, but cannot be asked. */
 
 let world: World;
 afterEach(() => world.close());
@@ -54,7 +54,7 @@ describe("an embedded node beside one that can be reached", () => {
   });
 
   it.each(["worker-queue", "basic"] as const)(
-    "acts for a signer that only it holds; others refuse at once and name nobody (%s)",
+    "acts for a signer that only it holds; others refuse at once and name no owner (%s)",
     async (mode) => {
       world = new World({ node: { mode } });
       const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });

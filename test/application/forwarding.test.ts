@@ -28,7 +28,7 @@ async function startNodes(count: number): Promise<readonly WorldNode[]> {
 
 function instanceOf(signer: Address): string {
   const row = [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer);
-  if (row?.owner === null || row === undefined) throw new Error("nobody owns the lane");
+  if (row?.owner === null || row === undefined) throw new Error("no node owns the lane");
   return row.owner;
 }
 
@@ -104,7 +104,7 @@ describe("a create that reaches a node which no longer leads", () => {
     const nodes = await startNodes(2);
     const leaving = ownerOf(nodes, SIGNER);
     const staying = nodes.find((node) => node !== leaving) as WorldNode;
-    // Nobody takes what is let go: whoever is asked then is asked for a lane that is free.
+    // No node takes the lanes that are let go: the next node asked is asked for a lane that is free.
     const claim = staying.store.claimLanes.bind(staying.store);
     staying.store.claimLanes = async () => [];
     const closing = leaving.node.close();
@@ -157,7 +157,7 @@ describe("a create that reaches a node which no longer leads", () => {
   });
 });
 
-/** It hears nothing of the database until its lane is somebody else's. */
+/** It hears nothing of the database until another node has its lane. */
 async function untilTakenFrom(paused: WorldNode, nodes: readonly WorldNode[]): Promise<void> {
   paused.store.cut();
   await world.until(() => ownerOf(nodes, SIGNER) !== paused, 30_000);

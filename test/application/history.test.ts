@@ -30,7 +30,7 @@ describe("a standby that was promoted with everything on it", () => {
     await world.allSettled(1);
     const [before] = of(entry, "instance.registered");
     world.database.changeHistory();
-    await expect(create(entry), "whoever writes first, notices").rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(create(entry), "the first write notices").rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(of(entry, "store.historyChanged")).toHaveLength(1);
     await untilReconciled(entry);
     expect(of(entry, "feed.epochBegun")).toEqual([{ type: "feed.epochBegun", epoch: 2, mayHaveLost: false }]);

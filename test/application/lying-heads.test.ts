@@ -1,4 +1,4 @@
-/** An endpoint that shows blocks, or tags, that nobody else has: nothing is deep enough on its word alone. */
+/** An endpoint that shows blocks, or tags, that no other endpoint has: its word alone makes nothing final. */
 import { afterEach, describe, expect, it } from "vitest";
 import { Faults } from "../doubles/simulated-chain/faults.ts";
 import { checkInvariants } from "../support/invariants.ts";
@@ -37,7 +37,7 @@ async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
   return txId;
 }
 
-/** Somebody else uses the nonce after the first, and nothing more is mined. */
+/** Another program uses the nonce after the first, and nothing more is mined. */
 async function losesItsNonce(entry: WorldNode): Promise<string> {
   await ops.settled(await ops.create(entry));
   world.holdBlocks();

@@ -253,7 +253,7 @@ describe("the door", () => {
 });
 
 function refusalOf(admittance: Admittance): string {
-  if (admittance.kind === "open") throw new Error("nobody is refused");
+  if (admittance.kind === "open") throw new Error("no create is refused");
   return admittance.refusal().message;
 }
 

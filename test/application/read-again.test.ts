@@ -34,7 +34,7 @@ function holdNext({ rpc }: WorldNode, method: "transactionCount") {
   return held;
 }
 
-/** A commit whose fate nobody knows: the lane is read again, under the same term. */
+/** A commit whose outcome is unknown: the lane is read again, under the same term. */
 async function readAgain(entry: WorldNode): Promise<void> {
   const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
   const before = resumed();

@@ -1,4 +1,4 @@
-/** One request that the database cannot hold, and nobody beside it. */
+/** One request that the database cannot hold is refused, and none of those beside it. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";

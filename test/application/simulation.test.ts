@@ -1,11 +1,9 @@
 import { expect, it } from "vitest";
-import { play, playSeeds } from "../support/simulation/play.ts";
+import { playSeeds } from "../support/simulation/play.ts";
 
 /** A first look, and where a seed is played again. test/simulation plays a thousand. */
 const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
-const COUNT = Number(process.env.FENCEPOST_SIM_SEEDS ?? 8);
-/** Worlds that once came to grief, and how. */
-const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
+const COUNT = Number(process.env.FENCEPOST_SIM_SEEDS ?? 4);
 
 it(
   `${COUNT} random worlds come to rest with every invariant whole`,
@@ -14,18 +12,3 @@ it(
   },
   COUNT * 5_000,
 );
-
-it.each(REGRESSIONS)("seed %i, where %s, comes to rest", async (seed) => {
-  await play(seed);
-});
-
-it("one seed is one story, told again word for word", async () => {
-  const tell = async (): Promise<string> => {
-    const { world } = await play(11);
-    const story = { events: world.nodes.map(({ events }) => events), wire: world.chain.witness };
-    return JSON.stringify(story, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
-  };
-  const first = await tell();
-  expect(first.length).toBeGreaterThan(10_000);
-  expect(await tell()).toBe(first);
-});

@@ -9,7 +9,7 @@ afterEach(() => world.close());
 
 const LEASE_MS = 10_000;
 
-/** Stands still until its lease has run out and somebody else has taken its lanes, then goes on. */
+/** Stands still until its lease has run out and another node has taken its lanes, then goes on. */
 async function pause(entry: WorldNode, takenBy: string, signer = SIGNER): Promise<void> {
   entry.store.pause();
   await world.until(() => world.ownerOf(signer) === takenBy, 60_000);

@@ -1,4 +1,4 @@
-/** Nodes that tell each other what happened; and the same, a little later, where nobody tells. */
+/** Nodes that tell each other what happened; and the same, a little later, without hints. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
 import { readPackage } from "./package.ts";
 import { brokenReferences, type Facts } from "./rules/markdown.ts";
 import { listFiles, type Node, nameOf, nodesIn, ROOT, readCode, readText, walk } from "./tree.ts";
@@ -43,7 +44,8 @@ function commandLine(): { readonly commands: ReadonlySet<string>; readonly optio
 
 function variablesInCode(): ReadonlySet<string> {
   const code = ["src", "test", "scripts", "bench", ".ci"].flatMap((folder) => listFiles(folder)).map(readText);
-  return new Set(code.flatMap((text) => text.match(/FENCEPOST_[A-Z0-9_]+/g) ?? []));
+  const spelled = code.flatMap((text) => text.match(/FENCEPOST_[A-Z0-9_]+/g) ?? []);
+  return new Set([...spelled, ...SETTING_KEYS.map((key) => SETTINGS[key].variable)]);
 }
 
 describe("the documents", () => {

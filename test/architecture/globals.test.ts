@@ -4,7 +4,7 @@ import { parseSource, readCode } from "./tree.ts";
 
 /** Who may touch time, chance, environment and output. */
 const AT_HOME = /^src\/(adapters\/system|main(?!\/dev\/embedded))\//;
-/** Runs in a browser, where nobody hands it a clock. */
+/** Runs in a browser, where it is given no clock port. */
 const PAGE = "src/adapters/dashboard/public/";
 /** The SDK runs in the caller's process and has no ports; it may wait, and nothing more. */
 const CLIENT_WAITS = ["src/client/wait.ts: setTimeout", "src/client/wait.ts: AbortSignal.timeout"];

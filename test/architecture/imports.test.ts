@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { entryFiles } from "./package.ts";
-import { deadExports } from "./rules/exports.ts";
 import {
   cycles,
   importsOf,
@@ -53,11 +52,6 @@ describe("the source tree", () => {
 
   it("takes of viem the part that it needs: the whole takes three times as long to load", () => {
     expect(source.flatMap(importsOf).filter(({ target }) => target === "viem")).toEqual([]);
-  });
-
-  it("exports nothing that is unused", () => {
-    const files = [...source, ...readCode("test"), ...readCode("bench"), ...readCode("scripts")];
-    expect(deadExports(source, { files, entries: entryFiles() })).toEqual([]);
   });
 });
 
@@ -152,13 +146,5 @@ describe("the rules about imports", () => {
     ];
     expect(loadedBy("src/main/a.ts", files)).toEqual(["pg", "src/main/a.ts", "src/main/b.ts"]);
     expect(loadedBy("src/main/c.ts", files)).toEqual(["src/main/c.ts", "viem/utils"]);
-  });
-
-  it("sees an unused export", () => {
-    const files = [
-      parseSource("src/domain/a.ts", "export const used = 1; export function dead() {} export const own = used;"),
-      parseSource("src/domain/b.ts", `import { own } from "./a.ts"; export class Dead {} export interface Shape {}`),
-    ];
-    expect(deadExports(files, { files, entries: [] })).toEqual(["src/domain/a.ts: dead", "src/domain/b.ts: Dead"]);
   });
 });

@@ -26,7 +26,16 @@ const NOT_OURS = new Set(["node_modules", "dist", "coverage", ".git", ".fencepos
 
 export function parseSource(path: string, text: string): SourceFile {
   const lang = extname(path) === ".ts" ? "ts" : "js";
-  return { path, text, program: parseAst(text, { lang }, path) as unknown as Node };
+  let program: Node | null = null;
+  return {
+    path,
+    text,
+    // Parsed when a rule first asks: parsing the tree takes two seconds, and some rules read only paths or texts.
+    get program() {
+      program ??= parseAst(text, { lang }, path) as unknown as Node;
+      return program;
+    },
+  };
 }
 
 /** Every file below a folder of the repository, sorted. */
@@ -48,7 +57,7 @@ export function readText(path: string): string {
 
 const parsed = new Map<string, SourceFile>();
 
-/** The code below a folder, parsed once per test file. */
+/** The code below a folder, read and parsed once per process. */
 export function readCode(folder: string): readonly SourceFile[] {
   return listFiles(folder)
     .filter((path) => CODE.has(extname(path)))
@@ -66,15 +75,23 @@ export function walk(
   ancestors: readonly Node[] = [],
 ): void {
   if (visit(node, ancestors) === false) return;
+  const children = childrenOf(node);
+  if (children.length === 0) return;
   const around = [node, ...ancestors];
-  for (const child of childrenOf(node)) walk(child, visit, around);
+  for (const child of children) walk(child, visit, around);
 }
 
+/** A loop over the fields and no list of them: the rules visit millions of nodes. */
 function childrenOf(node: Node): readonly Node[] {
   const children: Node[] = [];
-  for (const value of Object.values(node)) {
-    if (isNode(value)) children.push(value);
-    else if (Array.isArray(value)) children.push(...value.filter(isNode));
+  for (const field in node) {
+    const value = node[field];
+    if (typeof value !== "object" || value === null) continue;
+    if (!Array.isArray(value)) {
+      if (isNode(value)) children.push(value);
+      continue;
+    }
+    for (const item of value) if (isNode(item)) children.push(item);
   }
   return children;
 }

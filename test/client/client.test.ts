@@ -269,7 +269,7 @@ describe("what is not Fencepost", () => {
     expect(await failureOf(createClient({ url }).signers())).toMatchObject({ status: 401 });
   });
 
-  it("nobody there", async () => {
+  it("no server at the address", async () => {
     const error = await failureOf(createClient({ url: "http://127.0.0.1:9" }).send(intent));
     expect(error).toMatchObject({ code: "UNREACHABLE", status: 0, problem: null });
     expect(error.cause).toBeDefined();

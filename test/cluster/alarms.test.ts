@@ -1,4 +1,4 @@
-/** The checkers of this suite, checked: each alarm rings when somebody does what it is there for, and not before. */
+/** The checkers of this suite, checked: each alarm rings when the deed that it is there for is done, and not before. */
 import { keccak256 } from "viem";
 import { describe, expect, onTestFinished } from "vitest";
 import { openPostgresStore } from "../../src/adapters/postgres/store.ts";

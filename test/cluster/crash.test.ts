@@ -1,4 +1,4 @@
-/** Kill −9 with the default lease, which nobody waits out: how soon somebody goes on. What it took is printed. */
+/** Kill −9 with the default lease, which is not waited out: how soon another node goes on. The times are printed. */
 import { describe, expect, vi } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
@@ -30,7 +30,7 @@ function report(what: string, tookMs: Readonly<Record<string, number>>): void {
 
 /**
  * Others are looked at twice a second, and must have been seen with their lock before its end says anything. Who has just
- * started has seen nobody, and judges by locks only where the server has been up for ten seconds.
+ * started has seen no other node, and judges by locks only where the server has been up for ten seconds.
  */
 async function untilAcquainted({ database }: Cluster, nodes: number): Promise<void> {
   const sql = `SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND session_lock IS NOT NULL AND counter > 2

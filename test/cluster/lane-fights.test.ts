@@ -48,7 +48,7 @@ async function fight(claimants: readonly FencepostProcess[]): Promise<readonly D
   for (const each of claimants) each.signal("SIGUSR2");
   await waitUntil(
     () => claimants.every((each, index) => deedsOf(each).length > (before[index] as number)),
-    "everybody has tried",
+    "every process has tried",
   );
   return claimants.map((each) => deedsOf(each).at(-1) as Deed);
 }
@@ -97,7 +97,7 @@ function asMember({ nodeId, url }: ClusterNode): Member {
   return { instanceId: nodeId, nodeId, url, mode: "basic", chains, signers: new Set([SIGNER]), ...state };
 }
 
-/** Whoever was first has the lane, and hands it over to the one that placement prefers. Returns that one's id. */
+/** The first node has the lane, and hands it over to the one that placement prefers. Returns that one's id. */
 async function untilSettled(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<string> {
   const preferred = rank({ chainId: 31_337, signer: SIGNER }, nodes.map(asMember))[0]?.nodeId as string;
   await waitUntil(async () => (await cluster.owners()).get(SIGNER) === preferred, "the lane is where it belongs");
@@ -144,7 +144,7 @@ async function takeoverMs({ database }: Cluster, token: number): Promise<number>
       [token],
     );
     return found.length > 0 ? found : null;
-  }, "somebody has taken over");
+  }, "another node has taken over");
   return (rows[0] as { ms: number }).ms;
 }
 

@@ -32,7 +32,7 @@ const BLOCKS = [
   { stall: (wire) => wire.holdAt("fencepost:insert-confirmations"), lock: "l.locktype = 'advisory'" },
 ] as const satisfies readonly [string, Moment];
 
-/** A session in the middle of a transaction that nobody says anything in has the lock. */
+/** The session that holds the lock is idle in a transaction. */
 async function isHeld({ database }: Cluster, lock: string): Promise<boolean> {
   const rows = await database.query(
     `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
@@ -69,7 +69,7 @@ describe("SIGSTOP of a node whose session holds", () => {
       const after = await caller.sendBatch(range(20).map(createOn(mine, "after")));
       const outcomes = await Promise.all(after.map(({ txId }) => other.client.waitFor(txId, { timeoutMs: 60_000 })));
       expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
-      expect(await isAlive(cluster, paused), "nobody had to wait for the end of its lease").toBe(true);
+      expect(await isAlive(cluster, paused), "no node had to wait for the end of its lease").toBe(true);
 
       paused.signal("SIGCONT");
       for (const release of releases) release();

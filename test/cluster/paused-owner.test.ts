@@ -23,7 +23,7 @@ const VARIABLES = keysOf(FEW);
 /** Leases run out, and machines are slow. */
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Asks whoever is up, in turn, as a load balancer would. */
+/** Asks the nodes in turn, as a load balancer would. */
 function loadOn(nodes: readonly ClusterNode[]): Load {
   let turn = 0;
   const caller = new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
@@ -37,7 +37,7 @@ async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> 
   }, `${node.nodeId} has every lane`);
 }
 
-/** The other has everything; then the owner wakes up, is refused, and goes on as somebody new. */
+/** The other has everything; then the owner wakes up, is refused, and goes on as a new instance. */
 async function takeOverAndWake(
   cluster: Cluster,
   { owner, other, load, release = () => undefined }: Scene,

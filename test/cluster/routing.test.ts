@@ -23,7 +23,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const CREATES = isLong ? 10_000 : 600;
 const CALLERS = 24;
-/** Nobody's lease may run out because the machine is busy with the test itself. */
+/** No lease may run out because the machine is busy with the test itself. */
 const CALM = { FENCEPOST_LEASE_DURATION: "20s", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
 
 vi.setConfig({ testTimeout: 120_000 + 50 * CREATES });
@@ -89,7 +89,7 @@ describe("kill -9 of the busiest of three, under load", () => {
     const killedAt = await databaseNow(cluster);
     busiest.signal("SIGKILL");
     up = nodes.filter((node) => node !== busiest);
-    // Read now: on a crowded machine lanes have wandered since they were spread. Nobody takes one for the next 300 ms.
+    // Read now: on a crowded machine lanes have wandered since they were spread. No node takes one for the next 300 ms.
     const orphans = [...(await cluster.owners())]
       .filter(([, nodeId]) => nodeId === busiestId)
       .map(([signer]) => signer);

@@ -27,7 +27,7 @@ describe("an owner that was stopped past its lease", () => {
     stopped.signal("SIGSTOP");
     await waitUntil(async () => (await cluster.owners()).get(signer) === other.nodeId, "the other has its lane");
     stopped.signal("SIGCONT");
-    await waitUntil(async () => (await instancesOf(cluster, stopped)) > instances, "it goes on as somebody new");
+    await waitUntil(async () => (await instancesOf(cluster, stopped)) > instances, "it goes on as a new instance");
     const accepted = [await new PersistentCaller(() => stopped.client).send(createOn([signer])(0))];
     expect((await cluster.owners()).get(signer), "taken to who acts").toBe(other.nodeId);
     await cluster.untilSpread(nodes, PAIR.length);

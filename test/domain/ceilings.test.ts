@@ -108,7 +108,7 @@ describe("the most for a unit of gas", () => {
       { most: 10n, variable: "FENCEPOST_MAX_GAS_COST_WEI" },
     ],
     [
-      "is not the value's where nobody bounds it",
+      "leaves the value unbounded where no setting bounds it",
       ceilings({ maxFeeWei: 100n }),
       { gas: 10n, value: ETHER * ETHER },
       { most: 100n, variable: "FENCEPOST_MAX_FEE_GWEI" },

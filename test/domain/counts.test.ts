@@ -26,7 +26,7 @@ describe("the claim that 43 transactions are mined, where 3 really are", () => {
     ["the other one is a block late", [says(43), behind(3)], open],
     ["the other one gives no answer", [says(43), silent], open],
     ["the other one is late, and counts as many already", [says(43), behind(43)], proved],
-    ["whoever claimed it has taken it back, and the other one never said so", [says(3), says(3)], refuted(3)],
+    ["the endpoint that claimed it has taken it back, and the other one never said so", [says(3), says(3)], refuted(3)],
     ["of three, one agrees and one contradicts", [says(43), says(43), says(3)], proved],
     ["of three, two contradict", [says(43), says(3), says(3)], refuted(3)],
     ["of three, one contradicts and one is late", [says(43), says(3), behind(3)], open],

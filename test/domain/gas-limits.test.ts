@@ -23,7 +23,7 @@ describe("the cap of one transaction that is known by chain id", () => {
     ["Optimism", 10],
     ["Polygon, whose cap is another", POLYGON],
     ["a chain for development", 31_337],
-    ["a chain of somebody's own", 987_654],
+    ["a private chain", 987_654],
   ])("is nothing on %s", (_, chainId) => {
     expect(knownGasCap(chainId)).toBeNull();
   });
@@ -42,7 +42,7 @@ describe("what a transfer costs without asking", () => {
     ["zkSync Era", 324],
     ["Mantle", 5_000],
     ["Filecoin", 314],
-    ["a chain nobody has listed", 987_654],
+    ["a chain that is not listed", 987_654],
   ])("is not known on %s", (_, chainId) => {
     expect(plainTransferGas(chainId, transfer)).toBeNull();
   });

@@ -56,10 +56,10 @@ describe("shift-down", () => {
         const after = holders.map(({ txId, nonce }) => ({ txId, before: nonce, nonce: to.get(txId) ?? nonce }));
         const claimed = holders.filter(({ movable }) => !movable).map(({ nonce }) => nonce);
         const reserved = slots.filter(({ kind }) => kind === "reserved").map(({ nonce }) => nonce);
-        // Bound exactly once, and to nothing that was somebody else's.
+        // Bound exactly once, and to no nonce that another transaction holds.
         expect(new Set(after.map(({ nonce }) => nonce)).size).toBe(after.length);
         for (const { nonce } of after) expect(reserved).not.toContain(nonce);
-        // In order, and only downwards; nobody passes a claimed one.
+        // In order, and only downwards; no transaction passes a claimed one.
         const byBefore = [...after].sort((a, b) => a.before - b.before).map(({ nonce }) => nonce);
         expect(byBefore).toEqual([...byBefore].sort((a, b) => a - b));
         for (const { txId, from, to: target } of planned) {

@@ -49,7 +49,7 @@ describe("a lock", () => {
   });
 });
 
-describe("whoever looks", () => {
+describe("a node that looks at the locks of others", () => {
   const seen = sighted(look("held", 0));
 
   it("has no session of its own: judges no other node", () => {

@@ -80,15 +80,14 @@ export class MemoryNetwork {
   }
 
   private async within<T>(ms: number, work: Promise<T>): Promise<T | null> {
-    const answered = new AbortController();
-    const silence = this.clock.sleep(ms, answered.signal).then(
-      () => null,
-      () => null,
-    );
+    let cancel = (): void => undefined;
+    const silence = new Promise<null>((resolve) => {
+      cancel = this.clock.after(ms, () => resolve(null));
+    });
     try {
       return await Promise.race([work, silence]);
     } finally {
-      answered.abort();
+      cancel();
     }
   }
 

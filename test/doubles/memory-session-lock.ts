@@ -52,7 +52,7 @@ export class MemorySessionLock implements SessionLock {
     this.begin();
   }
 
-  /** The server has ended the session, and nobody hears of it. */
+  /** The server has ended the session, and the node is not told. */
   vanish(): void {
     if (this.current !== null) this.database.state.locks.delete(this.current.key);
   }

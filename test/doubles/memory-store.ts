@@ -29,7 +29,7 @@ import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts"
 
 const A_DAY_MS = 86_400_000;
 
-/** What goes wrong with the next commit: nothing was committed, or nobody can say, though it was, or was not. */
+/** What goes wrong with the next commit: nothing was committed, or the outcome is not told, though it was committed, or was not. */
 export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
 
 /**
@@ -47,7 +47,7 @@ export class MemoryDatabase {
     this.upSinceMs = clock.monotonicMs() - A_DAY_MS;
   }
 
-  /** A session's lock, which nobody else has. */
+  /** A session's lock, which no other session has. */
   beginSession(): { readonly key: number; readonly serverUpMs: number } {
     const key = ++this.sessions;
     this.state.locks.add(key);

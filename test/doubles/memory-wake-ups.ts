@@ -10,7 +10,7 @@ export class MemoryHints {
     return wakeUps;
   }
 
-  /** To everybody else, a moment later. */
+  /** To every other node, a moment later. */
   carry(from: MemoryWakeUps, wakeUp: WakeUp): void {
     void Promise.resolve().then(() => {
       for (const each of this.listening) if (each !== from) each.wake(wakeUp);

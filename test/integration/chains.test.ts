@@ -76,7 +76,7 @@ function answers({ events }: Scene): readonly string[] {
   return events.flatMap((event) => (event.type === "submit.answered" ? [event.answer] : []));
 }
 
-describe("everything is confirmed, once, on", () => {
+describe.concurrent("everything is confirmed, once, on", () => {
   it("a node without eth_getBlockReceipts and without tags", async ({ stage, database }) => {
     const scene = await stage({ chain: { tagDepths: null }, server: { blockReceipts: false } });
     await sendAll(scene, database, 5);
@@ -169,7 +169,7 @@ describe("everything is confirmed, once, on", () => {
   });
 });
 
-describe("a market that leaves what was offered behind", () => {
+describe.concurrent("a market that leaves what was offered behind", () => {
   const priced = (index: number, fees: Record<string, string>) => {
     const { payload, ...rest } = transfer(index);
     return { ...rest, payload: { ...payload, gas: "21000", ...fees } };
@@ -203,7 +203,7 @@ describe("a market that leaves what was offered behind", () => {
 
   it("beyond the ceiling: STUCK in the feed, not settled, and confirmed when it falls", async ({ stage, database }) => {
     const scene = await stage({ options: { maxFeeGwei: 5, stuckAfter: "1500ms" as `${number}ms` } });
-    // Above the ceiling, and not so far above the offer that it would be refused at the door by whoever saw it in time.
+    // Above the ceiling, and not so far above the offer that it would be refused at the door by a node that saw it in time.
     scene.server.chain.setBaseFee(7n * GWEI);
     const { txId } = await scene.fencepost.send(priced(0, DYNAMIC));
     await waitUntil(async () => (await scene.fencepost.get(txId)).state === "STUCK", "it is stuck");

@@ -50,7 +50,7 @@ const portIn = (said: string, pattern: RegExp) => Number(pattern.exec(said)?.[1]
 
 const linesOf = (text: string) => text.trimEnd().split("\n");
 
-describe("fencepost dev", () => {
+describe.concurrent("fencepost dev", () => {
   it("brings database, chain, node and accounts; Ctrl-C takes all of it down, data stays for the next", async ({
     fencepost,
   }) => {
@@ -79,7 +79,7 @@ describe("fencepost dev", () => {
     const dev = fencepost.run(DEV);
     const client = createClient({ url: (await dev.ready).url });
     const [lane] = await client.signers();
-    // Panic(2^256 − 1): what code does while it runs, nobody can refuse beforehand.
+    // Panic(2^256 − 1): a simulation cannot refuse it, because the EVM itself panics while it runs it.
     const bytecode = `0x634e487b7160e01b5f527f${"ff".repeat(32)}60045260245ffd`;
     const sending = client.send({ signer: lane?.signer as string, payload: { bytecode } });
     await expect(sending).rejects.toMatchObject({ status: 503 });
@@ -131,7 +131,7 @@ describe("fencepost dev", () => {
   });
 });
 
-describe("fencepost start", () => {
+describe.concurrent("fencepost start", () => {
   const complete = (rpcUrl: string, databaseUrl: string): Record<string, string> => ({
     FENCEPOST_DATABASE_URL: databaseUrl,
     FENCEPOST_RPC_URL: rpcUrl,
@@ -209,7 +209,7 @@ describe("fencepost start", () => {
     const keeper = new pg.Client({ connectionString: database.url });
     await keeper.connect();
     keeper.on("error", () => undefined);
-    // Whoever registers waits for this lock, and the server ends the wait: as on a machine that is too busy.
+    // A node that registers waits for this lock, and the server ends the wait: as on a machine that is too busy.
     await keeper.query("SELECT pg_advisory_lock(hashtextextended('fencepost registration', 0))");
     const start = fencepost.run(["start"], {
       ...complete(simulated.url, database.url),

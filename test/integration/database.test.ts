@@ -1,4 +1,4 @@
-/** The database goes away, crashes and comes back, under a node that nobody restarts. */
+/** The database goes away, crashes and comes back, under a node that is not restarted. */
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../support/audit.ts";
@@ -116,7 +116,7 @@ describe("a database that crashes under load", () => {
     const codes = new Set(caller.refusals.map(({ status, code }) => `${status} ${code}`));
     expect(
       [...codes].filter((code) => code !== "503 UNAVAILABLE"),
-      "whoever is refused hears it clearly",
+      "a caller that is refused is told so by status and code",
     ).toEqual([]);
     const count = load.accepted.length;
     expect(new Set(load.accepted.map(({ txId }) => txId)).size).toBe(count);

@@ -1,4 +1,4 @@
-/** What happens beside us: somebody else uses the key, another chain answers, and a node signs with a key of its own. */
+/** What happens beside us: another program uses the key, another chain answers, and a node signs with a key of its own. */
 import { describe, expect } from "vitest";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
@@ -28,7 +28,7 @@ async function until(database: Database, what: string, fact: (rows: readonly Row
   await waitUntil(async () => fact(await rowsOf(database)), what);
 }
 
-/** Nothing of ours is mined while somebody else's transaction takes the next nonce. */
+/** Nothing of ours is mined while another program's transaction takes the next nonce. */
 function usurp({ chain }: SimulatedServer): string | undefined {
   chain.dropAllTransactions();
   return chain.mineForeign(LANE).transactions[0]?.transaction.hash;

@@ -186,7 +186,10 @@ describe("send inside the caller's own transaction", () => {
     const client = await embed.client();
     const txId = await order(fencepost, client, 1);
     const other = await fencepost.send(transfer(0));
-    expect(await fencepost.waitFor(other.txId), "an open caller holds nobody up").toMatchObject({ nonce: 0 });
+    expect(
+      await fencepost.waitFor(other.txId),
+      "an open transaction of a caller holds up no other create",
+    ).toMatchObject({ nonce: 0 });
     await expect(fencepost.get(txId)).rejects.toMatchObject({ code: "NOT_FOUND" });
     await client.query("COMMIT");
     expect(await fencepost.waitFor(txId)).toMatchObject({ txId, state: "CONFIRMED", nonce: 1, requestId: "order-1" });

@@ -10,7 +10,7 @@ import { pricedTransfer, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const it = base.extend<{ readonly told: { readonly words: Set<string>; readonly client: Client } }>({
-  /** Everything that anybody was told, and the connection it was heard on. */
+  /** Every hint that was sent, and the connection it was heard on. */
   told: async ({ database }, use) => {
     const client = new Client({ connectionString: database.url });
     client.on("error", () => undefined);

@@ -30,7 +30,7 @@ describe("a database that does not answer now, and may later", () => {
       "a first transaction of the store had too little time",
       new StoreUnavailable("x", { cause: sql("57014"), busy: true }),
     ],
-    ["nobody knows whether the store's first transaction was committed", new OutcomeUnknown("the connection ended")],
+    ["it is unknown whether the store's first transaction was committed", new OutcomeUnknown("the connection ended")],
     ["the store has wrapped what happened", new StoreUnavailable("no connection: x", { cause: REFUSED })],
   ])("%s", (_, error) => {
     expect(isDatabaseAway(error)).toBe(true);

@@ -28,7 +28,7 @@ describe("the bundled command line", () => {
     const licensed = new Set([...licences.matchAll(/^## (\S+) \d/gm)].map(([, name]) => name));
     expect([...bundled]).toEqual(expect.arrayContaining(["commander", "fastify", "pg", "undici", "viem"]));
     expect([...bundled].filter((name) => !licensed.has(name))).toEqual([]);
-    // A package of one file is written into whoever imports it, without its path, but with the name in its own notice.
+    // A package of one file is written into the file that imports it, without its path, but with the name in its own notice.
     const isNamed = (name: string) => files.some(({ text }) => text.includes(name));
     expect([...licensed].filter((name = "") => !bundled.has(name) && !isNamed(name))).toEqual([]);
   });

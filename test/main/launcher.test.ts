@@ -19,7 +19,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** Nothing of whoever runs the tests: neither settings nor the runner's own hooks. */
+/** Nothing of the environment that the tests run in: neither settings nor the runner's own hooks. */
 function cleanEnvironment(): Record<string, string | undefined> {
   const foreign = (name: string) => name.startsWith("FENCEPOST_") || name === "NODE_OPTIONS";
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));

@@ -46,7 +46,7 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
   return { clock, telemetry, simulated, faults, elsewhere, chain, context };
 }
 
-/** A term that never ends by itself, and whose writes nobody expects. */
+/** A term that never ends by itself, and that fails on any write. */
 export const ENDLESS: TermPorts = {
   writer: { write: () => Promise.reject(new Error("nothing is written here")) },
   lease: { mayAct: () => true, maySend: () => true },

@@ -10,7 +10,7 @@ export interface TestDatabase {
 
 /**
  * A database of one's own with the current schema, cloned from the run's template in well under 100 ms. Clones may
- * be made in parallel: nobody is ever connected to the template.
+ * be made in parallel: no session is ever connected to the template.
  */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const postgres: TestPostgres | undefined = inject("postgres");

@@ -9,7 +9,7 @@ import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
 /** What every test file is told about the run's server. */
 export interface TestPostgres {
-  /** Superuser, on a database that nobody clones. */
+  /** Superuser, on a database that is never cloned. */
   readonly adminUrl: string;
   /** Migrated and closed to connections: `createTestDatabase` clones it. */
   readonly template: string;

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 
-/** Whatever was done to a database, and whoever was cut off in it: what is kept is what can be counted. */
+/** The counts that the database keeps equal the rows that can be counted, also after faults and lost connections. */
 export async function expectKeptCounts(database: {
   query(sql: string): Promise<{ readonly rows: readonly unknown[] }>;
 }): Promise<void> {

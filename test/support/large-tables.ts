@@ -19,7 +19,7 @@ export function signerAt(n: number): `0x${string}` {
 }
 
 /**
- * Fills an empty schema as years would have: transactions that are over and nobody watches, then, newer, on every lane a
+ * Fills an empty schema as years would have: transactions that are over and not watched, then, newer, on every lane a
  * few that are watched and a window in flight, then what waits to be signed. One in a hundred thousand failed, one lane is
  * stuck. A few wait in the intake table, older than its many aliases. Ids are in the order of creation, as everywhere.
  */

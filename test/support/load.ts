@@ -29,7 +29,7 @@ export function startLoad({ caller, request, workers, batch }: LoadOptions): Loa
     }
   };
   const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
-  // Whoever stops the load hears of it.
+  // The error reaches the test that stops the load.
   working.catch(() => undefined);
   return {
     accepted,

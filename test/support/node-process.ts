@@ -45,7 +45,7 @@ export function spawnFencepost(argv: readonly string[], options: SpawnOptions = 
   return spawnProgram(launcher, argv, options);
 }
 
-/** Where a node strikes itself, and with what: it dies there, or stops until somebody lets it go on. */
+/** Where a node strikes itself, and with what: it dies there, or stops until the test lets it go on. */
 export interface Stroke {
   readonly failpoint: string;
   readonly passage: number;
@@ -109,7 +109,7 @@ function spawnProgram(
       reject(new Error(`never ready: ${JSON.stringify(exit)}\n${written.stdout}\n${written.stderr}`)),
     );
   });
-  // Whoever does not wait for it does not care.
+  // A test that expects no start does not await this: its rejection must not end the process.
   ready.catch(() => undefined);
   return {
     pid: child.pid as number,
@@ -122,7 +122,7 @@ function spawnProgram(
   };
 }
 
-/** Nothing of whoever runs the tests: neither settings nor the runner's own hooks. */
+/** Nothing of the environment that the tests run in: neither settings nor the runner's own hooks. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const foreign = (name: string) => name.startsWith("FENCEPOST_") || name === "NODE_OPTIONS";
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));

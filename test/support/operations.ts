@@ -56,7 +56,7 @@ export class OperatedWorld {
     return this.row(txId).attempts.map(({ kind }) => kind);
   }
 
-  /** Events that somebody decided, with who and what. */
+  /** Events that an operator or a hook decided, with who and what. */
   decisions(txId: string): readonly string[] {
     return this.row(txId).history.flatMap(({ event, decision }) =>
       decision === undefined ? [] : [`${event} by ${decision.actor}: ${decision.audit?.action}`],

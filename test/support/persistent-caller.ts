@@ -29,7 +29,7 @@ export class PersistentCaller {
   onAnswer: () => void = () => undefined;
   /** Every "later" that was heard, for items of a batch too. */
   readonly refusals: Refusal[] = [];
-  /** Where requests go; null: nobody is there, wait. */
+  /** Where requests go; null: no node is up, wait. */
   current: () => FencepostClient | null;
 
   private readonly everyMs: number;

@@ -3,7 +3,7 @@ import { Client } from "pg";
 /** One statement on a connection of its own. */
 export async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url });
-  // A connection that the server ends between two steps says so here; whoever waits for the statement hears of it too.
+  // A connection that the server ends between two steps says so here; the caller that waits for the statement is told too.
   client.on("error", () => undefined);
   await client.connect();
   try {

@@ -10,7 +10,7 @@ import { TcpProxy } from "./tcp-proxy.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** A primary with a streaming standby, behind an address that leads to whoever is primary. */
+/** A primary with a streaming standby, behind an address that leads to the server that is primary. */
 export interface ReplicatedPostgres {
   readonly url: string;
   /** Nothing more reaches the standby: what is committed from here on, a failover loses. */

@@ -62,7 +62,7 @@ class HttpAnswer extends Error {
   }
 }
 
-/** The chain acts on it, and nobody hears of that. */
+/** The chain acts on it, and its answer is lost. */
 export const swallow: Treatment = async (_call, next) => {
   await next();
   throw new Cut("the reply is lost");

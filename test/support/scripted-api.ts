@@ -3,9 +3,9 @@ import type { Address, Hash } from "../../src/domain/lane.ts";
 import type { InstanceRecord, LeaseRecord } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord } from "../../src/ports/query-store.ts";
 
-/** A FencepostApi that does what the test says; a method nobody scripted fails the request that reaches it. */
+/** A FencepostApi that does what the test says; a method without a script fails the request that reaches it. */
 export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
-  const unscripted = (method: string) => () => Promise.reject(new Error(`nobody scripted ${method}`));
+  const unscripted = (method: string) => () => Promise.reject(new Error(`the test scripted no ${method}`));
   return {
     create: unscripted("create"),
     createBatch: unscripted("createBatch"),

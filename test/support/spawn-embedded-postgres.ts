@@ -30,7 +30,7 @@ export interface SpawnOptions {
 const script = fileURLToPath(new URL("./embedded-postgres-process.ts", import.meta.url));
 const jiti = join(dirname(createRequire(import.meta.url).resolve("jiti/package.json")), "lib", "jiti-cli.mjs");
 
-/** A supervisor in a process of its own, to be killed, interrupted, or run as somebody else. */
+/** A supervisor in a process of its own, to be killed, interrupted, or run under another account. */
 export function spawnEmbeddedPostgres({ directory, native, account }: SpawnOptions): PostgresProcess {
   const args = [jiti, script, directory, ...(native === undefined ? [] : [native])];
   const child = spawn(process.execPath, args, {

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Address } from "../../src/domain/lane.ts";
-import type { World, WorldNode } from "./world.ts";
+import { transfer, type World, type WorldNode } from "./world.ts";
 
 /** Signers of a cluster whose lanes are spread over its nodes. */
 export const TWENTY = Array.from(
@@ -19,7 +19,7 @@ export function lanesOf(node: WorldNode): number {
   return node.node.gauges().lanesHeld;
 }
 
-/** Every lane is held, and nobody holds more than its share. */
+/** Every lane is held, and no node holds more than its share. */
 export function isBalanced(world: World, nodes: readonly WorldNode[]): boolean {
   const held = nodes.map(lanesOf);
   const lanes = world.database.state.lanes.size;
@@ -40,4 +40,29 @@ export function expectConsecutive(world: World, signers: readonly Address[]): vo
       .map(({ nonce }) => nonce);
     expect(nonces).toEqual(nonces.map((_, index) => index));
   }
+}
+
+/** A caller that sends one create after another to nodes that listen, and notes how long each took. */
+export function keepSending(
+  world: World,
+  nodes: readonly WorldNode[],
+  waits: number[],
+): { stop(): void; readonly ended: Promise<void> } {
+  let stopped = false;
+  const caller = async (offset: number): Promise<void> => {
+    for (let n = offset; !stopped; n++) {
+      const startedMs = world.clock.monotonicMs();
+      await (nodes[n % nodes.length] as WorldNode).node.api.create(transfer({ signer: TWENTY[n % 20] as Address }));
+      waits.push(world.clock.monotonicMs() - startedMs);
+      await world.clock.sleep(20);
+    }
+  };
+  const ended = Promise.all([0, 1, 2].map(caller)).then(() => undefined);
+  ended.catch(() => undefined);
+  return {
+    stop: () => {
+      stopped = true;
+    },
+    ended,
+  };
 }

@@ -1,5 +1,5 @@
 /**
- * A statement with one of its conditions taken away at a time. Whoever tests the statement runs its cases against each: a
+ * A statement with one of its conditions taken away at a time. The statement's test runs its cases against each: a
  * mutant that behaves like the original in every case is a condition that no case asks for.
  *
  * What is taken away stays in the text, where it decides nothing: parameters keep their types, and the planner drops it.

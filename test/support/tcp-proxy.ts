@@ -221,7 +221,7 @@ export class TcpProxy {
     fault.hit();
   }
 
-  /** The server has carried it out, and says so to nobody. */
+  /** The server has carried it out, and its answer is lost. */
   private cutAtAnswer({ client, upstream }: Pair, hit: () => void): void {
     let said = Buffer.alloc(0);
     upstream.removeAllListeners("data");

@@ -7,7 +7,7 @@ export interface TemporaryDirectory {
   remove(): Promise<void>;
 }
 
-/** Passable for everybody: under root, a PostgreSQL in it runs as somebody else. */
+/** Every account may pass through: under root, a PostgreSQL in it runs under another account. */
 export async function makeTemporaryDirectory(): Promise<TemporaryDirectory> {
   const path = await mkdtemp(join(tmpdir(), "fencepost-test-"));
   await chmod(path, 0o755);

@@ -2,11 +2,11 @@ import { afterEach } from "vitest";
 import { type RpcReply, RpcUnreachable } from "../../src/adapters/evm/rpc/rpc-errors.ts";
 import {
   createTransport,
-  type RpcCall,
   type RpcReport,
   type RpcTransport,
   type TransportOptions,
 } from "../../src/adapters/evm/rpc/transport.ts";
+import type { RpcCall } from "../../src/adapters/evm/rpc/wire.ts";
 import { createManualClock, type ManualClock } from "../doubles/manual-clock.ts";
 import { type FaultyRpc, startFaultyRpc } from "./faulty-rpc.ts";
 

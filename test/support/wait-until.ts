@@ -8,7 +8,7 @@ export interface Patience {
   readonly giveUpMs?: number;
 }
 
-/** For facts outside this process that announce themselves to nobody: a file, another process. */
+/** For facts outside this process that raise no event here: a file, another process. */
 export async function waitUntil<T>(
   look: () => Promise<T> | T,
   what: string,

@@ -100,7 +100,7 @@ export interface WorldNode {
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
   readonly url: string;
-  /** Null where nobody tells anybody anything. */
+  /** Null where the world has no hints between nodes. */
   readonly wakeUps: MemoryWakeUps | null;
   /** Null: it has no session to hold one. */
   readonly lock: MemorySessionLock | null;
@@ -118,7 +118,7 @@ export interface NodeOptions {
   readonly stuckHook?: StuckResolutionHook;
   /** Where this node differs from the others. */
   readonly settings?: Partial<ChainSettings>;
-  /** Inside another process: it has no URL, and nobody can ask it. */
+  /** Inside another process: it has no URL, and cannot be asked. */
   readonly embedded?: true;
 }
 

@@ -5,7 +5,7 @@
  */
 import { type Block, type BlockTag, ChainUnavailable } from "../../ports/chain.ts";
 import { fetchTagged } from "./read-block.ts";
-import type { Ask, Endpoints, Said } from "./rpc/endpoints.ts";
+import type { Ask, Endpoints } from "./rpc/endpoints.ts";
 import { RpcErrorAnswer, saysOverLimit } from "./rpc/rpc-errors.ts";
 
 type Tag = Exclude<BlockTag, "latest">;
@@ -23,14 +23,13 @@ export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block 
   const words = await hear(endpoints, tag);
   const voters = words.filter(({ votes }) => votes);
   if (voters.length === 0) refuseTrouble(words);
-  return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(shownIn(voters));
+  return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(voters);
 }
 
 /** The block that two endpoints confirm, or the only one that is up. Null only where all say, and always said, that there is none. */
 export async function agreeOnTagForAll(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
   const words = await hear(endpoints, tag);
-  const shown = shownIn(words);
-  const block = words.length === 1 ? (shown[0] ?? null) : secondHighest(shown);
+  const block = words.length === 1 ? (words[0]?.block ?? null) : secondHighest(words);
   if (block !== null) return block;
   refuseTrouble(words);
   if (endpoints.shownTags.has(tag)) throw new ChainUnavailable(`only some endpoints show the ${tag} block`);
@@ -39,15 +38,11 @@ export async function agreeOnTagForAll(endpoints: Endpoints, tag: Tag): Promise<
 
 /** One word where fewer than two endpoints are up. */
 async function hear(endpoints: Endpoints, tag: Tag): Promise<readonly Word[]> {
-  const said = await endpoints.readEach(asking(tag), (heard) => agreedIn(shownIn(heard.map(toWord))) !== null);
+  const said = await endpoints.readEach(asking(tag), (heard) => agreedIn(heard.map(({ answer }) => answer)) !== null);
   const alone = async () => ({ block: await endpoints.read(showing(tag)), votes: true, trouble: null });
-  const words = said === null ? [await alone()] : said.map(toWord);
+  const words = said?.map(({ answer }) => answer) ?? [await alone()];
   if (shownIn(words).length > 0) endpoints.shownTags.add(tag);
   return words;
-}
-
-function toWord({ answer }: Said<Word>): Word {
-  return answer;
 }
 
 function showing(tag: Tag): Ask<Block | null> {
@@ -78,14 +73,21 @@ function shownIn(words: readonly Word[]): readonly Block[] {
 }
 
 /** By hash and number: with a hash alone, one of them could put a number of its own beside it. */
-function agreedIn(shown: readonly Block[]): Block | null {
-  const isSame = (a: Block, b: Block) => a.hash === b.hash && a.number === b.number;
-  return shown.find((block, index) => shown.findIndex((other) => isSame(block, other)) < index) ?? null;
+function agreedIn(words: readonly Word[]): Block | null {
+  const shown = shownIn(words);
+  const place = ({ number, hash }: Block) => `${number} ${hash}`;
+  const agreed = saidTwice(shown.map(place));
+  return shown.find((block) => place(block) === agreed) ?? null;
 }
 
-function secondHighest(shown: readonly Block[]): Block | null {
-  const [, second = null] = shown.toSorted((a, b) => b.number - a.number);
-  return agreedIn(shown) ?? second;
+/** What two of them say; null: no two say the same. */
+export function saidTwice<T extends string>(said: readonly T[]): T | null {
+  return said.find((each, index) => said.indexOf(each) < index) ?? null;
+}
+
+function secondHighest(words: readonly Word[]): Block | null {
+  const [, second = null] = shownIn(words).toSorted((a, b) => b.number - a.number);
+  return agreedIn(words) ?? second;
 }
 
 function refuseTrouble(words: readonly Word[]): void {

@@ -2,19 +2,26 @@
  * What several endpoints say of one block, held against each other. Two that say the same decide, whichever they are: who
  * gave what is known so far has been forgotten by then, since the next one answers where one fails.
  */
-import type { Address, Hash } from "../../domain/lane.ts";
+import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
-import type { Block, BlockPlace, ReceiptVerdict, SecondOpinion, Settling } from "../../ports/chain.ts";
-import { blockFrom, fetchBlockNumber } from "./read-block.ts";
+import type {
+  Block,
+  BlockPlace,
+  ChainTransaction,
+  ReceiptVerdict,
+  SecondOpinion,
+  Settling,
+} from "../../ports/chain.ts";
+import { saidTwice } from "./agree-on-tag.ts";
+import { fetchBlockNumber, fetchBlocks } from "./read-block.ts";
 import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
 import { fetchTransaction } from "./read-sent.ts";
 import type { Endpoint, Endpoints, Said } from "./rpc/endpoints.ts";
 import { readAddress, readArray, readBytes, readHash, readRecord } from "./rpc/quantities.ts";
-import type { RpcTransport } from "./rpc/transport.ts";
 
 export async function agreeOnBlock(endpoints: Endpoints, number: number): Promise<SecondOpinion> {
   const said = await endpoints.readEach(
-    (rpc) => fetchHeight(rpc, number).then((block) => block?.hash ?? null),
+    async (rpc) => (await fetchBlocks(rpc, [number]))[0]?.hash ?? null,
     (heard) => agreedHash(heard) !== null,
   );
   if (said === null) return { kind: "none" };
@@ -26,8 +33,7 @@ export async function agreeOnBlock(endpoints: Endpoints, number: number): Promis
 }
 
 function agreedHash(said: readonly Said<Hash | null>[]): Hash | null {
-  const hashes = said.flatMap(({ answer }) => answer ?? []);
-  return hashes.find((hash, index) => hashes.indexOf(hash) < index) ?? null;
+  return saidTwice(said.flatMap(({ answer }) => answer ?? []));
 }
 
 /**
@@ -60,7 +66,7 @@ export async function agreeOnReceipts(
   const { transactions } = question;
   const said = await endpoints.readEach(
     (_, endpoint) => statementOf(endpoint, question),
-    (heard) => transactions.every((_, index) => agreedWord(wordsOn(heard, index)) !== null),
+    (heard) => transactions.every((_, index) => agreedWord(wordsOn(heard, index)).length > 0),
   );
   return said === null ? null : transactions.map((_, index) => verdictOn(said, index));
 }
@@ -81,38 +87,30 @@ interface Late {
 type Statement = readonly (Word | Late)[];
 
 function wordsOn(said: readonly Said<Statement>[], index: number): readonly Said<Word>[] {
-  return said.flatMap(({ label, answer }) => {
-    const word = answer[index];
-    return word === undefined || "late" in word ? [] : [{ label, answer: word }];
-  });
+  return said.flatMap(({ label, answer: { [index]: answer } }) =>
+    answer === undefined || "late" in answer ? [] : { label, answer },
+  );
 }
 
-function latenessOn(said: readonly Said<Statement>[], index: number): string {
-  const late = said.flatMap(({ label, answer }) => {
-    const word = answer[index];
-    return word !== undefined && "late" in word ? [`${label} ${word.late}`] : [];
-  });
-  return late.join("; ");
-}
-
-function agreedWord(words: readonly Said<Word>[]): readonly Word[] | null {
-  for (const { answer } of words) {
-    const same = words.filter((each) => each.answer.key === answer.key);
-    if (same.length >= 2) return same.map((each) => each.answer);
-  }
-  return null;
+function agreedWord(words: readonly Said<Word>[]): readonly Word[] {
+  const key = saidTwice(words.map(({ answer }) => answer.key));
+  return words.flatMap(({ answer }) => (answer.key === key ? answer : []));
 }
 
 function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerdict {
   const words = wordsOn(said, index);
-  const [word, ...same] = agreedWord(words) ?? [];
-  if (word === undefined) {
-    if (words.length < 2) return { kind: "behind", detail: latenessOn(said, index) };
-    return { kind: "disagree", answers: words.map(({ label, answer }) => `${label} ${answer.text}`) };
+  const [word, ...same] = agreedWord(words);
+  if (word === undefined && words.length < 2) {
+    const late = said.flatMap(({ label, answer: { [index]: each } }) =>
+      each !== undefined && "late" in each ? `${label} ${each.late}` : [],
+    );
+    return { kind: "behind", detail: late.join("; ") };
   }
+  if (word === undefined)
+    return { kind: "disagree", answers: words.map(({ label, answer }) => `${label} ${answer.text}`) };
   if (word.means === "moved") return { kind: "moved" };
-  if (word.means === "withheld") return { kind: "behind", detail: `two endpoints agree: each ${word.text}` };
-  if (word.means === "absent") return { kind: "absent", detail: `two endpoints agree: each ${word.text}` };
+  const detail = `two endpoints agree: each ${word.text}`;
+  if (typeof word.means === "string") return { kind: word.means === "absent" ? "absent" : "behind", detail };
   return { kind: "agreed", receipt: withAgreedPrice(word.means, same) };
 }
 
@@ -126,11 +124,12 @@ function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
 /** Everything is asked in one tick, and so in one request; again only where a node's index lags behind its blocks. */
 async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Question): Promise<Statement> {
   const hashes = transactions.map(({ txHash }) => txHash);
-  const [head, shown, early, senders] = await Promise.all([
+  const [head, [shown = null], early, senders] = await Promise.all([
     fetchBlockNumber(endpoint.rpc),
-    fetchHeight(endpoint.rpc, block.number),
+    fetchBlocks(endpoint.rpc, [block.number]),
     fetchShownAtOnce(endpoint, block.hash, hashes),
-    Promise.all(transactions.map((each) => fetchSender(endpoint.rpc, each))),
+    // Of what was signed here the hash says whose it is.
+    Promise.all(transactions.map(({ txHash, sentBy }) => (sentBy ? fetchTransaction(endpoint.rpc, txHash) : null))),
   ]);
   const needed = block.number + depth;
   if (shown === null || head < needed) {
@@ -138,12 +137,8 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     return transactions.map(() => late);
   }
   if (shown.hash !== block.hash) {
-    const moved = {
-      key: `block ${shown.hash}`,
-      text: `shows block ${shown.hash} at that height`,
-      means: "moved",
-    } as const;
-    return transactions.map(() => moved);
+    const text = `shows block ${shown.hash} at that height`;
+    return transactions.map(() => ({ key: text, text, means: "moved" }));
   }
   const found = await complete(endpoint, shown, { hashes, early });
   const listed = new Set(shown.transactionHashes);
@@ -171,17 +166,7 @@ async function complete(
   return new Map(receipts.map((shown) => [shown.receipt.txHash, shown]));
 }
 
-interface Sender {
-  readonly from: Address;
-  readonly nonce: number;
-}
-
-/** Of what was signed here the hash says whose it is. */
-async function fetchSender(rpc: RpcTransport, { txHash, sentBy }: Settling): Promise<Sender | null> {
-  return sentBy === undefined ? null : fetchTransaction(rpc, txHash);
-}
-
-function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: Sender | null): Word {
+function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransaction | null): Word {
   if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {
     const whose = sender === null ? "does not know it" : `shows it as nonce ${sender.nonce} of ${sender.from}`;
     return { key: whose, text: whose, means: "absent" };
@@ -203,10 +188,4 @@ function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
     const hashes = readArray(topics, "log.topics").map((topic) => readHash(topic, "log.topics[]"));
     return [readAddress(address, "log.address"), hashes, readBytes(data, "log.data")];
   });
-}
-
-async function fetchHeight(rpc: RpcTransport, number: number): Promise<Block | null> {
-  const params = [`0x${number.toString(16)}`, false];
-  const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params }]);
-  return blockFrom(reply, { number });
 }

@@ -1,32 +1,26 @@
-import type { Clock } from "../../ports/clock.ts";
 import { readNumber } from "./rpc/quantities.ts";
-import { createTransport } from "./rpc/transport.ts";
+import { createTransport, type TransportOptions } from "./rpc/transport.ts";
 
 export interface ChainClaim {
   readonly label: string;
   readonly chainId: number;
 }
 
-export interface AskedEndpoints {
+export interface AskedEndpoints extends Pick<TransportOptions, "clock" | "timeoutMs"> {
   readonly urls: readonly string[];
-  readonly clock: Clock;
-  readonly timeoutMs?: number;
 }
 
 /** What every endpoint that is up says of itself; those that are down are judged when they are back. */
-export async function askChainIds({ urls, clock, timeoutMs }: AskedEndpoints): Promise<readonly ChainClaim[]> {
-  const limit = timeoutMs === undefined ? {} : { timeoutMs };
-  const claims = await Promise.all(
-    urls.map(async (url): Promise<readonly ChainClaim[]> => {
-      const rpc = createTransport({ ...limit, url, clock, report: () => undefined });
-      try {
-        return [{ label: rpc.label, chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId") }];
-      } catch {
-        return [];
-      } finally {
-        await rpc.close();
-      }
-    }),
-  );
-  return claims.flat();
+export async function askChainIds({ urls, ...options }: AskedEndpoints): Promise<readonly ChainClaim[]> {
+  const claims = urls.map(async (url): Promise<readonly ChainClaim[]> => {
+    const rpc = createTransport({ ...options, url, report: () => undefined });
+    try {
+      return [{ label: rpc.label, chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId") }];
+    } catch {
+      return [];
+    } finally {
+      await rpc.close();
+    }
+  });
+  return (await Promise.all(claims)).flat();
 }

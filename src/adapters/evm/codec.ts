@@ -69,22 +69,17 @@ function candidates(
   const named = "abi" in callee ? callee.function : null;
   const functions = readAbi("abi" in callee ? callee.abi : callee).filter((item) => item.type === "function");
   if (named === null) return functions.map(readFunction);
-  const found = named.includes("(")
-    ? functions
-        .filter(({ name }) => name === nameIn(named))
-        .map(readFunction)
-        .filter(isSame(bySignature(named)))
-    : functions.filter(({ name }) => name === named).map(readFunction);
+  const wanted = named.includes("(") ? bySignature(named).selector : null;
+  const found = functions
+    .filter(({ name }) => name === (wanted === null ? named : nameIn(named)))
+    .map(readFunction)
+    .filter(({ selector }) => wanted === null || selector === wanted);
   if (found.length === 0) throw new BadEncoding("function", `abi has no function named ${named.slice(0, 200)}`);
   return found;
 }
 
 function nameIn(signature: string): string {
   return /^(?:function )?([^(]*)/.exec(signature.trim())?.[1]?.trim() ?? "";
-}
-
-function isSame(wanted: AbiFunction): (each: AbiFunction) => boolean {
-  return ({ selector }) => selector === wanted.selector;
 }
 
 /** The one function that takes these arguments. With a single candidate its own complaint is the useful one. */

@@ -1,3 +1,4 @@
+import { decodeAbiParameters } from "viem/utils";
 import type { Hex } from "../../domain/lane.ts";
 import type { Revert } from "../../ports/chain.ts";
 import { shorten } from "./error-texts.ts";
@@ -40,19 +41,10 @@ export function decodeRevert(data: Hex): Revert {
  * offset or length point outside: a contract may revert with any bytes it likes.
  */
 function decodeString(body: string): string | null {
-  const offset = wordAt(body, 0);
-  if (offset === null) return null;
-  const length = wordAt(body, offset * 2);
-  if (length === null) return null;
-  const start = offset * 2 + WORD;
-  const end = start + length * 2;
-  if (end > body.length) return null;
-  return shorten(Buffer.from(body.slice(start, end), "hex").toString("utf8"));
-}
-
-function wordAt(body: string, at: number): number | null {
-  const word = body.slice(at, at + WORD);
-  if (word.length !== WORD) return null;
-  const value = BigInt(`0x${word}`);
-  return value > BigInt(body.length) ? null : Number(value);
+  try {
+    const [text] = decodeAbiParameters([{ type: "string" }], `0x${body}`);
+    return shorten(text);
+  } catch {
+    return null;
+  }
 }

@@ -6,20 +6,30 @@ import { BadEncoding, type DecodedTransaction } from "../../ports/codec.ts";
 
 type Parsed = ReturnType<typeof parseTransaction>;
 type Signature = Exclude<Parameters<typeof recoverAddress>[0]["signature"], string | Uint8Array>;
+type Bare = Parameters<typeof serializeTransaction>[0];
 type Serialised = Parameters<typeof parseTransaction>[0];
+
+const UNSIGNED = { r: undefined, s: undefined, v: undefined, yParity: undefined, sidecars: undefined };
 
 /** Reads a signed payload back. What the library refuses was signed wrongly: `BadEncoding`. */
 export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction> {
   try {
     const parsed = parseTransaction(rawTransaction as Serialised);
     if (parsed.chainId === undefined) throw new Error("it names no chain (EIP-155)");
-    const signer = await recoverSigner(parsed);
+    const { r, s, v, yParity } = parsed as Partial<Signature>;
+    if (r === undefined || s === undefined) throw new Error("it is not signed");
+    const signature = { r, s, v, yParity } as Signature;
+    // Blobs travel beside what is signed, not in it. And the network's name for it is the hash of what is in the block.
+    const bare = { ...parsed, ...UNSIGNED } as Bare;
+    const hasBlobs = "sidecars" in parsed && parsed.sidecars !== undefined;
+    const named = hasBlobs ? serializeTransaction(bare, { r, s, yParity } as Signature) : rawTransaction;
+    const signer = await recoverAddress({ hash: keccak256(serializeTransaction(bare)), signature });
     return {
       envelope: parsed.type ?? "legacy",
       unsigned: {
         chainId: parsed.chainId,
         nonce: parsed.nonce ?? 0,
-        to: lowered(parsed.to ?? null),
+        to: (parsed.to?.toLowerCase() ?? null) as Address | null,
         data: parsed.data ?? "0x",
         value: parsed.value ?? 0n,
         gas: parsed.gas ?? 0n,
@@ -27,7 +37,7 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
         accessList: (parsed.accessList ?? []) as readonly AccessListEntry[],
       },
       signer: signer.toLowerCase() as Address,
-      txHash: keccak256(withoutBlobs(parsed) ?? rawTransaction) as Hash,
+      txHash: keccak256(named) as Hash,
       ...(parsed.maxFeePerBlobGas === undefined
         ? {}
         : { blobFeeCap: parsed.maxFeePerBlobGas, blobGas: blobGas(parsed) }),
@@ -44,34 +54,10 @@ function blobGas(parsed: Parsed): bigint {
   return BigInt(hashes.length) * 131_072n;
 }
 
-/** The network's name for it is the hash of what is in the block, and blobs are not. Null: there are none. */
-function withoutBlobs(parsed: Parsed): Hex | null {
-  const { r, s, yParity } = parsed as { readonly [K in keyof Signature]?: Signature[K] };
-  if (!("sidecars" in parsed) || parsed.sidecars === undefined) return null;
-  const bare = { ...parsed, r: undefined, s: undefined, v: undefined, yParity: undefined, sidecars: undefined };
-  return serializeTransaction(bare as Parameters<typeof serializeTransaction>[0], { r, s, yParity } as Signature);
-}
-
-/** Blobs travel beside what is signed, not in it. */
-function recoverSigner(parsed: Parsed): Promise<string> {
-  const { r, s, v, yParity } = parsed as { readonly [K in keyof Signature]?: Signature[K] };
-  if (r === undefined || s === undefined) throw new Error("it is not signed");
-  const bare = { ...parsed, r: undefined, s: undefined, v: undefined, yParity: undefined, sidecars: undefined };
-  const hash = keccak256(serializeTransaction(bare as Parameters<typeof serializeTransaction>[0]));
-  return recoverAddress({ hash, signature: { r, s, v, yParity } as Signature });
-}
-
-function lowered(address: string | null): Address | null {
-  return address === null ? null : (address.toLowerCase() as Address);
-}
-
 function feesOf(parsed: Parsed): Fees {
   if (parsed.maxFeePerGas !== undefined) {
-    return {
-      type: "eip1559",
-      maxFeePerGas: parsed.maxFeePerGas,
-      maxPriorityFeePerGas: parsed.maxPriorityFeePerGas ?? 0n,
-    };
+    const { maxFeePerGas, maxPriorityFeePerGas = 0n } = parsed;
+    return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas };
   }
   return { type: parsed.type === "eip2930" ? "eip2930" : "legacy", gasPrice: parsed.gasPrice ?? 0n };
 }

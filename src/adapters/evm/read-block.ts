@@ -1,13 +1,16 @@
-import type { Block, BlockTag } from "../../ports/chain.ts";
-import { BadAnswer, readArray, readBigInt, readHash, readNumber, readRecord } from "./rpc/quantities.ts";
+import { numberToHex } from "viem/utils";
+import type { Hash } from "../../domain/lane.ts";
+import type { Block, BlockPlace, BlockTag, ChainIdentity } from "../../ports/chain.ts";
+import { BadAnswer, optional, readArray, readBigInt, readHash, readNumber, readRecord } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
+
+type Batch = Pick<RpcTransport, "batch">;
 
 /** A block with transaction hashes; null where the node has none. Throws `BadAnswer` on anything else. */
 export function readBlock(value: unknown): Block | null {
   if (value === null) return null;
   const block = readRecord(value, "the block");
-  const { baseFeePerGas } = block;
   return {
     number: readNumber(block.number, "block.number"),
     hash: readHash(block.hash, "block.hash"),
@@ -15,21 +18,21 @@ export function readBlock(value: unknown): Block | null {
     transactionHashes: readArray(block.transactions, "block.transactions").map((hash) =>
       readHash(hash, "block.transactions[]"),
     ),
-    baseFeePerGas:
-      baseFeePerGas === undefined || baseFeePerGas === null ? null : readBigInt(baseFeePerGas, "block.baseFeePerGas"),
+    baseFeePerGas: optional(readBigInt, block.baseFeePerGas, "block.baseFeePerGas"),
     gasLimit: readBigInt(block.gasLimit, "block.gasLimit"),
   };
 }
 
 /** The block of a reply, which must be the one asked for: an endpoint that answers with another is lying or mixed up. */
-export function blockFrom(reply: RpcReply | undefined, asked: Partial<Pick<Block, "number" | "hash">>): Block | null {
-  if (reply?.ok === false && saysNoSuchBlock(reply.error)) return null;
-  const block = readBlock(resultOf(reply));
-  if (block === null) return null;
-  if (asked.number !== undefined && block.number !== asked.number)
-    throw new BadAnswer("it answered with another block");
-  if (asked.hash !== undefined && block.hash !== asked.hash) throw new BadAnswer("it answered with another block");
-  return block;
+export function blockFrom(reply: RpcReply | undefined, asked: Partial<BlockPlace>): Block | null {
+  const block = readBlock(resultOf(reply, saysNoSuchBlock) ?? null);
+  if (
+    block === null ||
+    ((asked.number ?? block.number) === block.number && (asked.hash ?? block.hash) === block.hash)
+  ) {
+    return block;
+  }
+  throw new BadAnswer("it answered with another block");
 }
 
 export async function fetchBlockNumber(rpc: Pick<RpcTransport, "request">): Promise<number> {
@@ -49,15 +52,32 @@ export async function fetchTagged(rpc: Pick<RpcTransport, "request">, tag: Block
 }
 
 /** Canonical blocks by number, in the order asked; null where the node has none. */
-export async function fetchBlocks(
-  rpc: Pick<RpcTransport, "batch">,
-  numbers: readonly number[],
-): Promise<readonly (Block | null)[]> {
-  const params = (number: number) => [`0x${number.toString(16)}`, false];
+export async function fetchBlocks(rpc: Batch, numbers: readonly number[]): Promise<readonly (Block | null)[]> {
+  const params = (number: number) => [numberToHex(number), false];
   const replies = await rpc.batch(
     numbers.map((number) => ({ method: "eth_getBlockByNumber", params: params(number) })),
   );
   return numbers.map((number, index) => blockFrom(replies[index], { number }));
+}
+
+/** Blocks by hash, in the order asked; null where the node has none. */
+export async function fetchBlocksByHash(rpc: Batch, hashes: readonly Hash[]): Promise<readonly (Block | null)[]> {
+  const replies = await rpc.batch(hashes.map((hash) => ({ method: "eth_getBlockByHash", params: [hash, false] })));
+  return hashes.map((hash, index) => blockFrom(replies[index], { hash }));
+}
+
+/** Chain id and the hash of block 0: two chains that share a number still begin differently. */
+export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
+  const [chainId, genesis] = await rpc.batch([
+    { method: "eth_chainId", params: [] },
+    { method: "eth_getBlockByNumber", params: ["0x0", false] },
+  ]);
+  // A node that expired old history (EIP-4444) refuses block 0 in words of its own: then the number must do.
+  const refused = genesis?.ok === false && genesis.error instanceof RpcErrorAnswer;
+  return {
+    chainId: readNumber(resultOf(chainId), "eth_chainId"),
+    genesisHash: refused ? null : (blockFrom(genesis, { number: 0 })?.hash ?? null),
+  };
 }
 
 const NO_SUCH_BLOCK_CODES: readonly number[] = [-39001, -32001];
@@ -72,6 +92,6 @@ export function saysNoSuchBlock(error: unknown): boolean {
 const BAD_TAG_CODES: readonly number[] = [-32602, -32601, -32004];
 
 /** A node from before the merge, or a rollup without the notion, does not know `safe` and `finalized`. */
-export function saysUnknownTag(error: unknown): boolean {
+function saysUnknownTag(error: unknown): boolean {
   return saysNoSuchBlock(error) || (error instanceof RpcErrorAnswer && BAD_TAG_CODES.includes(error.code));
 }

@@ -2,7 +2,8 @@ import type { Address } from "../../domain/lane.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
 import { readNumber } from "./rpc/quantities.ts";
 import { type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
-import type { RpcCall, RpcTransport } from "./rpc/transport.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
+import type { RpcCall } from "./rpc/wire.ts";
 
 const COUNT = "eth_getTransactionCount";
 const HEAD = "eth_blockNumber";
@@ -21,8 +22,8 @@ interface Gathering {
 
 /**
  * Counts with the head of the endpoint that gives them. All that are asked of one endpoint in one moment share a question
- * for its head. That comes first in each request: a head that was read after a count would vouch for blocks that the
- * count knows nothing of.
+ * for its head. That comes first in each request, and is answered before the rest leaves where they do not all fit into
+ * one: a head that was read after a count would vouch for blocks that the count knows nothing of.
  */
 export class CountsAtHead {
   readonly #gathering = new Map<Endpoint, Gathering>();
@@ -45,7 +46,7 @@ export class CountsAtHead {
     const calls: RpcCall[] = [{ method: HEAD, params: [] }];
     const replies = Promise.resolve().then(() => {
       if (this.#gathering.get(endpoint)?.calls === calls) this.#gathering.delete(endpoint);
-      return endpoint.rpc.batch(calls);
+      return endpoint.rpc.readInOrder(calls);
     });
     this.#gathering.set(endpoint, { calls, replies });
     return { calls, replies };

@@ -1,6 +1,7 @@
+import { numberToHex } from "viem/utils";
 import type { Address, Hash } from "../../domain/lane.ts";
-import { BadAnswer } from "./rpc/quantities.ts";
-import { type RpcReply, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
+import { optional, readHash, readRecord } from "./rpc/quantities.ts";
+import { resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /**
@@ -13,35 +14,21 @@ export async function fetchPooled(
   nonces: readonly number[],
 ): Promise<readonly (Hash | null)[] | null> {
   const [content] = await rpc.batch([{ method: "txpool_contentFrom", params: [address] }]);
-  if (!isUnsupported(content)) return fromContent(resultOf(content), nonces);
-  const calls = nonces.map((nonce) => ({
-    method: "eth_getTransactionBySenderAndNonce",
-    params: [address, `0x${nonce.toString(16)}`],
-  }));
-  const replies = await rpc.batch(calls);
-  if (replies.some(isUnsupported)) return null;
-  return replies.map((reply) => hashOf(resultOf(reply)));
-}
-
-function isUnsupported(reply: RpcReply | undefined): boolean {
-  return reply !== undefined && !reply.ok && saysMethodUnsupported(reply.error);
+  const shown = resultOf(content, saysMethodUnsupported);
+  if (shown !== undefined) return fromContent(shown, nonces);
+  const method = "eth_getTransactionBySenderAndNonce";
+  const replies = await rpc.batch(nonces.map((nonce) => ({ method, params: [address, numberToHex(nonce)] })));
+  const found = replies.map((reply) => resultOf(reply, saysMethodUnsupported));
+  return found.includes(undefined) ? null : found.map(hashOf);
 }
 
 function fromContent(content: unknown, nonces: readonly number[]): readonly (Hash | null)[] {
-  if (!isObject(content)) throw new BadAnswer("txpool_contentFrom did not answer with an object");
-  const { pending, queued } = content;
-  const byNonce = { ...(isObject(queued) ? queued : {}), ...(isObject(pending) ? pending : {}) };
+  const { pending, queued } = readRecord(content, "txpool_contentFrom");
+  const byNonce = { ...Object(queued), ...Object(pending) } as Readonly<Record<string, unknown>>;
   return nonces.map((nonce) => hashOf(byNonce[String(nonce)] ?? null));
 }
 
 function hashOf(transaction: unknown): Hash | null {
-  if (transaction === null) return null;
-  const hash = isObject(transaction) ? transaction.hash : undefined;
-  if (typeof hash !== "string" || !/^0x[0-9a-f]{64}$/i.test(hash))
-    throw new BadAnswer("a pooled transaction has no hash");
-  return hash.toLowerCase() as Hash;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  const fields = optional(readRecord, transaction, "a pooled transaction");
+  return fields && readHash(fields.hash, "a pooled transaction's hash");
 }

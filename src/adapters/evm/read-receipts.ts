@@ -1,10 +1,11 @@
 import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
-import { blockFrom, saysNoSuchBlock } from "./read-block.ts";
+import { fetchBlocksByHash, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
 import {
   BadAnswer,
+  optional,
   readAddress,
   readArray,
   readBigInt,
@@ -26,11 +27,9 @@ export interface ShownReceipt {
 export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
   const receipts = (await fetchByHash(rpc, hashes)).map((shown) => shown?.receipt ?? null);
   const named = [...new Set(receipts.flatMap((receipt) => receipt?.blockHash ?? []))];
-  const replies = await rpc.batch(named.map((hash) => ({ method: "eth_getBlockByHash", params: [hash, false] })));
-  const blocks = new Map(named.map((hash, index) => [hash, blockFrom(replies[index], { hash })]));
-  for (const receipt of receipts) {
-    if (receipt === null) continue;
-    const block = blocks.get(receipt.blockHash) ?? null;
+  const blocks = await fetchBlocksByHash(rpc, named);
+  for (const receipt of receipts.filter((each) => each !== null)) {
+    const block = blocks[named.indexOf(receipt.blockHash)] ?? null;
     if (block === null) throw new BadAnswer("it has a receipt of a block that it does not have");
     if (!standsIn(block, receipt)) throw new BadAnswer("a receipt of it contradicts its block");
   }
@@ -65,14 +64,6 @@ export function standsIn({ hash, number, transactionHashes }: Block, receipt: Re
 const FEW = 2 / 3;
 /** And never more than so many: bytes are cheap where each call counts against a rate, or goes alone for want of batches. */
 const FEW_CALLS = 10;
-
-export async function fetchReceiptsInBlock(
-  endpoint: Endpoint,
-  block: Block,
-  hashes: readonly Hash[],
-): Promise<readonly Receipt[]> {
-  return (await fetchShownInBlock(endpoint, block, hashes)).map(({ receipt }) => receipt);
-}
 
 /** The receipts of one block among `hashes`. Whatever way they were found, each stands in that very block. */
 export async function fetchShownInBlock(
@@ -180,7 +171,6 @@ function readShown(value: unknown): ShownReceipt | null {
 }
 
 export function readReceipt(receipt: ShownReceipt["json"]): Receipt {
-  const { effectiveGasPrice, contractAddress } = receipt;
   return {
     txHash: readHash(receipt.transactionHash, "receipt.transactionHash"),
     blockNumber: readNumber(receipt.blockNumber, "receipt.blockNumber"),
@@ -188,8 +178,8 @@ export function readReceipt(receipt: ShownReceipt["json"]): Receipt {
     transactionIndex: readNumber(receipt.transactionIndex, "receipt.transactionIndex"),
     status: readStatus(receipt.status),
     gasUsed: readGas(receipt.gasUsed, "receipt.gasUsed"),
-    effectiveGasPrice: isAbsent(effectiveGasPrice) ? null : readBigInt(effectiveGasPrice, "receipt.effectiveGasPrice"),
-    contractAddress: isAbsent(contractAddress) ? null : readAddress(contractAddress, "receipt.contractAddress"),
+    effectiveGasPrice: optional(readBigInt, receipt.effectiveGasPrice, "receipt.effectiveGasPrice"),
+    contractAddress: optional(readAddress, receipt.contractAddress, "receipt.contractAddress"),
   };
 }
 
@@ -197,8 +187,4 @@ function readStatus(value: unknown): Receipt["status"] {
   const status = readNumber(value, "receipt.status");
   if (status > 1) throw new BadAnswer("receipt.status is neither 0 nor 1");
   return status === 1 ? "success" : "reverted";
-}
-
-function isAbsent(value: unknown): value is null | undefined {
-  return value === null || value === undefined;
 }

@@ -1,9 +1,11 @@
+import { numberToHex } from "viem/utils";
 import type { Fees } from "../../domain/fees.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
 import {
   BadAnswer,
+  optional,
   readAddress,
   readArray,
   readBigInt,
@@ -21,9 +23,10 @@ type Batch = Pick<RpcTransport, "batch">;
 
 /** The count as of a block; null where the node no longer keeps that state. */
 export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: number): Promise<number | null> {
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionCount", params: [address, toHex(blockNumber)] }]);
-  if (reply?.ok === false && saysStateGone(reply.error)) return null;
-  return readNumber(resultOf(reply), "eth_getTransactionCount");
+  const params = [address, numberToHex(blockNumber)];
+  const [reply] = await rpc.batch([{ method: "eth_getTransactionCount", params }]);
+  const count = resultOf(reply, saysStateGone);
+  return count === undefined ? null : readNumber(count, "eth_getTransactionCount");
 }
 
 /** What one address sent in a block. Others' transactions are not looked at: a rollup's own kinds need not be known. */
@@ -32,11 +35,9 @@ export async function fetchSentInBlock(
   address: Address,
   blockNumber: number,
 ): Promise<readonly ChainTransaction[] | null> {
-  const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [toHex(blockNumber), true] }]);
-  if (reply?.ok === false && saysNoSuchBlock(reply.error)) return null;
-  const result = resultOf(reply);
-  if (result === null) return null;
-  const fields = readRecord(result, "the block");
+  const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] }]);
+  const fields = optional(readRecord, resultOf(reply, saysNoSuchBlock), "the block");
+  if (fields === null) return null;
   const block = { number: readNumber(fields.number, "block.number"), hash: readHash(fields.hash, "block.hash") };
   if (block.number !== blockNumber) throw new BadAnswer("it answered with another block");
   return readArray(fields.transactions, "block.transactions")
@@ -51,51 +52,45 @@ export async function fetchBySenderAndNonce(
   address: Address,
   nonce: number,
 ): Promise<ChainTransaction | null | "unsupported"> {
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionBySenderAndNonce", params: [address, toHex(nonce)] }]);
-  if (reply?.ok === false && saysMethodUnsupported(reply.error)) return "unsupported";
-  const result = resultOf(reply);
-  if (result === null) return null;
-  const found = readTransaction(readRecord(result, "the transaction"));
-  if (found.from !== address || found.nonce !== nonce) throw new BadAnswer("it answered with another transaction");
-  return found;
+  const params = [address, numberToHex(nonce)];
+  const [reply] = await rpc.batch([{ method: "eth_getTransactionBySenderAndNonce", params }]);
+  const result = resultOf(reply, saysMethodUnsupported);
+  return result === undefined ? "unsupported" : askedFor(result, { from: address, nonce });
 }
 
-export async function fetchTransaction(rpc: Batch, hash: Hash): Promise<ChainTransaction | null> {
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionByHash", params: [hash] }]);
-  const result = resultOf(reply);
+export async function fetchTransaction(rpc: Batch, txHash: Hash): Promise<ChainTransaction | null> {
+  const [reply] = await rpc.batch([{ method: "eth_getTransactionByHash", params: [txHash] }]);
+  return askedFor(resultOf(reply), { txHash });
+}
+
+function askedFor(result: unknown, asked: Partial<ChainTransaction>): ChainTransaction | null {
   if (result === null) return null;
   const found = readTransaction(readRecord(result, "the transaction"));
-  if (found.txHash !== hash) throw new BadAnswer("it answered with another transaction");
-  return found;
+  const { txHash = found.txHash, from = found.from, nonce = found.nonce } = asked;
+  if (found.txHash === txHash && found.from === from && found.nonce === nonce) return found;
+  throw new BadAnswer("it answered with another transaction");
 }
 
 function readTransaction(fields: Fields): ChainTransaction {
-  const mined = fields.blockHash !== null && fields.blockHash !== undefined;
+  const blockHash = optional(readHash, fields.blockHash, "transaction.blockHash");
   return {
     txHash: readHash(fields.hash, "transaction.hash"),
     from: readAddress(fields.from, "transaction.from"),
     nonce: readNumber(fields.nonce, "transaction.nonce"),
-    to: fields.to === null || fields.to === undefined ? null : readAddress(fields.to, "transaction.to"),
+    to: optional(readAddress, fields.to, "transaction.to"),
     value: readBigInt(fields.value, "transaction.value"),
     data: readBytes(fields.input ?? fields.data, "transaction.input"),
     gas: readGas(fields.gas, "transaction.gas"),
     fees: readFees(fields),
-    block: mined
-      ? {
-          number: readNumber(fields.blockNumber, "transaction.blockNumber"),
-          hash: readHash(fields.blockHash, "transaction.blockHash"),
-        }
-      : null,
+    block: blockHash && { number: readNumber(fields.blockNumber, "transaction.blockNumber"), hash: blockHash },
   };
 }
 
 function readFees(fields: Fields): Fees {
-  if (fields.maxFeePerGas !== undefined && fields.maxFeePerGas !== null) {
-    return {
-      type: "eip1559",
-      maxFeePerGas: readBigInt(fields.maxFeePerGas, "transaction.maxFeePerGas"),
-      maxPriorityFeePerGas: readBigInt(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas"),
-    };
+  const maxFeePerGas = optional(readBigInt, fields.maxFeePerGas, "transaction.maxFeePerGas");
+  if (maxFeePerGas !== null) {
+    const maxPriorityFeePerGas = readBigInt(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas");
+    return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas };
   }
   const type = fields.type === "0x1" ? "eip2930" : "legacy";
   return { type, gasPrice: readBigInt(fields.gasPrice, "transaction.gasPrice") };
@@ -111,8 +106,4 @@ const STATE_GONE_TEXT =
 
 function saysStateGone(error: unknown): boolean {
   return error instanceof RpcErrorAnswer && STATE_GONE_TEXT.test(error.message);
-}
-
-function toHex(number: number): string {
-  return `0x${number.toString(16)}`;
 }

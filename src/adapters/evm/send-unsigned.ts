@@ -1,23 +1,35 @@
+import { numberToHex } from "viem/utils";
 import type { Fees } from "../../domain/fees.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
 import type { NodeSubmission } from "../../ports/chain.ts";
+import type { Endpoints } from "./rpc/endpoints.ts";
+import { BadAnswer, readHash } from "./rpc/quantities.ts";
 import { RpcUnreachable } from "./rpc/rpc-errors.ts";
-import type { RpcTransport } from "./rpc/transport.ts";
-import { readHashReply } from "./submit-transactions.ts";
+import { readHashReply, weightiest } from "./submit-transactions.ts";
 
 /** `eth_sendTransaction`, with every field given: the node adds its signature and nothing else. */
-export async function sendThroughNode(
-  rpc: Pick<RpcTransport, "sendInOrder">,
+export async function sendUnsigned(
+  endpoints: Endpoints,
   from: Address,
   transaction: UnsignedTransaction,
 ): Promise<NodeSubmission> {
-  const [reply] = await rpc.sendInOrder([{ method: "eth_sendTransaction", params: [toParameter(from, transaction)] }]);
-  if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
-  if (!reply.ok && reply.error instanceof RpcUnreachable) throw reply.error;
-  const txHash = reply.ok && typeof reply.result === "string" ? reply.result : null;
-  const { result } = readHashReply(reply);
-  return { ...result, txHash: result.answer === "accepted" ? (txHash?.toLowerCase() as `0x${string}`) : null };
+  const [endpoint] = endpoints.usable();
+  if (endpoint === undefined) return { ...weightiest([]), txHash: null };
+  const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)] }];
+  try {
+    return await endpoints.askOne(endpoint, async (rpc) => {
+      const [reply] = await rpc.sendInOrder(calls);
+      if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
+      const { result, lost } = readHashReply(reply);
+      if (lost !== null) throw lost;
+      const isTaken = reply.ok && result.answer === "accepted";
+      return { ...result, txHash: isTaken ? readHash(reply.result, "eth_sendTransaction") : null };
+    });
+  } catch (error) {
+    if (!(error instanceof RpcUnreachable || error instanceof BadAnswer)) throw error;
+    return { answer: "unknown", detail: error.message, txHash: null };
+  }
 }
 
 function toParameter(from: Address, transaction: UnsignedTransaction): Readonly<Record<string, unknown>> {
@@ -25,21 +37,17 @@ function toParameter(from: Address, transaction: UnsignedTransaction): Readonly<
   return {
     from,
     ...(to === null ? {} : { to }),
-    chainId: toHex(chainId),
-    nonce: toHex(nonce),
+    chainId: numberToHex(chainId),
+    nonce: numberToHex(nonce),
     data,
-    value: toHex(value),
-    gas: toHex(gas),
+    value: numberToHex(value),
+    gas: numberToHex(gas),
     ...toFeeFields(fees),
     ...(accessList.length === 0 ? {} : { accessList }),
   };
 }
 
 function toFeeFields(fees: Fees): Readonly<Record<string, string>> {
-  if (fees.type !== "eip1559") return { gasPrice: toHex(fees.gasPrice) };
-  return { maxFeePerGas: toHex(fees.maxFeePerGas), maxPriorityFeePerGas: toHex(fees.maxPriorityFeePerGas) };
-}
-
-function toHex(value: number | bigint): string {
-  return `0x${value.toString(16)}`;
+  if (fees.type !== "eip1559") return { gasPrice: numberToHex(fees.gasPrice) };
+  return { maxFeePerGas: numberToHex(fees.maxFeePerGas), maxPriorityFeePerGas: numberToHex(fees.maxPriorityFeePerGas) };
 }

@@ -1,28 +1,66 @@
-import type { SubmitAnswer, SubmitResult } from "../../domain/answers.ts";
+import { SUBMIT_ANSWERS, type SubmitResult } from "../../domain/answers.ts";
 import type { Hex } from "../../domain/lane.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
+import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
+import { BadAnswer } from "./rpc/quantities.ts";
 import { type RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc/rpc-errors.ts";
-import type { RpcTransport } from "./rpc/transport.ts";
 
 /** What one endpoint made of one item. `lost` = it gave no answer at all; the same bytes may be handed to another. */
-export interface Submission {
+interface Submission {
   readonly result: SubmitResult;
   readonly lost: RpcUnreachable | null;
 }
 
-/** Sends in order through one endpoint. Never throws. */
-export async function submitThrough(
-  rpc: RpcTransport,
-  rawTransactions: readonly Hex[],
-): Promise<readonly Submission[]> {
-  const replies = await rpc.sendInOrder(
-    rawTransactions.map((raw) => ({ method: "eth_sendRawTransaction", params: [raw] })),
-  );
-  return replies.map(readHashReply);
+/** To every endpoint that is up. */
+export async function submitEverywhere(endpoints: Endpoints, raws: readonly Hex[]): Promise<readonly SubmitResult[]> {
+  const all = await Promise.all(endpoints.usable().map((endpoint) => submitTo(endpoints, endpoint, raws)));
+  return raws.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
 }
 
-export function lostSubmission(error: RpcUnreachable): Submission {
+/**
+ * What one endpoint lost, or refused for good, goes to the next: the bytes are claimed already, so a repetition changes
+ * nothing, and one node's mood decides nothing.
+ */
+export async function submitToFirst(endpoints: Endpoints, raws: readonly Hex[]): Promise<readonly SubmitResult[]> {
+  const items = raws.map((raw) => ({ raw, said: [] as Submission[] }));
+  for (const endpoint of endpoints.usable()) {
+    const open = items.filter(({ said }) => isOpen(said));
+    if (open.length === 0) break;
+    const submissions = await submitTo(
+      endpoints,
+      endpoint,
+      open.map(({ raw }) => raw),
+    );
+    for (const [at, { said }] of open.entries()) said.push(submissions[at] as Submission);
+  }
+  return items.map(({ said }) => concluded(said));
+}
+
+/** In order. Never throws. */
+async function submitTo(
+  endpoints: Endpoints,
+  endpoint: Endpoint,
+  raws: readonly Hex[],
+): Promise<readonly Submission[]> {
+  try {
+    return await endpoints.askOne(endpoint, async (rpc) => {
+      const calls = raws.map((raw) => ({ method: "eth_sendRawTransaction", params: [raw] }));
+      const submissions = (await rpc.sendInOrder(calls)).map(readHashReply);
+      const [first] = submissions;
+      // Reported to the endpoint's health only; what did get an answer is kept.
+      if (first?.lost && submissions.every(({ lost }) => lost !== null)) throw first.lost;
+      return submissions;
+    });
+  } catch (error) {
+    if (error instanceof RpcUnreachable) return raws.map(() => lostSubmission(error));
+    if (!(error instanceof BadAnswer)) throw error;
+    const lost = new RpcUnreachable("malformed", `${endpoint.rpc.label}: ${error.message}`, { cause: error });
+    return raws.map(() => lostSubmission(lost));
+  }
+}
+
+function lostSubmission(error: RpcUnreachable): Submission {
   return { result: { answer: "unknown", detail: shorten(error.message) }, lost: error };
 }
 
@@ -47,23 +85,8 @@ function readRefusal(error: RpcErrorAnswer): SubmitResult {
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/**
- * From most to least telling. A node that holds the payload outweighs every refusal elsewhere; among refusals, those
- * that leave a way on come before the final one; any word outweighs silence.
- */
-const WEIGHT: Readonly<Record<SubmitAnswer, number>> = {
-  accepted: 0,
-  alreadyKnown: 1,
-  nonceConsumed: 2,
-  nonceTooHigh: 3,
-  underpriced: 4,
-  insufficientFunds: 5,
-  rejected: 6,
-  unknown: 7,
-};
-
 /** Whether another endpoint should be asked: none has answered yet, or one alone has refused it for good. */
-export function isOpen(said: readonly Submission[]): boolean {
+function isOpen(said: readonly Submission[]): boolean {
   const words = said.filter(({ lost }) => lost === null);
   return words.length === 0 || (words.length === 1 && words[0]?.result.answer === "rejected");
 }
@@ -72,7 +95,7 @@ export function isOpen(said: readonly Submission[]): boolean {
  * What several endpoints said to one item, in the order asked. A refusal for good that an endpoint which should be up has
  * not confirmed does not count: it is asked again until that one answers, or is known to be down.
  */
-export function concluded(said: readonly Submission[]): SubmitResult {
+function concluded(said: readonly Submission[]): SubmitResult {
   const refusal = said.find(({ result }) => result.answer === "rejected")?.result;
   // A second one was not given what comes before, and so cannot judge whether it is too early.
   const relevant = said.filter(({ result }) => refusal === undefined || result.answer !== "nonceTooHigh");
@@ -93,7 +116,6 @@ function withAgreedCap({ answer, detail }: SubmitResult, said: readonly Submissi
 
 /** The most telling of what several endpoints said to one item. */
 export function weightiest(answers: readonly SubmitResult[]): SubmitResult {
-  const [first, ...others] = answers;
-  if (first === undefined) return { answer: "unknown", detail: "no endpoint could be asked" };
-  return others.reduce((best, each) => (WEIGHT[each.answer] < WEIGHT[best.answer] ? each : best), first);
+  const [first] = answers.toSorted((a, b) => SUBMIT_ANSWERS.indexOf(a.answer) - SUBMIT_ANSWERS.indexOf(b.answer));
+  return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }

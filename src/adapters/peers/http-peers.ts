@@ -92,25 +92,23 @@ class HttpPeers implements Peers {
   }
 
   private async knowSecret(): Promise<string> {
-    try {
-      this.secret ??= await this.options.secret();
-      return this.secret;
-    } catch (cause) {
+    this.secret ??= await this.options.secret().catch((cause: unknown) => {
       throw new PeerUnreachable("the cluster's secret cannot be read", true, { cause });
-    }
+    });
+    return this.secret;
   }
 
   /** The text of an answer, or a refusal of the request as a whole. */
   private async exchange(target: Target, body: string, withinMs: number): Promise<string | FencepostError> {
     const authorization = `${PEER_SCHEME} ${await this.knowSecret()}`;
-    const { status, text } = await this.post(target, { authorization, body, withinMs });
+    const { status, text } = await this.post(target, { authorization, body }, withinMs);
     if (status === 200) return text;
     const verdict = judge(target.origin, status, text);
     if (verdict instanceof PeerUnreachable) throw verdict;
     return verdict;
   }
 
-  private async post({ origin, path }: Target, { authorization, body, withinMs }: Letter) {
+  private async post({ origin, path }: Target, { authorization, body }: Letter, withinMs: number) {
     if (this.closed) throw new PeerUnreachable(HUNG_UP, true);
     const deadline = new AbortController();
     this.underWay.add(deadline);
@@ -135,7 +133,6 @@ class HttpPeers implements Peers {
 interface Letter {
   readonly authorization: string;
   readonly body: string;
-  readonly withinMs: number;
 }
 
 interface Target {
@@ -144,21 +141,23 @@ interface Target {
 }
 
 function targetOf(url: string, route: string): Target {
-  try {
+  return orUnreachable("the node advertises no URL that can be reached", true, () => {
     const { origin, pathname, protocol } = new URL(url);
     if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`${protocol} is not HTTP`);
     return { origin, path: `${pathname.replace(/\/+$/, "")}${route}` };
-  } catch (cause) {
-    throw new PeerUnreachable("the node advertises no URL that can be reached", true, { cause });
-  }
+  });
 }
 
+/** Objects of the caller's own process may be circles; nothing of them can leave it. */
 function written(encode: () => string): string {
+  return orUnreachable("the request cannot be written as JSON", true, encode);
+}
+
+function orUnreachable<T>(message: string, neverSent: boolean, act: () => T): T {
   try {
-    return encode();
+    return act();
   } catch (cause) {
-    // Objects of the caller's own process may be circles; nothing of them can leave it.
-    throw new PeerUnreachable("the request cannot be written as JSON", true, { cause });
+    throw new PeerUnreachable(message, neverSent, { cause });
   }
 }
 
@@ -179,11 +178,7 @@ function judge(origin: string, status: number, text: string): FencepostError | P
 }
 
 function read<T>({ origin }: Target, decode: () => T): T {
-  try {
-    return decode();
-  } catch (cause) {
-    throw new PeerUnreachable(`${origin} answered, but with something else`, false, { cause });
-  }
+  return orUnreachable(`${origin} answered, but with something else`, false, decode);
 }
 
 function silence(origin: string, cause: unknown): PeerUnreachable {

@@ -5,16 +5,18 @@ import {
   type ErrorExtras,
   FencepostError,
   REJECTION_REASONS,
+  unavailable,
 } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { STATES, type State } from "../../domain/transitions.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
 /** The answer does not have the agreed form, so the outcome is unknown. */
-export class NotAnAnswer extends Error {
+class NotAnAnswer extends Error {
+  override readonly name = "NotAnAnswer";
+
   constructor(detail: string) {
     super(`not an answer: ${detail}`);
-    this.name = "NotAnAnswer";
   }
 }
 
@@ -42,7 +44,10 @@ export function decodeResults(text: string, expected: number): readonly (Forward
   const { results } = asFields(parse(text));
   if (!Array.isArray(results)) throw new NotAnAnswer("no results in it");
   if (results.length !== expected) throw new NotAnAnswer(`${results.length} results for ${expected} creates`);
-  return results.map((result: unknown) => decodeResult(asFields(result)));
+  return results.map((result: unknown) => {
+    const fields = asFields(result);
+    return typeof fields.code === "string" ? decodeProblem(fields.code, fields) : decodeAnswer(fields);
+  });
 }
 
 /** What a problem document of ours says; null where the text is anything else. */
@@ -56,18 +61,10 @@ export function readProblem(text: string): FencepostError | null {
   }
 }
 
-function decodeResult(fields: Fields): ForwardedAnswer | FencepostError {
-  return typeof fields.code === "string" ? decodeProblem(fields.code, fields) : decodeAnswer(fields);
-}
-
 /** A code that this version does not know is a refusal all the same; only what it permits next is unknown. */
 function decodeProblem(code: string, fields: Fields): FencepostError {
-  const detail = isText(fields.detail) ? (fields.detail as string) : code;
-  if (!isKnown(code)) {
-    return new FencepostError("UNAVAILABLE", `the node that acts for this signer refused: ${code}: ${detail}`, {
-      retryAfterSeconds: 1,
-    });
-  }
+  const detail = isText(fields.detail) ? fields.detail : code;
+  if (!isKnown(code)) return unavailable(`the node that acts for this signer refused: ${code}: ${detail}`);
   const known = Object.entries(EXTRAS).filter(([name, test]) => Object.hasOwn(fields, name) && test(fields[name]));
   const extras: ErrorExtras = Object.fromEntries(known.map(([name]) => [name, fields[name]]));
   return new FencepostError(code, detail, extras);
@@ -83,22 +80,16 @@ function decodeAnswer(fields: Fields): ForwardedAnswer {
   if (!isOutcome || !isText(txId) || !isLane(lane)) throw new NotAnAnswer("a result that is none");
   if (!(requestId === null || isText(requestId))) throw new NotAnAnswer("its request id is not text");
   if (!(nonce === null || isCount(nonce))) throw new NotAnAnswer("its nonce is not a number");
-  if (!STATES.includes(state as State)) throw new NotAnAnswer(`its state is ${String(state)}`);
-  const { chainId, signer } = lane as Lane;
-  return {
-    outcome,
-    txId: txId as string,
-    lane: { chainId, signer },
-    requestId: requestId as string | null,
-    nonce: nonce as number | null,
-    state: state as State,
-  };
+  if (!isState(state)) throw new NotAnAnswer(`its state is ${String(state)}`);
+  const { chainId, signer } = lane;
+  return { outcome, txId, lane: { chainId, signer }, requestId, nonce, state };
 }
 
-const isText: Test = (value) => typeof value === "string";
-const isCount: Test = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isState = (value: unknown): value is State => STATES.some((state) => state === value);
+const isText = (value: unknown): value is string => typeof value === "string";
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-const isLane: Test = (value) => {
+const isLane = (value: unknown): value is Lane => {
   if (typeof value !== "object" || value === null) return false;
   const { chainId, signer } = value as Partial<Lane>;
   return isCount(chainId) && typeof signer === "string" && /^0x[0-9a-f]{40}$/.test(signer);

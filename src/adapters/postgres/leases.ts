@@ -2,28 +2,26 @@
  * LeaseStore on PostgreSQL. Heartbeat and lane are different rows: a renewal never waits behind a write of one's own,
  * and a takeover waits for every open write of the lane, because it must lock the same row.
  */
-import type { Address, Fence } from "../../domain/lane.ts";
+import type { Fence } from "../../domain/lane.ts";
 import { BatchRefused, StoreUnavailable } from "../../ports/lane-store.ts";
-import type { Announcement, InstanceRecord, LaneOwner, LeaseRecord, LockTold } from "../../ports/lease-store.ts";
+import type { Announcement, DeathEvidence, LeaseRecord, LockTold } from "../../ports/lease-store.ts";
 import type { HeldLock } from "../../ports/session-lock.ts";
-import { laneOf } from "./columns.ts";
+import { withLane, withOwner } from "./columns.ts";
 import type { Connections } from "./session/connections.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
 import type { WriteTransaction } from "./session/write-transaction.ts";
 import { readClusterSecret } from "./statements/database.ts";
-import { listLeases, lockLanesOfInstance, type OwnerColumns, releaseLane, releaseLanes } from "./statements/lease.ts";
+import { listLeases, lockLanesOfInstance, releaseLane, releaseLanes } from "./statements/lease.ts";
 import {
   announceInstance,
   declareDead,
-  listInstances,
-  readSigners,
   renewInstance,
   renewKnownInstance,
   retireInstance,
   tellKnownLock,
   tellLock,
 } from "./statements/node-instance.ts";
-import type { Command } from "./statements/statement.ts";
+import type { Command, Statement } from "./statements/statement.ts";
 
 export class Leases {
   private readonly runtime: DurableRuntime;
@@ -43,71 +41,37 @@ export class Leases {
     const renewed = await this.atOnce((marker) => {
       return { statement: renewKnownInstance, values: [instanceId, leaseDurationMs, marker] };
     });
-    return renewed || this.renewOrTellWhy(instanceId, leaseDurationMs);
+    return renewed || (await writeRows(this.renewing, renewInstance, [instanceId, leaseDurationMs])).length > 0;
   }
 
   /** One statement in one round trip, in the history that is known. False: nothing is committed. */
   private async atOnce(commandFor: (marker: string) => Command): Promise<boolean> {
-    const { history } = this.renewing;
-    const { standing, floor } = history;
-    if (standing === null) return false;
+    const known = this.renewing.history.standing;
+    if (known === null) return false;
     const commandsFor = (marker: string) => [commandFor(marker)];
-    const written = await durablyAtOnce(this.renewing, { known: standing, commandsFor });
-    if (written === "refused") return false;
-    if (written.opened !== null) history.noteCommitted(written.opened.history, floor);
-    return true;
-  }
-
-  private async renewOrTellWhy(instanceId: string, leaseDurationMs: number): Promise<boolean> {
-    const rows = await writeLease(this.renewing, {
-      statements: 1,
-      waits: 1,
-      find: (run) => run(renewInstance, [instanceId, leaseDurationMs]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
-      decide: (renewed) => ({ commands: [], result: renewed, rollback: renewed.length === 0 }),
-    });
-    return rows.length > 0;
+    return (await durablyAtOnce(this.renewing, { known, commandsFor })) !== null;
   }
 
   async announce(instanceId: string, { chains, draining, standsBack }: Announcement): Promise<void> {
-    await this.write({
-      statements: 1,
-      waits: 1,
-      find: (run) => run(announceInstance, [instanceId, chains, draining, standsBack]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
-      decide: () => ({ commands: [], result: undefined }),
-    });
+    await writeRows(this.runtime, announceInstance, [instanceId, chains, draining, standsBack]);
   }
 
   /** As a renewal: others who miss a lock that was told of take this process for dead unless they are told in time. */
   async tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold> {
     const values = [instanceId, lock?.key ?? null, lock?.session ?? null];
     if (await this.atOnce((marker) => ({ statement: tellKnownLock, values: [...values, marker] }))) return "told";
-    const [row] = await writeLease(this.renewing, {
-      statements: 1,
-      waits: 1,
-      find: (run) => run(tellLock, values),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
-      decide: (rows) => ({ commands: [], result: rows, rollback: rows.length === 0 }),
-    });
+    const [row] = await writeRows(this.renewing, tellLock, values);
     if (row === undefined) return "over";
     return row.told || lock === null ? "told" : "unseen";
   }
 
-  async declareDead({ instanceId, counter, evidence }: { instanceId: string; counter: number; evidence: string }) {
-    const rows = await this.write({
-      statements: 1,
-      waits: 1,
-      find: (run) => run(declareDead, [instanceId, counter, evidence]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
-      decide: (dead) => ({ commands: [], result: dead, rollback: dead.length === 0 }),
-    });
-    return rows.length > 0;
+  async declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean> {
+    return (await writeRows(this.runtime, declareDead, [instanceId, counter, evidence])).length > 0;
   }
 
   /** Lanes first, as everywhere; then the heartbeat, which no writer ever locks. */
   async retire(instanceId: string): Promise<number> {
-    const [, released] = await this.write({
+    const [, released] = await writeLease(this.runtime, {
       statements: 3,
       waits: 3,
       find: (run) =>
@@ -116,26 +80,29 @@ export class Leases {
           run(releaseLanes, [instanceId]),
           run(retireInstance, [instanceId]),
         ]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: (result) => ({ commands: [], result }),
     });
     return released.length;
   }
 
   async release({ lane, instanceId, token }: Fence): Promise<boolean> {
-    const rows = await this.write({
-      statements: 1,
-      waits: 1,
-      find: (run) => run(releaseLane, [lane.chainId, lane.signer, instanceId, token]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
-      decide: (released) => ({ commands: [], result: released, rollback: released.length === 0 }),
-    });
-    return rows.length > 0;
+    const values = [lane.chainId, lane.signer, instanceId, token];
+    return (await writeRows(this.runtime, releaseLane, values)).length > 0;
   }
+}
 
-  private write<Found, Result>(transaction: WriteTransaction<Found, Result>): Promise<Result> {
-    return writeLease(this.runtime, transaction);
-  }
+/** One statement that answers with what it changed; where that is nothing, nothing is kept. */
+export function writeRows<Row>(
+  runtime: DurableRuntime,
+  statement: Statement<Row>,
+  values: readonly unknown[],
+): Promise<readonly Row[]> {
+  return writeLease(runtime, {
+    statements: 1,
+    waits: 1,
+    find: (run) => run(statement, values),
+    decide: (rows) => ({ commands: [], result: rows, rollback: rows.length === 0 }),
+  });
 }
 
 /** Losing a race between judging and taking is no fault of the data: try again. */
@@ -151,33 +118,6 @@ export async function writeLease<Found, Result>(
   }
 }
 
-export async function readInstances(connections: Connections): Promise<readonly InstanceRecord[]> {
-  const rows = await connections.read((run) => run(listInstances, []));
-  return rows.map((row) => ({
-    instanceId: row.instance_id,
-    nodeId: row.node_id,
-    url: row.url,
-    version: row.version,
-    mode: row.mode,
-    startedAt: row.started_at,
-    heartbeatAt: row.heartbeat_at,
-    expiresAt: row.expires_at,
-    counter: row.counter,
-    dead: row.dead,
-    expired: row.expired,
-    lanes: row.lanes,
-    chains: row.chains.map(Number),
-    draining: row.draining,
-    standsBack: row.stands_back,
-    lock: row.lock,
-  }));
-}
-
-export async function readSignersOf(connections: Connections, instanceId: string): Promise<readonly Address[]> {
-  const rows = await connections.read((run) => run(readSigners, [instanceId]));
-  return rows.map(({ signer }) => signer as Address);
-}
-
 export async function readSecret(connections: Connections): Promise<string> {
   const [row] = await connections.read((run) => run(readClusterSecret, []));
   if (row === undefined) throw new Error("the schema holds no cluster secret");
@@ -186,20 +126,5 @@ export async function readSecret(connections: Connections): Promise<string> {
 
 export async function readLeases(connections: Connections): Promise<readonly LeaseRecord[]> {
   const rows = await connections.read((run) => run(listLeases, []));
-  return rows.map((row) => ({
-    lane: laneOf(row),
-    owner: ownerOf(row),
-    token: row.token,
-    acquiredAt: row.acquired_at,
-  }));
-}
-
-export function ownerOf(row: OwnerColumns): LaneOwner | null {
-  if (row.instance_id === null) return null;
-  return {
-    instanceId: row.instance_id,
-    nodeId: row.node_id as string,
-    url: row.url as string,
-    expiresAt: row.expires_at as Date,
-  };
+  return rows.map((row) => withOwner(withLane(row)));
 }

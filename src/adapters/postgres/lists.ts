@@ -12,3 +12,20 @@ export function lists(columns: string): string {
   });
   return `SELECT ${walks.join(", ")}`;
 }
+
+/** Rows for `json_to_recordset`, which knows each value by the name of its column. */
+export function recordset(rows: readonly object[]): string {
+  return JSON.stringify(
+    rows.map((row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [columnOf(key), value]))),
+  );
+}
+
+function columnOf(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** The payload's columns of a table, as `PayloadColumns`. */
+export function payloadOf(table: "p" | "q" | "i"): string {
+  return `${table}.to_address AS "to", '0x' || encode(${table}.data, 'hex') AS data, ${table}.value, ${table}.gas::numeric AS gas,
+     ${table}.fee_type AS type, ${table}.gas_price, ${table}.max_fee_per_gas, ${table}.max_priority_fee_per_gas, ${table}.access_list`;
+}

@@ -1,30 +1,26 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
 import { compareLanes, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../domain/lane.ts";
-import type { Receipt } from "../../domain/transaction.ts";
-import type { State, SubState } from "../../domain/transitions.ts";
 import type {
   AllocatedRecord,
   AskedRequests,
   ExistingTransaction,
   IntakeRow,
   LaneSnapshot,
-  OpenReservation,
-  QueuedChange,
   StoredPayload,
   TrackedRecord,
 } from "../../ports/lane-store.ts";
-import { laneOf, payloadOf, prefixed, receiptOf } from "./columns.ts";
+import { laneOf, withLane, withPayload } from "./columns.ts";
 import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
-import { attemptOf, existingOf, groupByTransaction, holeOf } from "./rows.ts";
+import { recordset } from "./lists.ts";
+import { attemptOf, groupByTransaction, holeOf, receiptsOf } from "./rows.ts";
 import type { Connections } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
-import type { BlockRow } from "./statements/confirmation.ts";
 import { readHoles } from "./statements/hole.ts";
-import { findAnyIntake, findWaitingRequests, type IntakeIntentRow, loadIntake } from "./statements/intake.ts";
+import { findAnyIntake, findWaitingRequests, loadIntake } from "./statements/intake.ts";
 import { readLane } from "./statements/lane.ts";
-import { type PayloadRow, type QueuedChangeRow, readPayloads, readQueuedChanges } from "./statements/payload.ts";
+import { type PayloadRow, readPayloads, readQueuedChanges } from "./statements/payload.ts";
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "./statements/receipt.ts";
-import { findOpenReservations, type OpenReservationRow } from "./statements/reservation.ts";
+import { findOpenReservations } from "./statements/reservation.ts";
 import {
   type AllocatedRow,
   findRequests,
@@ -57,16 +53,11 @@ export class Loads {
     );
     if (state === undefined) return null;
     return {
-      cursor: state.next_nonce,
-      suspendedBy: state.suspended_by,
-      reconciled: state.reconciled,
-      epochFloor: state.epoch_floor ?? 0,
-      genesisHash: state.genesis_hash as Hash | null,
+      ...state,
       tracking: trackedRecords(tracked, attempts, receipts),
-      allocated: state.allocated,
-      watched: watched.map(blockOf),
+      watched,
       holes: holes.map(holeOf),
-      reservations: reservations.map(openReservation),
+      reservations: reservations.map(({ reservationId, nonce, leftMs }) => ({ reservationId, nonce, leftMs })),
     };
   }
 
@@ -75,24 +66,30 @@ export class Loads {
       run(readAllocated, [lane.chainId, lane.signer, fromNonce, limit]),
     );
     if (rows.length === 0) return [];
-    const changes = await this.connections.read((run) => run(readQueuedChanges, [rows.map((row) => row.tx_id)]));
-    const changeOf = new Map(changes.map((row) => [row.tx_id, row]));
+    const changes = await this.connections.read((run) => run(readQueuedChanges, [rows.map((row) => row.txId)]));
+    const changeOf = new Map(changes.map((row) => [row.txId, row]));
     const attemptsOf = groupByTransaction(await this.earlierAttempts(rows));
-    return rows.map((row) => ({
-      ...allocatedRecord(row, changeOf.get(row.tx_id)),
-      ...(row.attempt_count === 0 ? {} : { attempts: (attemptsOf.get(row.tx_id) ?? []).map(attemptOf) }),
-    }));
+    return rows.map(({ attemptCount, ...row }) => {
+      const { gasLimit, ...record } = withPayload(row);
+      const change = changeOf.get(row.txId);
+      return {
+        ...record,
+        gas: gasLimit,
+        ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
+        ...(attemptCount === 0 ? {} : { attempts: (attemptsOf.get(row.txId) ?? []).map(attemptOf) }),
+      };
+    });
   }
 
   /** Of the few that were signed at another nonce before. */
   private async earlierAttempts(rows: readonly AllocatedRow[]): Promise<readonly AttemptRow[]> {
-    const ids = rows.filter((row) => row.attempt_count > 0).map((row) => row.tx_id);
+    const ids = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
     return ids.length === 0 ? [] : this.connections.read((run) => run(readAttempts, [ids]));
   }
 
   async settledBelow({ chainId, signer }: Lane): Promise<number> {
     const [row] = await this.connections.read((run) => run(readSettledBelow, [chainId, signer]));
-    return row?.settled_below ?? 0;
+    return row?.settledBelow ?? 0;
   }
 
   async payloads(txIds: readonly string[]): Promise<readonly StoredPayload[]> {
@@ -100,11 +97,11 @@ export class Loads {
     const [rows, changes] = await this.connections.read((run) =>
       Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
     );
-    const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.tx_id, row]));
+    const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
     return txIds.map((txId) => {
       const row = rowOf.get(txId);
       if (row === undefined) throw new Error(`there is no payload of ${txId}`);
-      return { payload: payloadOf(row), gas: BigInt(row.gas_limit) };
+      return storedPayload(row);
     });
   }
 
@@ -112,18 +109,18 @@ export class Loads {
     if (keys.length === 0) return [];
     const ids = [...new Set(keys.map(({ txId }) => txId))];
     const rows = await this.connections.read((run) => run(readRawTransactions, [ids]));
-    const bytes = new Map(rows.map((row) => [`${row.tx_id}:${row.ordinal}`, row.raw_transaction]));
+    const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
     return keys.map(({ txId, ordinal }) => {
       const found = bytes.get(`${txId}:${ordinal}`);
       if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
-      return prefixed(found);
+      return found;
     });
   }
 
   async watched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]> {
     const rows = await this.connections.read((run) => run(findWatched, [lane.chainId, lane.signer, blockHashes]));
     if (rows.length === 0) return [];
-    const ids = rows.map((row) => row.tx_id);
+    const ids = rows.map((row) => row.txId);
     const [attempts, receipts] = await this.connections.read((run) =>
       Promise.all([run(readAttempts, [ids]), run(readReceipts, [ids])]),
     );
@@ -145,7 +142,7 @@ export class Loads {
     const found: ExistingTransaction[] = [];
     // Each key is deleted as it is found: the first row of it wins.
     for (const row of [...stored, ...waiting]) {
-      if (wanted.delete(requestKey(laneOf(row), row.request_id ?? ""))) found.push(existingOf(row));
+      if (wanted.delete(requestKey(row, row.requestId ?? ""))) found.push(withLane(row));
     }
     return found;
   }
@@ -156,11 +153,10 @@ export class Loads {
 
   async intake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]> {
     if (lanes.length === 0) return [];
-    const keys = [...lanes].sort(compareLanes).map(({ chainId, signer }) => ({ chain_id: chainId, signer }));
     const rows = await this.connections.read((run) =>
-      run(loadIntake, [JSON.stringify(keys), chainIds(lanes), signers(lanes), limit]),
+      run(loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]),
     );
-    return rows.map(intakeRow);
+    return rows.map(({ intakeId, ...row }) => ({ intakeId, intent: withPayload(withLane(row)) }));
   }
 }
 
@@ -168,8 +164,13 @@ function requestKey(lane: Lane, requestId: string): string {
   return `${laneKey(lane)}/${requestId}`;
 }
 
-export function blockOf(row: BlockRow): { readonly number: number; readonly hash: Hash } {
-  return { number: row.block_number, hash: row.block_hash as Hash };
+function storedPayload(row: PayloadRow): StoredPayload {
+  return { payload: withPayload(row).payload, gas: row.gasLimit };
+}
+
+/** As JSON; ascending, the one lock order. */
+export function laneKeys(lanes: readonly Lane[]): string {
+  return recordset([...lanes].sort(compareLanes).map(laneOf));
 }
 
 function trackedRecords(
@@ -178,52 +179,15 @@ function trackedRecords(
   receipts: readonly ReceiptRow[],
 ): readonly TrackedRecord[] {
   const attemptsOf = groupByTransaction(attempts);
-  const receiptsOf = new Map<string, Receipt | null>(receipts.map((row) => [row.tx_id, receiptOf(row)]));
-  return rows.map((row) => ({
-    txId: row.tx_id,
-    nonce: row.nonce,
-    state: row.state as State,
-    subState: row.sub_state as SubState | null,
-    attempts: (attemptsOf.get(row.tx_id) ?? []).map(attemptOf),
-    receipt: receiptsOf.get(row.tx_id) ?? null,
-    submitAttempts: row.submit_attempts,
-    createdAt: row.created_at,
-    firstSentAt: attemptsOf.get(row.tx_id)?.[0]?.first_sent_at ?? null,
-    lastSubmittedAt: row.last_submitted_at,
-    acceptedOrdinal: row.accepted_ordinal,
-    lastError: row.last_error,
-    requestId: row.request_id,
-    ...(row.lost_sight_at === null ? {} : { lostSightAt: row.lost_sight_at }),
-  }));
-}
-
-function allocatedRecord(row: AllocatedRow, change: QueuedChangeRow | undefined): AllocatedRecord {
-  const signed = change ?? row;
-  return {
-    txId: row.tx_id,
-    nonce: row.nonce,
-    requestId: row.request_id,
-    payload: payloadOf(signed),
-    gas: BigInt(signed.gas_limit),
-    createdAt: row.created_at,
-    ...(change === undefined ? {} : { changedTo: change.kind as QueuedChange["kind"] }),
-  };
-}
-
-function openReservation(row: OpenReservationRow): OpenReservation {
-  return { reservationId: row.reservation_id, nonce: row.nonce, leftMs: row.left_ms };
-}
-
-function intakeRow(row: IntakeIntentRow): IntakeRow {
-  return {
-    intakeId: row.intake_id,
-    intent: {
-      txId: row.tx_id,
-      lane: laneOf(row),
-      requestId: row.request_id,
-      payload: payloadOf(row),
-      fingerprint: prefixed(row.fingerprint),
-      metadata: row.metadata,
-    },
-  };
+  const receiptOf = receiptsOf(receipts);
+  return rows.map(({ lostSightAt, ...row }) => {
+    const own = attemptsOf.get(row.txId) ?? [];
+    return {
+      ...row,
+      attempts: own.map(attemptOf),
+      receipt: receiptOf.get(row.txId) ?? null,
+      firstSentAt: own[0]?.firstSentAt ?? null,
+      ...(lostSightAt === null ? {} : { lostSightAt }),
+    };
+  });
 }

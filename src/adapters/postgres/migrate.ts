@@ -196,17 +196,12 @@ type Ledger = ReadonlyMap<string, LedgerEntry>;
 function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Migration[] {
   const pending = migrations.filter(({ name }) => !ledger.has(name));
   refuseChanged(migrations, ledger);
-  refuseNewer({ migrations, pending, ledger });
+  refuseNewer(migrations, pending, ledger);
   return pending;
 }
 
 /** What this program does not know it can only work with as a whole release ahead: above everything of its own. */
-function refuseNewer(schema: {
-  migrations: readonly Migration[];
-  pending: readonly Migration[];
-  ledger: Ledger;
-}): void {
-  const { migrations, pending, ledger } = schema;
+function refuseNewer(migrations: readonly Migration[], pending: readonly Migration[], ledger: Ledger): void {
   const known = new Set(migrations.map(({ name }) => name));
   const newest = migrations.at(-1)?.name ?? "";
   for (const entry of ledger.values()) {
@@ -261,6 +256,11 @@ async function analyse(client: pg.Client): Promise<void> {
     "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'fencepost' ORDER BY 1",
   );
   await client.query(`ANALYZE ${rows.map((row) => row.name).join(", ")}`);
+}
+
+/** Removes everything Fencepost keeps in this database. For `dev`, whose chain starts anew each time. */
+export async function dropSchema(databaseUrl: string): Promise<void> {
+  await withClient(databaseUrl, (client) => client.query("DROP SCHEMA IF EXISTS fencepost CASCADE"));
 }
 
 async function withClient<T>(databaseUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {

@@ -165,15 +165,15 @@ export const IN_FLIGHT_MET = `met AS MATERIALIZED (
 /** The chains of a walk for `liveIn`. */
 export const MANY = "(SELECT live.chain_id FROM live WHERE live.many) AS scope";
 
-/** A page of what was collected. */
-export const FEW_OF_THEM = `   (
-     SELECT f.tx_id FROM few AS f
-     WHERE $1::text = 'newest' AND f.tx_id < coalesce($2::uuid, ${LAST})
-     ORDER BY f.tx_id DESC LIMIT $3
+/** A page of these rows by id: $1 the order, $2 where the page before ended, $3 how many. */
+export const byId = (rows: "few" | "fencepost.transaction"): string => `   (
+     SELECT r.tx_id FROM ${rows} AS r
+     WHERE $1::text = 'newest' AND r.tx_id < coalesce($2::uuid, ${LAST})
+     ORDER BY r.tx_id DESC LIMIT $3
    )
    UNION ALL
    (
-     SELECT f.tx_id FROM few AS f
-     WHERE $1::text = 'oldest' AND f.tx_id > coalesce($2::uuid, ${FIRST})
-     ORDER BY f.tx_id LIMIT $3
+     SELECT r.tx_id FROM ${rows} AS r
+     WHERE $1::text = 'oldest' AND r.tx_id > coalesce($2::uuid, ${FIRST})
+     ORDER BY r.tx_id LIMIT $3
    )`;

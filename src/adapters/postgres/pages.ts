@@ -20,7 +20,7 @@ import {
   preferOrder,
 } from "./statements/transaction-page.ts";
 
-type Id = { readonly tx_id: string };
+type Id = { readonly txId: string };
 
 /** The states in which a transaction is no longer followed. */
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
@@ -30,7 +30,7 @@ export async function findPage(connections: Pick<Connections, "read">, filter: L
   const [, ...parts] = await connections.read((run) =>
     Promise.all([run(preferOrder, []) as Promise<readonly Id[]>, ...partsOf(run, filter)]),
   );
-  const ids = parts.flatMap((rows) => rows.map((row) => row.tx_id)).sort();
+  const ids = parts.flatMap((rows) => rows.map((row) => row.txId)).sort();
   return filter.order === "newest" ? ids.reverse() : ids;
 }
 

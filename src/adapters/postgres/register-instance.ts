@@ -4,19 +4,19 @@
  */
 import { epochStart } from "../../domain/epochs.ts";
 import type { InstanceRegistration, Registered } from "../../ports/lease-store.ts";
-import { type Applied, refuseTooNew } from "./schema-skew.ts";
+import type { FeedPosition } from "../../ports/query-store.ts";
+import { refuseTooNew } from "./schema-skew.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
 import { type Judgement, judgeHistory } from "./session/judge-history.ts";
 import type { Opened } from "./session/write-transaction.ts";
 import { purgeCommitMarkers, readOwnMarkers } from "./statements/commit-marker.ts";
 import {
-  type MigrationRow,
   readDatabaseHistory,
   readNewerMigrations,
   rememberPosition,
   writeDatabaseHistory,
 } from "./statements/database.ts";
-import { beginEpoch, type FeedRow, readFeed, recordEpochFloors } from "./statements/feed.ts";
+import { beginEpoch, readFeed, recordEpochFloors } from "./statements/feed.ts";
 import { lockLaneTable } from "./statements/lane.ts";
 import { endTerms } from "./statements/lease.ts";
 import {
@@ -77,7 +77,7 @@ async function registerAtOnce(
     { statement: insertInstance, values: [...columnsOf(registration), newestMigration, marker] },
   ];
   const registered = await durablyAtOnce(runtime, { known: standing, commandsFor }, slots.takeFresh());
-  if (registered === "refused") return null;
+  if (registered === null) return null;
   if (registered.opened !== null) history.pin({ ...registered.opened.history, epoch });
   return { epoch, begun: false, mayHaveLost: false };
 }
@@ -118,19 +118,19 @@ async function judgeAndRegister(
           run(readNewerMigrations, [newestMigration]),
           run(insertInstance, [...columnsOf(registration), newestMigration, null]),
         ]),
-      verify: () => undefined,
+      anyHistory: true,
       decide: ([, [feed], [recorded], markers, , , newer], opened) => {
-        refuseTooNew(newer.map(appliedOf), newestMigration);
-        const position = feed as FeedRow;
+        refuseTooNew(newer, newestMigration);
+        const position = feed as FeedPosition;
         const judgement = judgeHistory({
-          observed: { ...opened.history, walPosition: recorded?.position_now ?? opened.history.walPosition },
+          observed: { ...opened.history, walPosition: recorded?.positionNow ?? opened.history.walPosition },
           recorded: recorded ?? null,
           memory,
           commitsKept: slots.areKept(expected, markers),
-          feed: { epoch: position.epoch, lastSeq: position.last_seq },
+          feed: { epoch: position.epoch, lastSeq: position.lastSeq },
           seen,
         });
-        const start = epochStart([position.last_seq, seen.seq], judgement.mayHaveLost);
+        const start = epochStart([position.lastSeq, seen.seq], judgement.mayHaveLost);
         const begun = judgement.begins ? [patience(runtime), ...beginning(judgement, instanceId, start)] : [];
         const commands = [remember(judgement, opened), ...begun, ...replacing(registration, null)];
         return { commands, result: { judgement, opened } };
@@ -168,8 +168,4 @@ function remember({ ordinal, epoch, mayHaveLost }: Judgement, { history }: Opene
   const { systemIdentifier, timeline, walPosition } = history;
   const values = [ordinal, systemIdentifier, timeline, walPosition.toString(), epoch, mayHaveLost];
   return { statement: writeDatabaseHistory, values };
-}
-
-function appliedOf({ name, works_with }: MigrationRow): Applied {
-  return { name, worksWith: works_with };
 }

@@ -4,12 +4,7 @@ import type { BackoffRule } from "../../domain/backoff.ts";
 import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { DirectSession, type DirectSessionOptions } from "./session/direct-session.ts";
-import {
-  listMissingLocks,
-  type MissingLockRow,
-  type SessionLockRow,
-  takeSessionLock,
-} from "./statements/node-instance.ts";
+import { listMissingLocks, type SessionLockRow, takeSessionLock } from "./statements/node-instance.ts";
 
 export interface SessionLockOptions extends DirectSessionOptions {
   readonly telemetry: Telemetry;
@@ -73,10 +68,10 @@ export class PostgresSessionLock implements SessionLock {
     const { rows } = await client.query<SessionLockRow>(takeSessionLock.sql, [key]);
     const [row] = rows as [SessionLockRow];
     if (row.taken !== true) throw new Error(`the session lock ${key} cannot be had`);
-    const missing = await client.query<MissingLockRow>(listMissingLocks.sql);
+    const missing = await client.query<{ instanceId: string; counter: number }>(listMissingLocks.sql);
     const heardMs = this.options.clock.monotonicMs();
-    const missed = missing.rows.map(({ instance_id, counter }) => ({ instanceId: instance_id, counter, heardMs }));
-    this.change({ key, session: row.session, serverUpMs: row.server_up_ms, isFirst, missed });
+    const missed = missing.rows.map((each) => ({ ...each, heardMs }));
+    this.change({ key, session: row.session, serverUpMs: row.serverUpMs, isFirst, missed });
   }
 
   private change(held: LockSession | null): void {

@@ -1,22 +1,10 @@
-/** The PostgreSQL adapter: opens the store that the application writes to and reads from. */
-import type { Address, Fence, Hash, Hex, Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { AskedRequests, Committed, LaneStore, LaneWrite } from "../../ports/lane-store.ts";
-import type {
-  Acquisition,
-  Announcement,
-  DeathEvidence,
-  InstanceRegistration,
-  LeaseStore,
-  LockTold,
-  Registered,
-} from "../../ports/lease-store.ts";
-import type { FeedPage, ListFilter, QueryStore } from "../../ports/query-store.ts";
-import type { HeldLock } from "../../ports/session-lock.ts";
-import { commitWrites } from "./commit/commit.ts";
-import type { OneTripRuntime } from "./commit/one-trip.ts";
+import type { LaneStore } from "../../ports/lane-store.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { QueryStore } from "../../ports/query-store.ts";
+import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
-import { Leases, readInstances, readLeases, readSecret, readSignersOf } from "./leases.ts";
+import { Leases, readLeases, readSecret } from "./leases.ts";
 import { Loads } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { Queries } from "./queries.ts";
@@ -27,6 +15,7 @@ import type { DurableRuntime } from "./session/durably.ts";
 import { KnownHistory } from "./session/known-history.ts";
 import { hasTransactionTimeout, limitsFor } from "./session/limits.ts";
 import { settleDoubts } from "./session/resolve-commit.ts";
+import { listInstances, readSigners } from "./statements/node-instance.ts";
 import { inspectServer, ping, type ServerRow } from "./statements/session.ts";
 import { Takeovers } from "./takeovers.ts";
 
@@ -71,15 +60,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     hasTransactionTimeout: hasTransactionTimeout(server.version),
   };
   const history = new KnownHistory();
-  history.begin({
-    systemIdentifier: server.system_identifier,
-    timeline: server.timeline,
-    walPosition: server.wal_position,
-  });
+  const { systemIdentifier, timeline, walPosition } = server;
+  history.begin({ systemIdentifier, timeline, walPosition });
   const limits = limitsFor(leaseDurationMs, server.version);
-  const slots = new CommitSlots(server.store_id);
+  const slots = new CommitSlots(server.storeId);
   const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
-  return new PostgresStore({
+  return storeOf({
     reading: pool(poolSize, session),
     writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes() },
     leasing: { ...shared, connections: pool(LEASING, session) },
@@ -95,7 +81,7 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
   if (server.version < OLDEST_VERSION) {
     throw new UnsuitableServer(`PostgreSQL ${Math.floor(server.version / 10_000)} is too old: use 15 or newer`);
   }
-  if (server.synchronous_commit === "off") {
+  if (server.synchronousCommit === "off") {
     throw new UnsuitableServer("synchronous_commit is off: a crash would lose acknowledged requests; switch it on");
   }
   if (server.encoding !== "UTF8") {
@@ -106,189 +92,79 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
 
 interface Parts {
   readonly reading: Connections;
-  readonly writing: OneTripRuntime;
+  readonly writing: CommitRuntime;
   readonly leasing: DurableRuntime;
   readonly renewing: DurableRuntime;
   readonly newestMigration: string;
 }
 
-export class PostgresStore implements LeaseStore, LaneStore, QueryStore {
-  private readonly parts: Parts;
-  private readonly held: Leases;
-  private readonly takeovers: Takeovers;
-  private readonly loads: Loads;
-  private readonly queries: Queries;
+export type PostgresStore = LaneStore & LeaseStore & QueryStore & { close(): Promise<void> };
+
+/** Each port's methods, in the order of the ports. */
+function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
+  const held = new Leases(leasing, renewing);
+  const takeovers = new Takeovers(leasing);
+  const loads = new Loads(reading);
+  const queries = new Queries(reading);
   /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */
-  private seen = { epoch: 0, seq: 0 };
+  let seen = { epoch: 0, seq: 0 };
+  return {
+    commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
+    loadLane: async (fence) => {
+      // Not before every earlier commit of this process is over: one that came late would be missing in memory.
+      await settleDoubts(leasing);
+      return loads.lane(fence);
+    },
+    loadAllocated: (lane, fromNonce, limit) => loads.allocated(lane, fromNonce, limit),
+    loadRawTransactions: (keys) => loads.rawTransactions(keys),
+    loadPayloads: (txIds) => loads.payloads(txIds),
+    loadWatched: (lane, blockHashes) => loads.watched(lane, blockHashes),
+    settledBelow: (lane) => loads.settledBelow(lane),
+    findByRequestIds: (asked) => loads.byRequestIds(asked),
+    hasIntake: () => loads.hasIntake(),
+    loadIntake: (lanes, limit) => loads.intake(lanes, limit),
 
-  constructor(parts: Parts) {
-    this.parts = parts;
-    this.held = new Leases(parts.leasing, parts.renewing);
-    this.takeovers = new Takeovers(parts.leasing);
-    this.loads = new Loads(parts.reading);
-    this.queries = new Queries(parts.reading);
-  }
+    registerInstance: (registration) => registerInstance(renewing, registration, { seen, newestMigration }),
+    renewInstance: (instanceId, leaseDurationMs) => held.renew(instanceId, leaseDurationMs),
+    announce: (instanceId, announcement) => held.announce(instanceId, announcement),
+    tellLock: (instanceId, lock) => held.tellLock(instanceId, lock),
+    signersOf: async (instanceId) => {
+      const rows = await leasing.connections.read((run) => run(readSigners, [instanceId]));
+      return rows.map(({ signer }) => signer);
+    },
+    clusterSecret: () => readSecret(leasing.connections),
+    instances: () => leasing.connections.read((run) => run(listInstances, [])),
+    declareDead: (instanceId, counter, evidence) => held.declareDead(instanceId, counter, evidence),
+    retireInstance: (instanceId) => held.retire(instanceId),
+    acquireLane: (lane, instanceId) => takeovers.acquire(lane, instanceId),
+    claimLanes: (lanes, instanceId, limit) => takeovers.claim(lanes, instanceId, limit),
+    releaseLane: (fence) => held.release(fence),
+    leases: () => readLeases(leasing.connections),
 
-  async close(): Promise<void> {
-    const { reading, writing, leasing, renewing } = this.parts;
-    const all = [reading, ...[writing, leasing, renewing].map(({ connections }) => connections)];
-    await Promise.all(all.map((connections) => connections.close()));
-  }
+    transaction: (txId) => queries.transaction(txId),
+    transactionByRequest: async (lane, requestId) => {
+      const [existing] = await loads.byRequestIds([{ lane, requestIds: [requestId] }]);
+      return existing === undefined ? null : queries.transaction(existing.txId);
+    },
+    transactionAt: (lane, nonce) => queries.transactionAt(lane, nonce),
+    transactions: (filter) => queries.transactions(filter),
+    history: (txId) => queries.history(txId),
+    reservation: (reservationId) => queries.reservation(reservationId),
+    confirmations: (chainId, aboveBlock, limit) => queries.confirmations(chainId, aboveBlock, limit),
+    feed: async (after, limit) => {
+      const page = await queries.feed(after, limit);
+      seen = { epoch: Math.max(seen.epoch, page.epoch), seq: Math.max(seen.seq, page.lastSeq) };
+      return page;
+    },
+    lanes: (signer) => queries.lanes(signer),
+    lanesAfter: (after, limit) => queries.lanesAfter(after, limit),
+    laneDecisions: (lane, limit) => queries.laneDecisions(lane, limit),
+    liveStates: () => queries.liveStates(),
+    ping: async () => void (await reading.read((run) => run(ping, []))),
 
-  // LaneStore
-  async commit(writes: readonly LaneWrite[]): Promise<Committed> {
-    return writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(this.parts.writing, writes);
-  }
-
-  /** Not before every earlier commit of this process is over: one that came late would be missing in memory. */
-  async loadLane(fence: Fence) {
-    await settleDoubts(this.parts.leasing);
-    return this.loads.lane(fence);
-  }
-
-  loadAllocated(lane: Lane, fromNonce: number, limit: number) {
-    return this.loads.allocated(lane, fromNonce, limit);
-  }
-
-  loadPayloads(txIds: readonly string[]) {
-    return this.loads.payloads(txIds);
-  }
-
-  settledBelow(lane: Lane): Promise<number> {
-    return this.loads.settledBelow(lane);
-  }
-
-  loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
-    return this.loads.rawTransactions(keys);
-  }
-
-  loadWatched(lane: Lane, blockHashes: readonly Hash[]) {
-    return this.loads.watched(lane, blockHashes);
-  }
-
-  findByRequestIds(asked: readonly AskedRequests[]) {
-    return this.loads.byRequestIds(asked);
-  }
-
-  hasIntake() {
-    return this.loads.hasIntake();
-  }
-
-  loadIntake(lanes: readonly Lane[], limit: number) {
-    return this.loads.intake(lanes, limit);
-  }
-
-  // LeaseStore
-  registerInstance(registration: InstanceRegistration): Promise<Registered> {
-    const { newestMigration } = this.parts;
-    return registerInstance(this.parts.renewing, registration, { seen: this.seen, newestMigration });
-  }
-
-  renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean> {
-    return this.held.renew(instanceId, leaseDurationMs);
-  }
-
-  announce(instanceId: string, announcement: Announcement): Promise<void> {
-    return this.held.announce(instanceId, announcement);
-  }
-
-  tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold> {
-    return this.held.tellLock(instanceId, lock);
-  }
-
-  signersOf(instanceId: string): Promise<readonly Address[]> {
-    return readSignersOf(this.parts.leasing.connections, instanceId);
-  }
-
-  clusterSecret(): Promise<string> {
-    return readSecret(this.parts.leasing.connections);
-  }
-
-  instances() {
-    return readInstances(this.parts.leasing.connections);
-  }
-
-  declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean> {
-    return this.held.declareDead({ instanceId, counter, evidence });
-  }
-
-  retireInstance(instanceId: string): Promise<number> {
-    return this.held.retire(instanceId);
-  }
-
-  acquireLane(lane: Lane, instanceId: string): Promise<Acquisition> {
-    return this.takeovers.acquire(lane, instanceId);
-  }
-
-  claimLanes(lanes: readonly Lane[], instanceId: string, limit: number) {
-    return this.takeovers.claim(lanes, instanceId, limit);
-  }
-
-  releaseLane(fence: Fence): Promise<boolean> {
-    return this.held.release(fence);
-  }
-
-  leases() {
-    return readLeases(this.parts.leasing.connections);
-  }
-
-  // QueryStore
-  transaction(txId: string) {
-    return this.queries.transaction(txId);
-  }
-
-  async transactionByRequest(lane: Lane, requestId: string) {
-    const [existing] = await this.loads.byRequestIds([{ lane, requestIds: [requestId] }]);
-    return existing === undefined ? null : this.queries.transaction(existing.txId);
-  }
-
-  transactionAt(lane: Lane, nonce: number) {
-    return this.queries.transactionAt(lane, nonce);
-  }
-
-  transactions(filter: ListFilter) {
-    return this.queries.transactions(filter);
-  }
-
-  history(txId: string) {
-    return this.queries.history(txId);
-  }
-
-  reservation(reservationId: string) {
-    return this.queries.reservation(reservationId);
-  }
-
-  confirmations(chainId: number, aboveBlock: number, limit: number) {
-    return this.queries.confirmations(chainId, aboveBlock, limit);
-  }
-
-  async feed(after: number, limit: number): Promise<FeedPage> {
-    const page = await this.queries.feed(after, limit);
-    this.note(page.epoch, page.lastSeq);
-    return page;
-  }
-
-  laneDecisions(lane: Lane, limit: number) {
-    return this.queries.laneDecisions(lane, limit);
-  }
-
-  lanes(signer: Address) {
-    return this.queries.lanes(signer);
-  }
-
-  lanesAfter(after: Lane | null, limit: number) {
-    return this.queries.lanesAfter(after, limit);
-  }
-
-  liveStates() {
-    return this.queries.liveStates();
-  }
-
-  async ping(): Promise<void> {
-    await this.parts.reading.read((run) => run(ping, []));
-  }
-
-  private note(epoch: number, seq: number): void {
-    this.seen = { epoch: Math.max(this.seen.epoch, epoch), seq: Math.max(this.seen.seq, seq) };
-  }
+    close: async () => {
+      const all = [reading, ...[writing, leasing, renewing].map(({ connections }) => connections)];
+      await Promise.all(all.map((connections) => connections.close()));
+    },
+  };
 }

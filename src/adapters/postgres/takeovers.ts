@@ -7,12 +7,13 @@
  * which is granted in order. All writes of all lanes then wait behind it: so this is done only for lanes without an owner,
  * for a moment, and seldom.
  */
-import { compareLanes, type Fence, type Lane, laneKey } from "../../domain/lane.ts";
+import { type Fence, type Lane, laneKey } from "../../domain/lane.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver } from "../../ports/lease-store.ts";
-import { laneOf } from "./columns.ts";
+import { laneOf, withOwner } from "./columns.ts";
 import { chainIds, signers } from "./commit/lookup.ts";
-import { ownerOf, writeLease } from "./leases.ts";
+import { writeLease, writeRows } from "./leases.ts";
+import { laneKeys } from "./loads.ts";
 import type { Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import { ensureLanes, findLanes, lockLanesByKey, lockLaneTable } from "./statements/lane.ts";
@@ -55,7 +56,8 @@ export class Takeovers {
     try {
       return await this.acquireOnce(lane, instanceId, null);
     } catch (error) {
-      if (!isBusy(error) || !(await this.isFree(lane)) || !this.mayInsist()) throw error;
+      const isBusy = error instanceof StoreUnavailable && error.busy;
+      if (!isBusy || !(await this.isFree(lane)) || !this.mayInsist()) throw error;
       return this.acquireOnce(lane, instanceId, INSIST_AT_MOST_MS);
     }
   }
@@ -79,7 +81,7 @@ export class Takeovers {
 
   /** Whether it is free is read without a lock: who insists holds all lanes up. */
   private async isFree(lane: Lane): Promise<boolean> {
-    const values = [keysOf([lane]), [lane.chainId], [lane.signer]];
+    const values = [laneKeys([lane]), [lane.chainId], [lane.signer]];
     return (await this.runtime.connections.read((run) => run(findFreeLanes, values))).length > 0;
   }
 
@@ -95,7 +97,7 @@ export class Takeovers {
   }
 
   private acquireOnce(lane: Lane, instanceId: string, insistAtMostMs: number | null): Promise<Acquisition> {
-    const keys = keysOf([lane]);
+    const keys = laneKeys([lane]);
     const insists = insistAtMostMs !== null;
     return writeLease(this.runtime, {
       statements: insists ? 5 : 4,
@@ -112,7 +114,6 @@ export class Takeovers {
         ]);
         return { lease: leases[0] as LeaseRow, alive: claimant[0]?.alive === true };
       },
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: ({ lease, alive }) => {
         if (!alive) throw new InstanceOver(instanceId);
         const result = judge(lease, instanceId);
@@ -128,16 +129,14 @@ export class Takeovers {
       waits: insists ? 2 : 1,
       ...(insists ? { waitAtMostMs: INSIST_AT_MOST_MS } : {}),
       find: (run) => look(run, claim, insists),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
       decide: ({ picked, free, alive }) => {
         if (!alive) throw new InstanceOver(claim.instanceId);
         const taken = picked.filter((row) => !row.kept).map(laneOf);
         const keys = new Set(taken.map(laneKey));
         const passedOver = picked.length < claim.limit ? free.filter((lane) => !keys.has(laneKey(lane))) : [];
         const result = { held: picked.map((row) => heldBy(row, claim.instanceId)), passedOver };
-        return taken.length === 0
-          ? { commands: [], result, rollback: true }
-          : { commands: [take(taken, claim.instanceId)], result };
+        const commands = taken.length === 0 ? [] : [take(taken, claim.instanceId)];
+        return { commands, result, rollback: taken.length === 0 };
       },
     });
   }
@@ -147,25 +146,12 @@ export class Takeovers {
     const known = await this.runtime.connections.read((run) => run(findLanes, [chainIds(lanes), signers(lanes)]));
     const keys = new Set(known.map((row) => laneKey(laneOf(row))));
     const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
-    if (missing.length === 0) return;
-    await writeLease(this.runtime, {
-      statements: 1,
-      waits: 1,
-      find: (run) => run(ensureLanes, [keysOf(missing)]),
-      verify: ({ history }, floor) => this.runtime.history.verify(history, floor),
-      decide: () => ({ commands: [], result: undefined }),
-    });
+    if (missing.length > 0) await writeRows(this.runtime, ensureLanes, [laneKeys(missing)]);
   }
 }
 
-interface Looked {
-  readonly picked: readonly PickedRow[];
-  readonly free: readonly Lane[];
-  readonly alive: boolean;
-}
-
-async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: boolean): Promise<Looked> {
-  const keys = keysOf(lanes);
+async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: boolean) {
+  const keys = laneKeys(lanes);
   const [, picked, free, claimant] = await Promise.all([
     insists ? run(lockLaneTable, []) : null,
     run(pickLanes, [keys, instanceId, chainIds(lanes), signers(lanes), limit]),
@@ -181,10 +167,6 @@ function nothingMore(error: unknown, held: readonly Held[]): Claimed {
   return { held: [], passedOver: [] };
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof StoreUnavailable && error.busy;
-}
-
 function heldBy(row: PickedRow, instanceId: string): Held {
   const token = row.kept ? row.token : row.token + 1;
   const fence = { lane: laneOf(row), instanceId, token };
@@ -193,7 +175,7 @@ function heldBy(row: PickedRow, instanceId: string): Held {
 
 function judge(lease: LeaseRow, instanceId: string): Acquisition {
   const lane = laneOf(lease);
-  const owner = ownerOf(lease);
+  const { owner } = withOwner(lease);
   if (owner === null) {
     const fence = { lane, instanceId, token: lease.token + 1 };
     return { result: lease.token === 0 ? "acquired" : "takenOver", fence };
@@ -203,11 +185,5 @@ function judge(lease: LeaseRow, instanceId: string): Acquisition {
 }
 
 function take(lanes: readonly Lane[], instanceId: string): Command {
-  return { statement: takeLanes, values: [keysOf(lanes), instanceId, chainIds(lanes), signers(lanes), lanes.length] };
-}
-
-/** Ascending, the one lock order. */
-function keysOf(lanes: readonly Lane[]): string {
-  const sorted = [...lanes].sort(compareLanes);
-  return JSON.stringify(sorted.map(({ chainId, signer }) => ({ chain_id: chainId, signer })));
+  return { statement: takeLanes, values: [laneKeys(lanes), instanceId, chainIds(lanes), signers(lanes), lanes.length] };
 }

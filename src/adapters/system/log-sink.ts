@@ -7,10 +7,10 @@ import type { TelemetrySink } from "./telemetry.ts";
 type Type = TelemetryEvent["type"];
 type EventOf<T extends Type> = Extract<TelemetryEvent, { readonly type: T }>;
 
-interface Line<T extends Type> {
-  readonly level: LogMethod | ((event: EventOf<T>) => LogMethod);
-  readonly message: string | ((event: EventOf<T>) => string);
-}
+type Line<T extends Type> = readonly [
+  level: LogMethod | ((event: EventOf<T>) => LogMethod),
+  message: string | ((event: EventOf<T>) => string),
+];
 
 const LOCK_STATES = {
   told: "others see the session lock of this process",
@@ -26,85 +26,75 @@ const LOCK_STATES = {
  * only repeats it with a measurement (create, submit, allocation, flush) is debug.
  */
 const LINES: { readonly [T in Type]: Line<T> } = {
-  "instance.registered": { level: "info", message: "instance registered" },
-  "instance.lost": { level: "error", message: "this instance is over: its heartbeat came too late; all lanes stop" },
-  "instance.lock": {
-    level: ({ state }) => (state === "told" ? "debug" : "warn"),
-    message: ({ state }) => LOCK_STATES[state],
-  },
-  "instance.declaredDead": { level: "warn", message: "declared an instance dead" },
+  "instance.registered": ["info", "instance registered"],
+  "instance.lost": ["error", "this instance is over: its heartbeat came too late; all lanes stop"],
+  "instance.lock": [({ state }) => (state === "told" ? "debug" : "warn"), ({ state }) => LOCK_STATES[state]],
+  "instance.declaredDead": ["warn", "declared an instance dead"],
   // A node may take thousands at once, and a newcomer's first lines should not be ten of them: `lanes.taken` tells.
-  "lease.acquire": { level: "debug", message: (event) => `lease ${event.result}` },
-  "lanes.taken": { level: "info", message: ({ acquired, takenOver }) => `took ${lanes(acquired + takenOver)}` },
-  "lease.released": { level: "info", message: "lease released" },
-  "lease.fenced": {
-    level: "warn",
-    message: ({ stoppedBy }) =>
+  "lease.acquire": ["debug", (event) => `lease ${event.result}`],
+  "lanes.taken": ["info", ({ acquired, takenOver }) => `took ${lanes(acquired + takenOver)}`],
+  "lease.released": ["info", "lease released"],
+  "lease.fenced": [
+    "warn",
+    ({ stoppedBy }) =>
       stoppedBy === "database"
         ? "FENCED: another term owns the lane; the write was refused"
         : "FENCED: this node's term is over; the write was not made",
-  },
-  "lane.resumed": {
-    level: ({ tracking, allocated }) => (tracking + allocated > 0 ? "info" : "debug"),
-    message: "lane resumed",
-  },
-  "lane.stopped": { level: "info", message: "lane stopped" },
-  "lane.blocked": { level: "warn", message: "the head of the lane is not mined in time, and others wait behind it" },
-  "writer.flushed": { level: "debug", message: "writer flushed" },
-  "writer.busy": { level: "info", message: "a batch of writes found the database busy, and is tried again" },
-  "writer.failed": { level: "warn", message: "a batch of writes failed" },
-  "create.answered": { level: "debug", message: (event) => `create ${event.result}` },
-  forward: { level: ({ result }) => (result === "failed" ? "warn" : "debug"), message: "create forwarded" },
-  "tx.transition": { level: "info", message: (event) => event.event },
-  "submit.answered": {
-    level: (event) => (isTaken(event.answer) ? "debug" : "warn"),
-    message: (event) => `node answered ${event.answer}`,
-  },
-  "receipt.checked": { level: "debug", message: (event) => `receipts ${event.result}` },
-  "confirmations.newFork": { level: "warn", message: "confirmations replaced: the chain changed below them" },
-  "chain.head": { level: "debug", message: "new head" },
-  "chain.reorg": { level: "warn", message: "the chain reorganised" },
-  "chain.gap": { level: "warn", message: "blocks may have been missed; scanning again" },
-  "chain.unreachable": { level: "warn", message: "no endpoint of the chain answers" },
-  "chain.reachable": { level: "info", message: "the chain answers again" },
-  "nonce.allocated": { level: "debug", message: "nonces allocated" },
-  "nonce.recycled": { level: "info", message: "a nonce that nothing held is in use again" },
-  "nonce.reserved": { level: "debug", message: (event) => `nonce ${event.nonce} ${event.state.toLowerCase()}` },
-  "lane.reconciled": {
-    level: ({ result }) => (result === "agreed" ? "debug" : "warn"),
-    message: ({ result }) => `compared with the chain: ${result}`,
-  },
-  "gray.zone": { level: "warn", message: ({ result }) => `gray zone: ${result}` },
-  "signer.balance": { level: "debug", message: ({ balance }) => `the signer holds ${balance} wei` },
-  "nonce.firstCount": {
-    level: ({ chainCount }) => (chainCount === 0 ? "debug" : "info"),
-    message: ({ chainCount }) => `the signer's first nonce here is ${chainCount}: so many transactions are mined`,
-  },
-  "nonce.drift": { level: "warn", message: "the chain counts more transactions than were allocated here" },
-  "rpc.request": { level: "trace", message: (event) => `${event.method} ${event.result}` },
-  "rpc.endpoint": {
-    level: ({ state }) => (state === "up" ? "info" : "warn"),
-    message: ({ endpoint, state }) => `RPC endpoint ${endpoint + 1} is ${state}`,
-  },
-  "feed.epochBegun": {
-    level: "error",
-    message: ({ mayHaveLost }) => `the feed begins a new epoch${mayHaveLost ? ": commits may have been lost" : ""}`,
-  },
-  "lane.recovered": {
-    level: ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),
-    message: "the lane was compared with the chain after the database's history changed",
-  },
-  "store.historyChanged": { level: "error", message: "the database's history changed: commits may have been lost" },
-  "lane.suspended": {
-    level: "warn",
-    message: (event) =>
-      event.suspended ? "lane suspended: creates wait, nothing is sent" : "lane resumed by an operator",
-  },
-  "stuck.resolution": {
-    level: "info",
-    message: (event) => `${event.action} decided: ${event.result}`,
-  },
-  alert: { level: (event) => ALERT_LEVELS[event.severity], message: (event) => event.message },
+  ],
+  "lane.resumed": [({ tracking, allocated }) => (tracking + allocated > 0 ? "info" : "debug"), "lane resumed"],
+  "lane.stopped": ["info", "lane stopped"],
+  "lane.blocked": ["warn", "the head of the lane is not mined in time, and others wait behind it"],
+  "writer.flushed": ["debug", "writer flushed"],
+  "writer.busy": ["info", "a batch of writes found the database busy, and is tried again"],
+  "writer.failed": ["warn", "a batch of writes failed"],
+  "create.answered": ["debug", (event) => `create ${event.result}`],
+  forward: [({ result }) => (result === "failed" ? "warn" : "debug"), "create forwarded"],
+  "tx.transition": ["info", (event) => event.event],
+  "submit.answered": [
+    (event) => (isTaken(event.answer) ? "debug" : "warn"),
+    (event) => `node answered ${event.answer}`,
+  ],
+  "receipt.checked": ["debug", (event) => `receipts ${event.result}`],
+  "confirmations.newFork": ["warn", "confirmations replaced: the chain changed below them"],
+  "chain.head": ["debug", "new head"],
+  "chain.reorg": ["warn", "the chain reorganised"],
+  "chain.gap": ["warn", "blocks may have been missed; scanning again"],
+  "chain.unreachable": ["warn", "no endpoint of the chain answers"],
+  "chain.reachable": ["info", "the chain answers again"],
+  "nonce.allocated": ["debug", "nonces allocated"],
+  "nonce.recycled": ["info", "a nonce that nothing held is in use again"],
+  "nonce.reserved": ["debug", (event) => `nonce ${event.nonce} ${event.state.toLowerCase()}`],
+  "lane.reconciled": [
+    ({ result }) => (result === "agreed" ? "debug" : "warn"),
+    ({ result }) => `compared with the chain: ${result}`,
+  ],
+  "gray.zone": ["warn", ({ result }) => `gray zone: ${result}`],
+  "signer.balance": ["debug", ({ balance }) => `the signer holds ${balance} wei`],
+  "nonce.firstCount": [
+    ({ chainCount }) => (chainCount === 0 ? "debug" : "info"),
+    ({ chainCount }) => `the signer's first nonce here is ${chainCount}: so many transactions are mined`,
+  ],
+  "nonce.drift": ["warn", "the chain counts more transactions than were allocated here"],
+  "rpc.request": ["trace", (event) => `${event.method} ${event.result}`],
+  "rpc.endpoint": [
+    ({ state }) => (state === "up" ? "info" : "warn"),
+    ({ endpoint, state }) => `RPC endpoint ${endpoint + 1} is ${state}`,
+  ],
+  "feed.epochBegun": [
+    "error",
+    ({ mayHaveLost }) => `the feed begins a new epoch${mayHaveLost ? ": commits may have been lost" : ""}`,
+  ],
+  "lane.recovered": [
+    ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),
+    "the lane was compared with the chain after the database's history changed",
+  ],
+  "store.historyChanged": ["error", "the database's history changed: commits may have been lost"],
+  "lane.suspended": [
+    "warn",
+    (event) => (event.suspended ? "lane suspended: creates wait, nothing is sent" : "lane resumed by an operator"),
+  ],
+  "stuck.resolution": ["info", (event) => `${event.action} decided: ${event.result}`],
+  alert: [(event) => ALERT_LEVELS[event.severity], (event) => event.message],
 };
 
 const ALERT_LEVELS: Readonly<Record<AlertSeverity, LogMethod>> = { WARNING: "warn", ERROR: "error", CRITICAL: "fatal" };
@@ -123,10 +113,10 @@ export interface LogSinkSettings {
 export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): TelemetrySink {
   const spell = remember(checksum ?? ((address) => address));
   return (event) => {
-    const line = LINES[event.type] as Line<Type>;
-    const level = typeof line.level === "function" ? line.level(event) : line.level;
+    const [levelOf, messageOf] = LINES[event.type] as Line<Type>;
+    const level = typeof levelOf === "function" ? levelOf(event) : levelOf;
     if (!log.enabled(level)) return;
-    const message = typeof line.message === "function" ? line.message(event) : line.message;
+    const message = typeof messageOf === "function" ? messageOf(event) : messageOf;
     if (event.type === "tx.transition") log.logMembers(level, transitionMembers(event, spell), message);
     else log.log(level, fieldsOf(event, nodeId, spell), message);
   };
@@ -137,7 +127,7 @@ function fieldsOf(event: TelemetryEvent, nodeId: string, spell: (address: Addres
   const { type, ...rest } = event;
   const fields: Record<string, unknown> = { event: type, nodeId };
   for (const [key, value] of Object.entries(rest)) {
-    if (key === "lane") Object.assign(fields, laneFields(value as Lane, spell));
+    if (key === "lane") Object.assign(fields, spelled(value as Lane, spell));
     else if (key === "token") fields.fencingToken = value;
     else if (key !== "message") fields[key] = value;
   }
@@ -160,7 +150,7 @@ function quoted(word: string | null): string {
   return word === null ? "null" : `"${word}"`;
 }
 
-function laneFields(lane: Lane, spell: (address: Address) => string) {
+function spelled(lane: Lane, spell: (address: Address) => string) {
   return { chainId: lane.chainId, signer: spell(lane.signer) };
 }
 

@@ -1,4 +1,4 @@
-import { type EventEmitter, once } from "node:events";
+import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { type LoggerOptions, pino } from "pino";
 import type { LogLevel } from "./log-level.ts";
@@ -112,7 +112,11 @@ function openDestination(destination: LoggerSettings["destination"]): Destinatio
     waiting = "";
     if (text === "") return;
     isWriting = true;
-    quietly(() => stream.write(Buffer.from(text) as unknown as string));
+    try {
+      stream.write(Buffer.from(text) as unknown as string);
+    } catch {
+      // The reader is gone (EPIPE, EAGAIN on a full pipe). Nothing is left to log to.
+    }
   };
   return {
     write: (text) => {
@@ -123,20 +127,10 @@ function openDestination(destination: LoggerSettings["destination"]): Destinatio
     flush: async () => {
       leave();
       // A write that is under way cannot be overtaken without tearing lines apart.
-      if (isWriting) await Promise.race([written(stream), pause(LAST_WRITE_MS, null, { ref: false })]);
+      if (!isWriting) return;
+      // It drains no more where its reader is gone: then there is nothing to wait for.
+      const drained = once(stream, "drain").catch(() => undefined);
+      await Promise.race([drained, pause(LAST_WRITE_MS, null, { ref: false })]);
     },
   };
-}
-
-/** Resolves too where its reader is gone: then there is nothing to wait for. */
-async function written(stream: EventEmitter): Promise<void> {
-  await once(stream, "drain").catch(() => undefined);
-}
-
-function quietly(write: () => void): void {
-  try {
-    write();
-  } catch {
-    // The reader is gone (EPIPE, EAGAIN on a full pipe). Nothing is left to log to.
-  }
 }

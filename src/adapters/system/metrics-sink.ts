@@ -9,64 +9,45 @@ type EventOf<T extends TelemetryEvent["type"]> = Extract<TelemetryEvent, { reado
 /** Methods beyond this many share one label: method names that come from outside must not grow the registry without end. */
 const METHOD_LABELS = 64;
 
+type Counting = { readonly [T in TelemetryEvent["type"]]?: (event: EventOf<T>) => void };
+
 /** Counts what happens. Events that nothing is measured by are left to the log. */
 export function createMetricsSink(instruments: Instruments, checksum: (address: Address) => string): TelemetrySink {
   const method = boundedLabel(METHOD_LABELS);
   const drift = createDriftGauge(instruments, checksum);
-  return (event) => {
-    switch (event.type) {
-      case "tx.transition":
-        if (event.ageMs !== undefined) instruments.timeToFinality.observe(event.ageMs / 1000);
-        if (event.event === "stick") instruments.stuck.inc();
-        return;
-      case "lane.blocked":
-        return instruments.headOfLineBlocked.inc();
-      case "submit.answered":
-        return countSubmission(instruments, event);
-      case "create.answered":
-        return instruments.create.inc({ result: event.result });
-      case "forward":
-        return instruments.forward.inc({ result: event.result });
-      case "rpc.request":
-        return countRequest(instruments, event, method(event.method));
-      case "rpc.endpoint":
-        return instruments.rpcEndpointUp.set(
-          { chain_id: String(event.chainId), endpoint: String(event.endpoint + 1) },
-          event.state === "up" ? 1 : 0,
-        );
-      case "writer.flushed":
-        return instruments.batchSize.observe(event.items);
-      case "writer.busy":
-        return instruments.writerBusy.inc();
-      case "receipt.checked":
-        return instruments.receiptCheck.inc({ result: event.result }, event.count);
-      case "nonce.allocated":
-        drift.over(laneKey(event.lane));
-        return instruments.nonceAllocated.inc(event.count);
-      case "stuck.resolution":
-        return instruments.stuckResolution.inc({ action: event.action, result: event.result });
-      case "nonce.recycled":
-        return instruments.nonceRecycled.inc(event.count);
-      case "lane.reconciled":
-        return instruments.reconcile.inc({ result: event.result });
-      case "gray.zone":
-        return instruments.grayZone.inc({ result: event.result });
-      case "signer.balance":
-        return instruments.signerBalance.set(labelsOf(event.lane, checksum), Number(event.balance));
-      case "nonce.drift":
-        return drift.seen(event);
-      case "lease.acquire":
-        return instruments.leaseAcquire.inc({ result: event.result });
-      case "instance.declaredDead":
-        return instruments.declaredDead.inc({ evidence: event.evidence });
-      case "lease.fenced":
-        return instruments.leaseFenced.inc();
-      case "confirmations.newFork":
-        return instruments.newFork.inc();
-      default:
-        return;
-    }
+  const counting: Counting = {
+    "tx.transition": ({ ageMs, event }) => {
+      if (ageMs !== undefined) instruments.timeToFinality.observe(ageMs / 1000);
+      if (event === "stick") instruments.stuck.inc();
+    },
+    "lane.blocked": () => instruments.headOfLineBlocked.inc(),
+    "submit.answered": (event) => countSubmission(instruments, event),
+    "create.answered": ({ result }) => instruments.create.inc({ result }),
+    forward: ({ result }) => instruments.forward.inc({ result }),
+    "rpc.request": (event) => countRequest(instruments, event, method(event.method)),
+    "rpc.endpoint": ({ chainId, endpoint, state }) => {
+      const labels = { chain_id: String(chainId), endpoint: String(endpoint + 1) };
+      instruments.rpcEndpointUp.set(labels, state === "up" ? 1 : 0);
+    },
+    "writer.flushed": ({ items }) => instruments.batchSize.observe(items),
+    "writer.busy": () => instruments.writerBusy.inc(),
+    "receipt.checked": ({ result, count }) => instruments.receiptCheck.inc({ result }, count),
+    "nonce.allocated": ({ lane, count }) => {
+      drift.over(laneKey(lane));
+      instruments.nonceAllocated.inc(count);
+    },
+    "stuck.resolution": ({ action, result }) => instruments.stuckResolution.inc({ action, result }),
+    "nonce.recycled": ({ count }) => instruments.nonceRecycled.inc(count),
+    "lane.reconciled": ({ result }) => instruments.reconcile.inc({ result }),
+    "gray.zone": ({ result }) => instruments.grayZone.inc({ result }),
+    "signer.balance": ({ lane, balance }) => instruments.signerBalance.set(labelsOf(lane, checksum), Number(balance)),
+    "nonce.drift": drift.seen,
+    "lease.acquire": ({ result }) => instruments.leaseAcquire.inc({ result }),
+    "instance.declaredDead": ({ evidence }) => instruments.declaredDead.inc({ evidence }),
+    "lease.fenced": () => instruments.leaseFenced.inc(),
+    "confirmations.newFork": () => instruments.newFork.inc(),
   };
+  return (event) => (counting[event.type] as TelemetrySink | undefined)?.(event);
 }
 
 function countSubmission(instruments: Instruments, event: EventOf<"submit.answered">): void {

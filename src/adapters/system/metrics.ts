@@ -71,25 +71,26 @@ function collectProcessMetrics(registry: Registry): void {
   for (const name of TIMED_SERIES) registry.removeSingleMetric(`nodejs_eventloop_lag_${name}_seconds`);
 }
 
+/** The labels of what is measured lane by lane. */
+const LANE = ["chain_id", "signer"] as const;
+
 export type Instruments = ReturnType<typeof createInstruments>;
 
-interface HistogramShape {
-  readonly buckets: number[];
-  readonly help: string;
-}
-
 function createInstruments(registry: Registry) {
+  const named = (name: string, help: string) => ({ name: `fencepost_${name}`, help, registers: [registry] });
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-    new Counter<L>({ name: `fencepost_${name}`, help, labelNames, registers: [registry] });
-  const histogram = <L extends string>(name: string, { buckets, help }: HistogramShape, ...labelNames: L[]) =>
-    new Histogram<L>({ name: `fencepost_${name}`, help, labelNames, buckets, registers: [registry] });
+    new Counter<L>({ ...named(name, help), labelNames });
   const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-    new Gauge<L>({ name: `fencepost_${name}`, help, labelNames, registers: [registry] });
+    new Gauge<L>({ ...named(name, help), labelNames });
+  const histogram =
+    (buckets: number[]) =>
+    <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Histogram<L>({ ...named(name, help), labelNames, buckets });
   return {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
     leaseFenced: counter("lease_fenced_total", "Writes that came too late for their term, and were not made"),
     declaredDead: counter("instance_declared_dead_total", "Other instances that this node declared dead", "evidence"),
-    batchSize: histogram("writer_batch_size", { buckets: BATCH_SIZE_BUCKETS, help: "Items per committed batch" }),
+    batchSize: histogram(BATCH_SIZE_BUCKETS)("writer_batch_size", "Items per committed batch"),
     writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
     create: counter("tx_create_total", "Create requests answered", "result"),
     forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
@@ -105,12 +106,7 @@ function createInstruments(registry: Registry) {
     newFork: counter("confirmations_new_fork_total", "Confirmation lists replaced: the chain changed below them"),
     nonceAllocated: counter("nonce_allocated_total", "Nonces bound to transactions"),
     nonceRecycled: counter("nonce_recycled_total", "Nonces that nothing held and that are in use again"),
-    nonceDrift: gauge(
-      "nonce_drift",
-      "Mined count of the chain minus the lane's cursor, while it is above",
-      "chain_id",
-      "signer",
-    ),
+    nonceDrift: gauge("nonce_drift", "Mined count of the chain minus the lane's cursor, while it is above", ...LANE),
     reconcile: counter("reconcile_total", "Comparisons of a lane with the chain", "result"),
     grayZone: counter(
       "gray_zone_total",
@@ -120,31 +116,20 @@ function createInstruments(registry: Registry) {
     signerBalance: gauge(
       "signer_balance_wei",
       "What a signer held when its lane was last compared with the chain",
-      "chain_id",
-      "signer",
+      ...LANE,
     ),
     rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: passed over", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
-    rpcSeconds: histogram(
-      "rpc_duration_seconds",
-      { buckets: FAST_SECONDS, help: "Duration of JSON-RPC requests" },
-      "method",
-    ),
-    httpSeconds: histogram(
+    rpcSeconds: histogram(FAST_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
+    httpSeconds: histogram(FAST_SECONDS)(
       "http_request_duration_seconds",
-      { buckets: FAST_SECONDS, help: "Duration of HTTP requests" },
+      "Duration of HTTP requests",
       "method",
       "route",
       "status",
     ),
-    timeToBroadcast: histogram("time_to_broadcast_seconds", {
-      buckets: FAST_SECONDS,
-      help: "From create to the first node that took it",
-    }),
-    timeToFinality: histogram("time_to_finality_seconds", {
-      buckets: SLOW_SECONDS,
-      help: "From create to a final state",
-    }),
+    timeToBroadcast: histogram(FAST_SECONDS)("time_to_broadcast_seconds", "From create to the first node that took it"),
+    timeToFinality: histogram(SLOW_SECONDS)("time_to_finality_seconds", "From create to a final state"),
   };
 }
 

@@ -30,17 +30,15 @@ export function formatOf(url: string): AlertFormat {
   return HOSTS.get(new URL(url).hostname) ?? "json";
 }
 
+const BODIES: Readonly<Record<AlertFormat, (alert: AlertMessage) => unknown>> = {
+  json: (alert) => alert,
+  slack: (alert) => ({ text: escapeSlack(inWords(alert)) }),
+  dingtalk: (alert) => ({ msgtype: "text", text: { content: inWords(alert) } }),
+  feishu: (alert) => ({ msg_type: "text", content: { text: inWords(alert) } }),
+};
+
 export function formatAlert(format: AlertFormat, alert: AlertMessage): unknown {
-  switch (format) {
-    case "json":
-      return alert;
-    case "slack":
-      return { text: escapeSlack(inWords(alert)) };
-    case "dingtalk":
-      return { msgtype: "text", text: { content: inWords(alert) } };
-    case "feishu":
-      return { msg_type: "text", content: { text: inWords(alert) } };
-  }
+  return BODIES[format](alert);
 }
 
 /** DingTalk and Feishu say no with status 200; what it really was stands in the body. Null: it was taken. */

@@ -24,12 +24,6 @@ export interface AlertSinkOptions extends PostPorts {
   readonly onLost?: (reason: string) => void;
 }
 
-export interface AlertSink {
-  readonly sink: (event: TelemetryEvent) => void;
-  /** Tells what is queued, but does not wait for long. */
-  close(): Promise<void>;
-}
-
 type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
 interface Open {
@@ -46,17 +40,11 @@ const TRY_TIMEOUT_MS = 5_000;
 const TRIES = 4;
 const LAST_WORDS_MS = 1_000;
 
-export function createAlertSink(options: AlertSinkOptions): AlertSink {
-  const sender = new AlertSender(options);
-  return {
-    sink: (event) => {
-      if (event.type === "alert") sender.take(event);
-    },
-    close: () => sender.close(),
-  };
+export function createAlertSink(options: AlertSinkOptions): Pick<AlertSink, "sink" | "close"> {
+  return new AlertSink(options);
 }
 
-class AlertSender {
+class AlertSink {
   private readonly options: AlertSinkOptions;
   private readonly format: AlertFormat;
   private readonly open = new Map<string, Open>();
@@ -70,8 +58,11 @@ class AlertSender {
     this.format = options.format ?? formatOf(options.url);
   }
 
-  take(alert: Alert): void {
-    if (this.closed) return;
+  readonly sink = (event: TelemetryEvent): void => {
+    if (event.type === "alert" && !this.closed) this.take(event);
+  };
+
+  private take(alert: Alert): void {
     const key = keyOf(alert);
     const before = this.open.get(key);
     if (before !== undefined) {
@@ -86,6 +77,7 @@ class AlertSender {
     this.enqueue(alert, 1);
   }
 
+  /** Tells what is queued, but does not wait for long. */
   async close(): Promise<void> {
     this.closed = true;
     for (const [key, { alert, repeats, cancelTimer }] of this.open) {

@@ -21,11 +21,8 @@ export interface Delivery {
 }
 
 /** The other side said no, in a way that saying it again would not change. */
-export class DeliveryRefused extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "DeliveryRefused";
-  }
+class DeliveryRefused extends Error {
+  override readonly name = "DeliveryRefused";
 }
 
 const PAUSE: BackoffRule = { firstMs: 250, mostMs: 5_000 };

@@ -5,7 +5,7 @@
  *
  * Reads: the chain. Writes: nothing. Whatever cannot be shown is `unseen`, and decides nothing (I7).
  */
-import type { Address, Hash } from "../../domain/lane.ts";
+import type { Address } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { canonicalHashes } from "./canonical-hashes.ts";
@@ -34,12 +34,9 @@ export async function findSent(context: ChainContext, query: SentQuery): Promise
   const [receipt] = await context.chain.receipts([found.txHash]);
   if (receipt === undefined || receipt === null) return { kind: "unseen", detail: `${found.txHash} has no receipt` };
   const hashAt = await canonicalHashes(context, [receipt.blockNumber]);
-  if (!isAt(receipt, hashAt)) return { kind: "unseen", detail: `${found.txHash} is not on the chain we follow` };
+  const isCanonical = hashAt.get(receipt.blockNumber) === receipt.blockHash;
+  if (!isCanonical) return { kind: "unseen", detail: `${found.txHash} is not on the chain we follow` };
   return { kind: "mined", transaction: found, receipt };
-}
-
-function isAt(receipt: Receipt, hashAt: ReadonlyMap<number, Hash>): boolean {
-  return hashAt.get(receipt.blockNumber) === receipt.blockHash;
 }
 
 type LookUp = ChainTransaction | "open" | "unseen";
@@ -49,16 +46,12 @@ async function lookUp(context: ChainContext, query: SentQuery): Promise<LookUp> 
   if (direct !== "unsupported" && direct !== null && direct.block !== null) return direct;
   const tip = context.follower.window.tip;
   if (tip === null) return "open";
-  const passed = await countAt(context, query, tip.number);
+  const passed = await context.counts.at(query.signer, tip.number);
   // The latest state is the last that a node forgets: where even that is gone, the endpoint is behind, or in trouble.
   if (passed === null || passed <= query.nonce) return "open";
   const place = await passedIn(context, query, tip.number);
   if ("prunedBelow" in place) return scan(context, query, place.prunedBelow);
   return (await readBlock(context, query, place.block)) ?? "unseen";
-}
-
-function countAt({ counts }: ChainContext, { signer }: SentQuery, blockNumber: number): Promise<number | null> {
-  return counts.at(signer, blockNumber);
 }
 
 /** The first block whose count is above the nonce, or how far down the node could be asked. */
@@ -71,7 +64,7 @@ async function passedIn(
   let low = -1;
   // Most are recent: ever larger steps down from the tip, then halves.
   for (let step = 1; tip - step >= 0; step *= 2) {
-    const count = await countAt(context, query, tip - step);
+    const count = await context.counts.at(query.signer, tip - step);
     if (count === null) return { prunedBelow: high };
     if (count <= query.nonce) {
       low = tip - step;
@@ -81,7 +74,7 @@ async function passedIn(
   }
   while (high - low > 1) {
     const middle = Math.floor((high + low) / 2);
-    const count = await countAt(context, query, middle);
+    const count = await context.counts.at(query.signer, middle);
     if (count === null) return { prunedBelow: high };
     if (count <= query.nonce) low = middle;
     else high = middle;

@@ -40,7 +40,9 @@ export async function* stableBlocks(
   try {
     while (!options.signal.aborted) {
       const { stable, brokeStability, more } = await reader.next();
-      if (brokeStability) alert(ports.telemetry, context.chain.chainId);
+      const message = `a reorg on chain ${context.chain.chainId} replaced blocks that had been streamed as stable`;
+      const code = "STABLE_BLOCKS_REPLACED";
+      if (brokeStability) ports.telemetry.emit({ type: "alert", severity: "ERROR", code, message });
       yield* stable;
       if (!more) await ports.clock.sleep(settings.pollIntervalMs, options.signal).catch(() => undefined);
     }
@@ -137,9 +139,4 @@ class StableReader {
     }
     return added;
   }
-}
-
-function alert(telemetry: Telemetry, chainId: number): void {
-  const message = `a reorg on chain ${chainId} replaced blocks that had been streamed as stable`;
-  telemetry.emit({ type: "alert", severity: "ERROR", code: "STABLE_BLOCKS_REPLACED", message });
 }

@@ -19,7 +19,7 @@ import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { happened } from "../lane/happened.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { quietly } from "../lane/term.ts";
+import { TermOver } from "../lane/term.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 export interface TrustPorts {
@@ -69,27 +69,29 @@ function owesLook(lane: OwnedLane): boolean {
 }
 
 async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+  const failures: unknown[] = [];
+  const note = (error: unknown) => {
+    if (!(error instanceof ChainUnavailable || error instanceof TermOver)) failures.push(error);
+  };
   try {
     const identity = await identityEvidence(context, lanes);
-    await Promise.all(lanes.map((lane) => quietly(lookAt(ports, context, { lane, identity }))));
-    if (identity === null) await quietly(noteGenesis(ports, context, lanes));
+    // One lane whose count cannot be had, or of whose rows the database tells nothing, keeps no other waiting.
+    await Promise.all(lanes.map((lane) => lookAt(ports, context, { lane, identity }).catch(note)));
+    if (identity === null) await noteGenesis(ports, context, lanes);
   } catch (error) {
-    if (!(error instanceof ChainUnavailable)) throw error;
+    note(error);
   }
+  if (failures.length === 0) return;
+  const message = `whether chain ${context.chain.chainId} is still the one that was known could not be judged for ${failures.length} of ${lanes.length} lanes: ${String(failures[0])}`;
+  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message });
 }
 
-/** One lane whose count cannot be had keeps no other waiting. */
 async function lookAt(
   ports: TrustPorts,
   context: ChainContext,
   { lane, identity }: { readonly lane: OwnedLane; readonly identity: string | null },
 ): Promise<void> {
-  try {
-    const evidence = identity ?? (await lane.term.during(countEvidence(ports, context, lane)));
-    judge(ports, context, { lane, evidence });
-  } catch (error) {
-    if (!(error instanceof ChainUnavailable)) throw error;
-  }
+  judge(ports, context, { lane, evidence: identity ?? (await lane.term.during(countEvidence(ports, context, lane))) });
 }
 
 /** Null: nothing shows that it is another chain than the one we know. */
@@ -150,14 +152,9 @@ function judge(
   if (doubt === NO_DOUBT && before.doubt !== NO_DOUBT) goOn(ports, lane, before);
 }
 
-function reportStop(ports: TrustPorts, lane: OwnedLane): void {
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "CRITICAL",
-    code: "CHAIN_DISTRUSTED",
-    message: `${lane.pace.distrust}: nothing is sent, allocated or decided for ${lane.lane.signer} until that is over`,
-    lane: lane.lane,
-  });
+function reportStop({ telemetry }: TrustPorts, { lane, pace }: OwnedLane): void {
+  const message = `${pace.distrust}: nothing is sent, allocated or decided for ${lane.signer} until that is over`;
+  telemetry.emit({ type: "alert", severity: "CRITICAL", code: "CHAIN_DISTRUSTED", message, lane });
 }
 
 function goOn(ports: TrustPorts, lane: OwnedLane, before: LanePace): void {
@@ -165,13 +162,8 @@ function goOn(ports: TrustPorts, lane: OwnedLane, before: LanePace): void {
   lane.signing?.kick();
   lane.broadcasting?.kick();
   if (!before.doubt.stopped) return;
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "WARNING",
-    code: "CHAIN_TRUSTED_AGAIN",
-    message: `the lane of ${lane.lane.signer} goes on: no more sign that ${before.distrust}`,
-    lane: lane.lane,
-  });
+  const message = `the lane of ${lane.lane.signer} goes on: no more sign that ${before.distrust}`;
+  ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "CHAIN_TRUSTED_AGAIN", message, lane: lane.lane });
 }
 
 function oweReceipts(lane: OwnedLane): void {
@@ -183,8 +175,14 @@ async function noteGenesis(ports: TrustPorts, context: ChainContext, lanes: read
   const [lane] = lanes;
   const genesisHash: Hash | null = context.seenGenesis;
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;
-  await lane.term.write({ kind: "identify", genesisHash });
-  // Another node may have been first, and on another chain: what stands is compared with, not what was to be noted.
-  context.genesisHash = (await ports.store.loadLane(lane.fence))?.genesisHash ?? null;
+  try {
+    await lane.term.write({ kind: "identify", genesisHash });
+    // Another node may have been first, and on another chain: what stands is compared with, not what was to be noted.
+    context.genesisHash = (await ports.store.loadLane(lane.fence))?.genesisHash ?? null;
+  } catch (error) {
+    // Nothing is known to compare with until it is written down: this lane tries again with its next look.
+    happened(lane, chainLookOwed);
+    throw error;
+  }
   if (context.genesisHash !== genesisHash) for (const each of lanes) happened(each, chainLookOwed);
 }

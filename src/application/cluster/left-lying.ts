@@ -7,14 +7,9 @@
  */
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { AT_ONCE, at, isDue } from "../../domain/pace/when.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { ClusterPorts } from "./cluster.ts";
 
-export interface LeftLyingPorts {
-  readonly store: Pick<LeaseStore, "leases">;
-  readonly clock: Clock;
-  readonly leaseDurationMs: number;
-}
+type LeftLyingPorts = Pick<ClusterPorts, "store" | "clock" | "leaseDurationMs">;
 
 interface Free {
   readonly token: number;

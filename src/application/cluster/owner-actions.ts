@@ -11,7 +11,7 @@ import type { Lane } from "../../domain/lane.ts";
 import type { LaneAnswer, LaneRequest, Peers } from "../../ports/peers.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Fate } from "./errand.ts";
+import type { Fate } from "./journey.ts";
 import type { Router } from "./route.ts";
 
 /** Throws a FencepostError for the caller; what it returns must survive JSON. */
@@ -38,11 +38,7 @@ export class OwnerActions {
   }
 
   /** Throws what the owner refused with. Where this node is the owner, `act` does it: as registered, if nothing is given. */
-  async forwardToOwner(
-    lane: Lane,
-    request: LaneRequest,
-    act?: (lane: OwnedLane) => Promise<unknown>,
-  ): Promise<unknown> {
+  async forwardToOwner(lane: Lane, request: LaneRequest, act?: OwnerAction): Promise<unknown> {
     const { router, peers } = this.ports;
     const here = (): Promise<Fate<LaneAnswer>> => this.act(lane, request, act);
     const [fate] =
@@ -66,15 +62,11 @@ export class OwnerActions {
     return fate instanceof BetweenOwners ? fate.toPeer() : fate;
   }
 
-  private async act(
-    lane: Lane,
-    { action, body }: LaneRequest,
-    given?: (lane: OwnedLane) => Promise<unknown>,
-  ): Promise<Fate<LaneAnswer>> {
-    const act = given ?? this.actions.get(action);
-    if (act === undefined) return notKnownYet(action);
+  private async act(lane: Lane, request: LaneRequest, given?: OwnerAction): Promise<Fate<LaneAnswer>> {
+    const act = given ?? this.actions.get(request.action);
+    if (act === undefined) return notKnownYet(request.action);
     try {
-      return { answer: await act(await this.ports.lanes.own(lane), body) };
+      return { answer: await act(await this.ports.lanes.own(lane), request.body) };
     } catch (error) {
       if (error instanceof FencepostError) return error;
       throw error;
@@ -89,7 +81,7 @@ export function notKnownYet(action: string): FencepostError {
 }
 
 function unheard(): FencepostError {
-  const detail =
-    "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";
-  return outcomeUnknown(detail);
+  return outcomeUnknown(
+    "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it",
+  );
 }

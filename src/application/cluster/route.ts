@@ -15,8 +15,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { PeerUnreachable } from "../../ports/peers.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
-import type { Errand, Fate } from "./errand.ts";
-import { Journey, nobodyActs } from "./journey.ts";
+import { type Errand, type Fate, Journey, nobodyActs } from "./journey.ts";
 import type { Membership } from "./membership.ts";
 
 export interface RoutePorts {

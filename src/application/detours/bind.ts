@@ -9,8 +9,7 @@
 import { committed, LOOK_DUE, namedOnly } from "../../domain/pace/transaction-pace.ts";
 import type { PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import type { Unfenced } from "../../ports/lane-store.ts";
-import type { SettleFate } from "../../ports/nonce-writes.ts";
+import type { SettleFate, Unfenced } from "../../ports/lane-store.ts";
 import { happened } from "../lane/happened.ts";
 import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";

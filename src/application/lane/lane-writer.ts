@@ -7,7 +7,7 @@ import {
 } from "../../domain/transitions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type NewCompletion, OutcomeUnknown, type TransitionItem } from "../../ports/lane-store.ts";
-import type { Telemetry, TransitionReport } from "../../ports/telemetry.ts";
+import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
 import { TermOver } from "./term.ts";
 
@@ -96,11 +96,13 @@ function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Pl
   reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event, from, state, subState, txHash, ...ageMs });
 }
 
+type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
+
 /** Tells what the database has taken. */
 export function reportMove(
   { telemetry, nodeId }: Pick<LaneWriterPorts, "telemetry" | "nodeId">,
   { lane, fence }: OwnedLane,
-  move: Omit<TransitionReport, "lane" | "nodeId" | "token">,
+  move: Omit<Transition, "type" | "lane" | "nodeId" | "token">,
 ): void {
   telemetry.emit({ type: "tx.transition", lane, ...move, nodeId, token: fence.token });
 }

@@ -12,8 +12,7 @@ import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transa
 import type { Codec } from "../../ports/codec.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { BatchRefused, OutcomeUnknown } from "../../ports/lane-store.ts";
-import type { ReserveFate } from "../../ports/nonce-writes.ts";
+import { BatchRefused, OutcomeUnknown, type ReserveFate } from "../../ports/lane-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";

@@ -1,16 +1,9 @@
 import { rpcUrl } from "./credentials.ts";
 import { integer, list } from "./parsers.ts";
-import {
-  CHAIN_SETTING_KEYS,
-  CHAIN_SETTINGS,
-  type ChainSettingKey,
-  type ChainValues,
-  SETTINGS,
-  type SettingKey,
-  type Values,
-} from "./schema.ts";
+import type { Resolution } from "./resolve.ts";
+import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, type ChainValues, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
-import { type Entry, type Mistakes, type Origin, quote } from "./sources.ts";
+import { type ConfigFile, type Entry, type Mistakes, type Origin, quote } from "./sources.ts";
 import { refuseUnknownKeys } from "./unknown-names.ts";
 
 export interface ResolvedChain {
@@ -25,30 +18,15 @@ export interface ResolvedChain {
 }
 
 /** What holds for all chains. */
-interface Common {
-  readonly values: Values;
-  readonly origins: Readonly<Record<SettingKey, Origin>>;
-}
-
-interface ChainList {
-  /** Of the file. */
-  readonly name: string;
-  readonly entries: unknown;
-}
-
-interface ChainEntry {
-  readonly name: string;
-  readonly entry: string;
-  readonly own: Entry;
-}
+type Common = Pick<Resolution, "values" | "origins">;
 
 const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
 const CHAIN_RPC = { parse: list(rpcUrl), secret: true };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 
 /** One chain from `rpcUrl`, or those of `chains`; none where none is configured. */
-export function resolveChains(common: Common, list: ChainList, mistakes: Mistakes): readonly ResolvedChain[] {
-  const { name, entries } = list;
+export function resolveChains(common: Common, file: ConfigFile, mistakes: Mistakes): readonly ResolvedChain[] {
+  const { name, content: entries } = file;
   if (entries === undefined) return chainOfVariable(common);
   if (!Array.isArray(entries) || entries.length === 0) {
     mistakes.add(`${name}: chains`, `must be a list of at least one { id, rpc }, not ${quote(entries)}`);
@@ -56,11 +34,9 @@ export function resolveChains(common: Common, list: ChainList, mistakes: Mistake
   }
   const rpcOverride = overridingEndpoints(common, { name, count: entries.length }, mistakes);
   const chains = entries.flatMap((content: unknown, index) => {
-    const entry = `chains[${index}]`;
-    const own = ownEntry(`${name}: ${entry}`, content, mistakes);
-    return own === null
-      ? []
-      : [resolveChain({ ...common, rpcOverride }, { name: `${name}: ${entry}`, entry, own }, mistakes)];
+    const place = { name: `${name}: chains[${index}]`, entry: `chains[${index}]` };
+    const own = ownEntry(place.name, content, mistakes);
+    return own === null ? [] : [resolveChain({ ...common, rpcOverride }, { ...place, own }, mistakes)];
   });
   refuseTwins(chains, mistakes);
   return chains;
@@ -83,13 +59,13 @@ function overridingEndpoints(
     return null;
   }
   if (count === 1) return values.rpcUrl;
-  mistakes.add(SETTINGS.rpcUrl.variable, `cannot override the ${count} chains of ${name}; change their rpc there`);
+  mistakes.refuse("rpcUrl", `cannot override the ${count} chains of ${name}; change their rpc there`);
   return null;
 }
 
 function resolveChain(
   common: Common & { readonly rpcOverride: readonly string[] | null },
-  { name, entry, own }: ChainEntry,
+  { name, entry, own }: { readonly name: string; readonly entry: string; readonly own: Entry },
   mistakes: Mistakes,
 ): ResolvedChain {
   const values: Record<string, unknown> = {};

@@ -20,13 +20,11 @@ function refuseLease({ values, mistakes }: Resolution): void {
   const { leaseDuration, leaseRenewInterval, clockSkewAllowance } = values;
   const lease = formatDuration(leaseDuration);
   if (leaseRenewInterval * 2 >= leaseDuration) {
-    mistakes.add(
-      SETTINGS.leaseRenewInterval.variable,
-      `${formatDuration(leaseRenewInterval)} is too long for a lease of ${lease} (must be under half of it)`,
-    );
+    const renewal = formatDuration(leaseRenewInterval);
+    mistakes.refuse("leaseRenewInterval", `${renewal} is too long for a lease of ${lease} (must be under half of it)`);
   } else if (leaseRenewInterval + clockSkewAllowance >= leaseDuration) {
-    mistakes.add(
-      SETTINGS.clockSkewAllowance.variable,
+    mistakes.refuse(
+      "clockSkewAllowance",
       `${formatDuration(clockSkewAllowance)} leaves no time to renew a lease of ${lease} (skew and renew interval together must be shorter)`,
     );
   }
@@ -34,20 +32,19 @@ function refuseLease({ values, mistakes }: Resolution): void {
 
 function refuseHalfAKeystore({ origins, mistakes }: Resolution): void {
   const isGiven = (key: SettingKey) => origins[key] !== "default";
-  if (isGiven("keystoreDir") && !isGiven("keystorePasswordFile")) {
-    mistakes.add(SETTINGS.keystorePasswordFile.variable, `is required with ${SETTINGS.keystoreDir.variable}`);
-  }
-  if (!isGiven("keystoreDir") && isGiven("keystorePasswordFile")) {
-    mistakes.add(SETTINGS.keystoreDir.variable, `is required with ${SETTINGS.keystorePasswordFile.variable}`);
-  }
+  const demand = (missing: SettingKey, given: SettingKey) => {
+    if (isGiven(given) && !isGiven(missing)) mistakes.refuse(missing, `is required with ${SETTINGS[given].variable}`);
+  };
+  demand("keystorePasswordFile", "keystoreDir");
+  demand("keystoreDir", "keystorePasswordFile");
 }
 
 function refuseContradictoryAuth({ values, origins, mistakes }: Resolution): void {
   if (values.auth === "none" && origins.apiKeys !== "default") {
-    mistakes.add(SETTINGS.auth.variable, `"none" contradicts ${SETTINGS.apiKeys.variable}; set one of them`);
+    mistakes.refuse("auth", `"none" contradicts ${SETTINGS.apiKeys.variable}; set one of them`);
   }
   if (values.auth === "keys" && origins.apiKeys === "default") {
-    mistakes.add(SETTINGS.apiKeys.variable, `is required with ${SETTINGS.auth.variable}=keys`);
+    mistakes.refuse("apiKeys", `is required with ${SETTINGS.auth.variable}=keys`);
   }
 }
 
@@ -67,18 +64,18 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
   if (command !== "start" && command !== "migrate") return;
   if (isMissing("databaseUrl")) {
     const hint = "postgres://user:password@host:5432/database; `fencepost dev` brings its own";
-    mistakes.add(SETTINGS.databaseUrl.variable, `is required by ${command} (${hint})`);
+    mistakes.refuse("databaseUrl", `is required by ${command} (${hint})`);
   }
   if (command === "migrate") return;
   if (chains.length === 0 && isMissing("rpcUrl")) {
-    mistakes.add(SETTINGS.rpcUrl.variable, "is required by start (an http(s) URL, or `chains` in the file)");
+    mistakes.refuse("rpcUrl", "is required by start (an http(s) URL, or `chains` in the file)");
   }
   if (isMissing("privateKeys", "mnemonic", "keystoreDir", "nodeSigners")) {
     const others = `${SETTINGS.mnemonic.variable}, ${SETTINGS.keystoreDir.variable} or ${SETTINGS.nodeSigners.variable}`;
-    mistakes.add(SETTINGS.privateKeys.variable, `a signer is required by start (set this, ${others})`);
+    mistakes.refuse("privateKeys", `a signer is required by start (set this, ${others})`);
   }
   if (isMissing("apiKeys", "auth")) {
     const open = `${SETTINGS.auth.variable}=none to run open`;
-    mistakes.add(SETTINGS.apiKeys.variable, `is required by start (name:secret, comma-separated; or ${open})`);
+    mistakes.refuse("apiKeys", `is required by start (name:secret, comma-separated; or ${open})`);
   }
 }

@@ -1,54 +1,13 @@
-import type { LogLevel } from "../../adapters/system/log-level.ts";
-import type { AlertFormat } from "../../adapters/webhooks/alert-formats.ts";
-import type { ChainSettings, LeaseSettings, WriterSettings } from "../../application/settings.ts";
-import type { ApiKey, PrivateKey } from "./credentials.ts";
+import type { ChainSettings } from "../../application/settings.ts";
+import { REPRICING_STRATEGIES } from "../../domain/repricing.ts";
+import type { ResolvedChain } from "./chains.ts";
+import type { Resolution } from "./resolve.ts";
+import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, type ChainValues, type Values } from "./schema.ts";
+import type { Timed } from "./setting.ts";
 
 /** What a process runs with: every value present, in the units of the code. */
-export interface Config {
-  /** Null: `dev` brings its own. */
-  readonly databaseUrl: string | null;
-  /** Past a transaction pooler, for LISTEN; null: the same. */
-  readonly directDatabaseUrl: string | null;
-  readonly notifications: boolean;
-  readonly preparedStatements: "auto" | "on" | "off";
-  /** Empty: `dev` brings its own, under `chainDefaults`. */
-  readonly chains: readonly ChainConfig[];
-  readonly chainDefaults: ChainSettings;
-  readonly signers: SignerConfig;
-  readonly host: string;
-  /** 0: any free one. */
-  readonly port: number;
-  readonly nodeId: string;
-  /** Null: from host and port, once it listens. */
-  readonly advertiseUrl: string | null;
-  readonly apiKeys: readonly ApiKey[] | "none";
-  readonly mode: "basic" | "worker-queue";
-  readonly lease: LeaseSettings;
-  readonly writer: WriterSettings;
-  readonly queueLimit: number;
-  readonly drainTimeoutMs: number;
-  readonly logLevel: LogLevel;
-  /** A module's path or a URL; null: only operators decide. */
-  readonly stuckHook: { readonly place: string; readonly secret: string | null } | null;
-  /** `format` null: by the URL's host. */
-  readonly alertWebhook: { readonly url: string; readonly format: AlertFormat | null } | null;
-}
-
-export interface ChainConfig {
-  /** Null: what the endpoints say. */
-  readonly chainId: number | null;
-  readonly rpcUrls: readonly string[];
-  readonly settings: ChainSettings;
-}
-
-/** Several may be set at once; a node signs for all of them. None: `dev` uses its public test accounts. */
-export interface SignerConfig {
-  readonly privateKeys: readonly PrivateKey[];
-  readonly mnemonic: string | null;
-  readonly keystore: { readonly directory: string; readonly passwordFile: string } | null;
-  /** Accounts whose keys the chain node holds. */
-  readonly nodeSigners: readonly `0x${string}`[];
-}
+export type Config = ReturnType<typeof buildConfig>;
+export type ChainConfig = Config["chains"][number];
 
 /** `config` shows what is there and demands nothing. */
 export type Command = "dev" | "start" | "migrate" | "config";
@@ -60,11 +19,84 @@ export type ConfigFor<C extends Command> = C extends "start" | "migrate"
 
 /** Everything that is wrong, one line each. */
 export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError";
   readonly mistakes: readonly string[];
 
   constructor(mistakes: readonly string[]) {
     super(mistakes.join("\n"));
-    this.name = "ConfigurationError";
     this.mistakes = mistakes;
   }
+}
+
+export function buildConfig({ values, chains }: Resolution, nodeId: string) {
+  return {
+    /** Null: `dev` brings its own. */
+    databaseUrl: values.databaseUrl,
+    /** Past a transaction pooler, for LISTEN; null: the same. */
+    directDatabaseUrl: values.directDatabaseUrl,
+    notifications: values.notifications === "on",
+    preparedStatements: values.preparedStatements,
+    /** Empty: `dev` brings its own, under `chainDefaults`. */
+    chains: chains.map(chainConfig),
+    chainDefaults: chainSettings(values),
+    signers: signers(values),
+    host: values.host,
+    /** 0: any free one. */
+    port: values.port,
+    nodeId: values.nodeId ?? nodeId,
+    /** Null: from host and port, once it listens. */
+    advertiseUrl: values.advertiseUrl,
+    apiKeys: values.apiKeys ?? "none",
+    mode: values.mode,
+    lease: {
+      durationMs: values.leaseDuration,
+      renewIntervalMs: values.leaseRenewInterval,
+      clockSkewMs: values.clockSkewAllowance,
+    },
+    writer: { batchSize: values.batchSize, batchTimeoutMs: values.batchTimeout, shards: values.writerWorkers },
+    queueLimit: values.queueLimit,
+    drainTimeoutMs: values.drainTimeout,
+    logLevel: values.logLevel,
+    /** A module's path or a URL; null: only operators decide. */
+    stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
+    /** `format` null: by the URL's host. */
+    alertWebhook:
+      values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
+  } as const;
+}
+
+function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
+  return {
+    /** Null: what the endpoints say. */
+    chainId: id,
+    rpcUrls,
+    settings: chainSettings(values),
+  } as const;
+}
+
+/** The settings of a chain as the code calls them: durations bear their unit. */
+type InCode = {
+  readonly [K in ChainSettingKey as (typeof CHAIN_SETTINGS)[K] extends Timed ? `${K}Ms` : K]: ChainValues[K];
+};
+
+function chainSettings(values: ChainValues): ChainSettings {
+  const named = CHAIN_SETTING_KEYS.map((key) => ["unit" in CHAIN_SETTINGS[key] ? `${key}Ms` : key, values[key]]);
+  const { reprice, maxFeeGwei, maxTransactionGas, ...same } = Object.fromEntries(named) as InCode;
+  return {
+    ...same,
+    repricing: reprice === "off" ? null : REPRICING_STRATEGIES[reprice],
+    maxFeeWei: maxFeeGwei,
+    maxTransactionGas: maxTransactionGas === null ? null : BigInt(maxTransactionGas),
+  };
+}
+
+/** Several may be set at once; a node signs for all of them. None: `dev` uses its public test accounts. */
+function signers(values: Values) {
+  const { privateKeys, mnemonic, keystoreDir, keystorePasswordFile, nodeSigners } = values;
+  const keystore =
+    keystoreDir === null || keystorePasswordFile === null
+      ? null
+      : { directory: keystoreDir, passwordFile: keystorePasswordFile };
+  /** `nodeSigners`: accounts whose keys the chain node holds. */
+  return { privateKeys: privateKeys ?? [], mnemonic, keystore, nodeSigners: nodeSigners ?? [] } as const;
 }

@@ -7,7 +7,7 @@ const MNEMONIC_LENGTHS = [12, 15, 18, 21, 24];
 
 export type PrivateKey = `0x${string}`;
 
-export const privateKey: Parser<PrivateKey> = (raw) => {
+export const privateKey: Parser<PrivateKey, string> = (raw) => {
   const digits = /^(?:0x)?([0-9a-f]{64})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
   if (digits === undefined) return { mistake: "a private key is 64 hex digits" };
   const value = BigInt(`0x${digits}`);
@@ -16,13 +16,13 @@ export const privateKey: Parser<PrivateKey> = (raw) => {
 };
 
 /** In any casing; whether the chain node holds its key shows when it is asked to sign. */
-export const address: Parser<`0x${string}`> = (raw) => {
+export const address: Parser<`0x${string}`, string> = (raw) => {
   const digits = /^0x([0-9a-f]{40})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
   return digits === undefined ? { mistake: "an address is 0x and 40 hex digits" } : { value: `0x${digits}` };
 };
 
 /** Words and checksum are judged where the keys are derived; here, only what a slip of the shell breaks. */
-export const mnemonic: Parser<string> = (raw) => {
+export const mnemonic: Parser<string, string> = (raw) => {
   const words = (asText(raw) ?? "").toLowerCase().split(/\s+/);
   const fits = MNEMONIC_LENGTHS.includes(words.length) && words.every((word) => /^[a-z]{3,8}$/.test(word));
   return fits ? { value: words.join(" ") } : { mistake: "is not a mnemonic (12, 15, 18, 21 or 24 English words)" };
@@ -34,7 +34,7 @@ export interface ApiKey {
 }
 
 /** `name:secret`. A scope narrows what a key may do, so one that is not enforced yet must not be taken silently. */
-export const apiKey: Parser<ApiKey> = (raw) => {
+export const apiKey: Parser<ApiKey, string> = (raw) => {
   const [name = "", secret = "", scopes, ...rest] = (asText(raw) ?? "").split(":");
   if (!/^[\w.-]{1,64}$/.test(name) || !/^[\x21-\x7e]{1,256}$/.test(secret) || rest.length > 0) {
     return { mistake: "an API key is name:secret" };
@@ -43,14 +43,14 @@ export const apiKey: Parser<ApiKey> = (raw) => {
   return { value: { name, secret } };
 };
 
-export const databaseUrl: Parser<string> = (raw) => {
+export const databaseUrl: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   const url = parseUrl(value);
   if (url?.protocol === "postgres:" || url?.protocol === "postgresql:") return { value };
   return { mistake: "is not a PostgreSQL URL (use postgres://user:password@host:5432/database)" };
 };
 
-export const rpcUrl: Parser<string> = (raw) => {
+export const rpcUrl: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   const protocol = parseUrl(value)?.protocol;
   if (protocol === "http:" || protocol === "https:") return { value };
@@ -59,7 +59,7 @@ export const rpcUrl: Parser<string> = (raw) => {
 };
 
 /** Where other nodes and callers reach this one: an origin, without path or credentials. */
-export const originUrl: Parser<string> = (raw) => {
+export const originUrl: Parser<string, string> = (raw) => {
   const url = parseUrl(asText(raw) ?? "");
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "";
   if (!isOrigin || url.username !== "" || url.password !== "") {
@@ -69,7 +69,7 @@ export const originUrl: Parser<string> = (raw) => {
 };
 
 /** Chat services put their token into the path. */
-export const webhookUrl: Parser<string> = (raw) => {
+export const webhookUrl: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   const protocol = parseUrl(value)?.protocol;
   if (protocol === "http:" || protocol === "https:") return { value };
@@ -77,7 +77,7 @@ export const webhookUrl: Parser<string> = (raw) => {
 };
 
 /** What a hook decides is signed and sent. So its URL must be one where no third party can listen or answer (HTTPS, loopback). */
-export const hookPlace: Parser<string> = (raw) => {
+export const hookPlace: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (value === "") return { mistake: "is neither a module nor a URL" };
   const url = /^[a-z]+:\/\//i.test(value) ? parseUrl(value) : undefined;

@@ -5,7 +5,7 @@ import type { ResolvedChain } from "./chains.ts";
 import { maskRpcUrl } from "./masking.ts";
 import { formatGwei } from "./parsers.ts";
 import type { Resolution } from "./resolve.ts";
-import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, SETTING_KEYS, SETTINGS } from "./schema.ts";
+import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, SETTING_KEYS, SETTINGS } from "./schema.ts";
 import { BY_CHAIN_ID, type Setting } from "./setting.ts";
 import type { Origin } from "./sources.ts";
 
@@ -31,11 +31,7 @@ export function effectiveValues(resolution: Resolution, saidIds: SaidIds = new M
     const value = isOpen ? defaultOf(key, ofVariable, saidIds) : setting.show(values[key]);
     return { key, variable: setting.variable, value, origin: origins[key] };
   });
-  const own = chains.flatMap((chain) => [
-    ...chainValues(chain, origins.rpcUrl),
-    ...(chain.entry === null ? [] : defaultCeilings(chain, saidIds)),
-  ]);
-  return [...common, ...own];
+  return [...common, ...chains.flatMap((chain) => chainValues(chain, origins.rpcUrl, saidIds))];
 }
 
 const NOTHING_SET = { maxFeeWei: null, maxGasCostWei: null, maxCostWei: null };
@@ -59,14 +55,6 @@ function isByChain(key: string): key is KeyByChain {
   return key in DEFAULTS_BY_CHAIN;
 }
 
-function defaultCeilings(chain: ResolvedChain, saidIds: SaidIds): readonly EffectiveValue[] {
-  const open = CHAIN_SETTING_KEYS.filter(isByChain).filter((key) => chain.origins[key] === "default");
-  return open.map((key) => {
-    const value = defaultOf(key, chain, saidIds);
-    return { key: `${chain.entry}.${key}`, variable: null, value, origin: "default" };
-  });
-}
-
 function defaultOf(key: KeyByChain, chain: ResolvedChain, saidIds: SaidIds): string {
   const id = chain.id ?? saidIds.get(chain);
   if (id === undefined) return `${BY_CHAIN_ID}, which no endpoint says now`;
@@ -74,17 +62,19 @@ function defaultOf(key: KeyByChain, chain: ResolvedChain, saidIds: SaidIds): str
 }
 
 /** A chain from `rpcUrl` has nothing that is not said above. */
-function chainValues(chain: ResolvedChain, rpcOrigin: Origin): readonly EffectiveValue[] {
-  const { entry, id, rpcUrls } = chain;
+function chainValues(chain: ResolvedChain, rpcOrigin: Origin, saidIds: SaidIds): readonly EffectiveValue[] {
+  const { entry, id, rpcUrls, origins, values } = chain;
   if (entry === null) return [];
-  const own = CHAIN_SETTING_KEYS.filter((key) => chain.origins[key] === "chain").map((key): EffectiveValue => {
-    const setting: Setting<unknown> = CHAIN_SETTINGS[key];
-    return { key: `${entry}.${key}`, variable: null, value: setting.show(chain.values[key]), origin: "chain" };
-  });
-  const rpc = rpcUrls.map(maskRpcUrl).join(", ");
+  const row = (key: string, value: string, origin: Origin): EffectiveValue => {
+    return { key: `${entry}.${key}`, variable: null, value, origin };
+  };
+  const show = (key: ChainSettingKey): string => (CHAIN_SETTINGS[key] as Setting<unknown>).show(values[key]);
+  const from = (origin: Origin) => CHAIN_SETTING_KEYS.filter((key) => origins[key] === origin);
+  const byChain = from("default").filter(isByChain);
   return [
-    { key: `${entry}.id`, variable: null, value: id === null ? "from the endpoint" : String(id), origin: "chain" },
-    { key: `${entry}.rpc`, variable: null, value: rpc, origin: rpcOrigin === "default" ? "chain" : rpcOrigin },
-    ...own,
+    row("id", id === null ? "from the endpoint" : String(id), "chain"),
+    row("rpc", rpcUrls.map(maskRpcUrl).join(", "), rpcOrigin === "default" ? "chain" : rpcOrigin),
+    ...from("chain").map((key) => row(key, show(key), "chain")),
+    ...byChain.map((key) => row(key, defaultOf(key, chain, saidIds), "default")),
   ];
 }

@@ -1,10 +1,7 @@
-import type { ChainSettings } from "../../application/settings.ts";
-import { REPRICING_STRATEGIES } from "../../domain/repricing.ts";
 import { refuseImpossible, refuseMissing } from "./combinations.ts";
-import { type Command, type Config, type ConfigFor, ConfigurationError } from "./config.ts";
+import { buildConfig, type Command, type ConfigFor, ConfigurationError } from "./config.ts";
 import { readConfigFile } from "./file.ts";
 import { type Resolution, resolve } from "./resolve.ts";
-import type { ChainValues, Values } from "./schema.ts";
 import type { Flags, Sources } from "./sources.ts";
 
 export interface ConfigRequest<C extends Command> {
@@ -42,83 +39,4 @@ export function configFrom<C extends Command>(
   if (resolution.mistakes.lines.length > 0) throw new ConfigurationError(resolution.mistakes.lines);
   // refuseMissing has seen to what ConfigFor promises beyond Config.
   return { config: buildConfig(resolution, nodeId) as ConfigFor<C>, resolution };
-}
-
-function buildConfig({ values, chains }: Resolution, nodeId: string): Config {
-  return {
-    databaseUrl: values.databaseUrl,
-    directDatabaseUrl: values.directDatabaseUrl,
-    notifications: values.notifications === "on",
-    preparedStatements: values.preparedStatements,
-    chains: chains.map((chain) => ({
-      chainId: chain.id,
-      rpcUrls: chain.rpcUrls,
-      settings: chainSettings(chain.values),
-    })),
-    chainDefaults: chainSettings(values),
-    signers: signers(values),
-    host: values.host,
-    port: values.port,
-    nodeId: values.nodeId ?? nodeId,
-    advertiseUrl: values.advertiseUrl,
-    apiKeys: values.apiKeys ?? "none",
-    mode: values.mode,
-    lease: {
-      durationMs: values.leaseDuration,
-      renewIntervalMs: values.leaseRenewInterval,
-      clockSkewMs: values.clockSkewAllowance,
-    },
-    writer: { batchSize: values.batchSize, batchTimeoutMs: values.batchTimeout, shards: values.writerWorkers },
-    queueLimit: values.queueLimit,
-    drainTimeoutMs: values.drainTimeout,
-    logLevel: values.logLevel,
-    stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
-    alertWebhook:
-      values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
-  };
-}
-
-function chainSettings(values: ChainValues): ChainSettings {
-  return {
-    confirmations: values.confirmations,
-    finality: values.finality,
-    pollIntervalMs: values.pollInterval,
-    nonceChainQuery: values.nonceChainQuery,
-    nonceStateTimeoutMs: values.nonceStateTimeout,
-    staleReceiptTimeoutMs: values.staleReceiptTimeout,
-    receiptWorkers: values.receiptWorkers,
-    fetchReceiptUponEntry: values.fetchReceiptUponEntry,
-    broadcastToAll: values.broadcastToAll,
-    resubmitIntervalMs: values.resubmitInterval,
-    repricing: values.reprice === "off" ? null : REPRICING_STRATEGIES[values.reprice],
-    maxAttempts: values.maxAttempts,
-    stuckAfterMs: values.stuckAfter,
-    inFlightWindow: values.inFlightWindow,
-    blockQueueLength: values.blockQueueLength,
-    maxFeeWei: values.maxFeeGwei,
-    maxGasCostWei: values.maxGasCostWei,
-    maxCostWei: values.maxCostWei,
-    maxTransactionGas: values.maxTransactionGas === null ? null : BigInt(values.maxTransactionGas),
-    reconciliationIntervalMs: values.reconciliationInterval,
-    grayZoneTimeoutMs: values.grayZoneTimeout,
-    grayZoneIntervalMs: values.grayZoneInterval,
-    grayZoneLookback: values.grayZoneLookback,
-    externalUsePolicy: values.externalUsePolicy,
-    alertLowBalanceWei: values.alertLowBalanceWei,
-    alertPendingDepth: values.alertPendingDepth,
-    alertOldestAgeMs: values.alertOldestAge,
-    alertHeadAgeMs: values.alertHeadAge,
-    alertReserved: values.alertReserved,
-    holePolicy: values.holePolicy,
-    reservationTtlMs: values.reservationTtl,
-  };
-}
-
-function signers(values: Values): Config["signers"] {
-  const { privateKeys, mnemonic, keystoreDir, keystorePasswordFile, nodeSigners } = values;
-  const keystore =
-    keystoreDir === null || keystorePasswordFile === null
-      ? null
-      : { directory: keystoreDir, passwordFile: keystorePasswordFile };
-  return { privateKeys: privateKeys ?? [], mnemonic, keystore, nodeSigners: nodeSigners ?? [] };
 }

@@ -5,35 +5,39 @@ import { formatDuration, parseDuration } from "./duration.ts";
  * follows the value in a sentence: `"10" is not a duration`. It never quotes the value itself, which may be a secret.
  */
 export type Parsed<T> = { readonly value: T } | { readonly mistake: string };
-export type Parser<T> = (raw: unknown) => Parsed<T>;
+export interface Parser<T, Said = unknown> {
+  (raw: unknown): Parsed<T>;
+  /** Of the types alone: how a configuration file writes it (define.ts). */
+  readonly said?: Said;
+}
 
-export const text: Parser<string> = (raw) => {
+export const text: Parser<string, string> = (raw) => {
   const value = asText(raw);
   return value === null || value === "" ? { mistake: "is not a text" } : { value };
 };
 
-export function matching(pattern: RegExp, rule: string): Parser<string> {
+export function matching(pattern: RegExp, rule: string): Parser<string, string> {
   return (raw) => {
     const value = asText(raw);
     return value !== null && pattern.test(value) ? { value } : { mistake: rule };
   };
 }
 
-export function choice<const T extends string>(...values: readonly T[]): Parser<T> {
+export function choice<const T extends string>(...values: readonly T[]): Parser<T, T> {
   return (raw) => {
     const value = values.find((one) => one === asText(raw));
     return value === undefined ? { mistake: `is not one of ${values.join(", ")}` } : { value };
   };
 }
 
-export const flag: Parser<boolean> = (raw) => {
+export const flag: Parser<boolean, boolean> = (raw) => {
   const value = asText(raw);
   if (value === "true") return { value: true };
   if (value === "false") return { value: false };
   return { mistake: "is neither true nor false" };
 };
 
-export function integer(least: number, most: number): Parser<number> {
+export function integer(least: number, most: number): Parser<number, number> {
   return (raw) => {
     const digits = asText(raw) ?? "";
     const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
@@ -45,7 +49,7 @@ export function integer(least: number, most: number): Parser<number> {
 const NOT_A_DURATION = { mistake: "is not a duration (use 10s, 250ms, 5m)" };
 
 /** In milliseconds. */
-export function duration(leastMs: number, mostMs = Number.POSITIVE_INFINITY): Parser<number> {
+export function duration<Said>(leastMs: number, mostMs = Number.POSITIVE_INFINITY): Parser<number, Said> {
   return (raw) => {
     const value = parseDuration(asText(raw) ?? "");
     if (value === null) return NOT_A_DURATION;
@@ -55,7 +59,7 @@ export function duration(leastMs: number, mostMs = Number.POSITIVE_INFINITY): Pa
 }
 
 /** `off` is null. */
-export function durationOrOff(leastMs: number): Parser<number | null> {
+export function durationOrOff<Said>(leastMs: number): Parser<number | null, Said> {
   const parse = duration(leastMs);
   return (raw) => {
     if (asText(raw) === "off" || raw === false) return { value: null };
@@ -67,7 +71,7 @@ export function durationOrOff(leastMs: number): Parser<number | null> {
 const GWEI_DECIMALS = 9;
 
 /** Gwei, up to nine decimals; the value is in wei. */
-export const gwei: Parser<bigint> = (raw) => {
+export const gwei: Parser<bigint, number | string> = (raw) => {
   const match = /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(asText(raw) ?? "");
   if (match === null) return { mistake: "is not an amount of gwei (use 50 or 1.5)" };
   const value = BigInt((match[1] ?? "") + (match[2] ?? "").padEnd(GWEI_DECIMALS, "0"));
@@ -75,7 +79,7 @@ export const gwei: Parser<bigint> = (raw) => {
 };
 
 /** Wei, a whole number; as text where it is beyond what a file's numbers can hold. */
-export const wei: Parser<bigint> = (raw) => {
+export const wei: Parser<bigint, number | string> = (raw) => {
   const digits = asText(raw) ?? "";
   return /^\d{1,78}$/.test(digits) ? { value: BigInt(digits) } : { mistake: "is not an amount of wei" };
 };
@@ -87,7 +91,10 @@ export function formatGwei(wei: bigint): string {
 }
 
 /** A list in a file, or comma-separated text; every item goes through `item`, and none may be given twice. */
-export function list<T>(item: Parser<T>, identity: (value: T) => unknown = (value) => value): Parser<readonly T[]> {
+export function list<T>(
+  item: Parser<T>,
+  identity: (value: T) => unknown = (value) => value,
+): Parser<readonly T[], string | readonly string[]> {
   return (raw) => {
     const items = typeof raw === "string" ? raw.split(",") : raw;
     if (!Array.isArray(items)) return { mistake: "is not a list (comma-separated)" };

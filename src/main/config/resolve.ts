@@ -32,7 +32,7 @@ export function resolve(sources: Sources): Resolution {
     }
   }
   const common = { values: values as Values, origins: origins as Record<SettingKey, Origin> };
-  const chains = resolveChains(common, { name: sources.file?.name ?? "", entries: content.chains }, mistakes);
+  const chains = resolveChains(common, { name: sources.file?.name ?? "", content: content.chains }, mistakes);
   return { ...common, chains, mistakes };
 }
 

@@ -5,14 +5,14 @@ import { secretsOfDatabaseUrl, secretsOfRpcUrl } from "./masking.ts";
 export function secretsOf(config: Config): readonly string[] {
   const { databaseUrl, directDatabaseUrl, chains, signers, apiKeys, stuckHook, alertWebhook } = config;
   return [
-    ...(databaseUrl === null ? [] : secretsOfDatabaseUrl(databaseUrl)),
-    ...(directDatabaseUrl === null ? [] : secretsOfDatabaseUrl(directDatabaseUrl)),
-    ...chains.flatMap((chain) => chain.rpcUrls.flatMap(secretsOfRpcUrl)),
+    ...given(databaseUrl, directDatabaseUrl).flatMap(secretsOfDatabaseUrl),
+    ...given(stuckHook?.place, alertWebhook?.url, ...chains.flatMap(({ rpcUrls }) => rpcUrls)).flatMap(secretsOfRpcUrl),
     ...signers.privateKeys.map((key) => key.slice(2)),
-    ...(signers.mnemonic === null ? [] : [signers.mnemonic]),
     ...(apiKeys === "none" ? [] : apiKeys.map((key) => key.secret)),
-    ...(stuckHook === null ? [] : secretsOfRpcUrl(stuckHook.place)),
-    ...(stuckHook?.secret === null || stuckHook === null ? [] : [stuckHook.secret]),
-    ...(alertWebhook === null ? [] : secretsOfRpcUrl(alertWebhook.url)),
+    ...given(signers.mnemonic, stuckHook?.secret),
   ];
+}
+
+function given(...values: readonly (string | null | undefined)[]): readonly string[] {
+  return values.flatMap((value) => value ?? []);
 }

@@ -1,11 +1,10 @@
+import type { Duration } from "./define.ts";
 import { formatDuration } from "./duration.ts";
 import { choice, duration, durationOrOff, integer, type Parser } from "./parsers.ts";
 
-export type Variable = `FENCEPOST_${string}`;
-
-export interface Setting<T> {
-  readonly variable: Variable;
-  readonly parse: Parser<T>;
+export interface Setting<T, Said = unknown> {
+  readonly variable: `FENCEPOST_${string}`;
+  readonly parse: Parser<T, Said>;
   readonly fallback: NoInfer<T>;
   /** Where `dev` differs. */
   readonly devFallback?: NoInfer<T>;
@@ -15,52 +14,58 @@ export interface Setting<T> {
   readonly secret?: boolean;
 }
 
-export function setting<T>(variable: Variable, rest: Omit<Setting<T>, "variable">): Setting<T> {
-  return { variable, ...rest };
+type Rule<T, Said> = Omit<Setting<T, Said>, "variable">;
+
+/** In milliseconds: the name of the value ends with the unit in the code. */
+export interface Timed {
+  readonly unit: "Ms";
 }
 
-interface Optional<T> {
-  readonly parse: Parser<T>;
-  readonly secret?: boolean;
-  show(value: NoInfer<T>): string;
+/** Settings by their keys, each with the variable that its key spells: `pollInterval` is FENCEPOST_POLL_INTERVAL. */
+export function settings<R extends Readonly<Record<string, Rule<unknown, unknown>>>>(rules: R) {
+  const named = Object.entries(rules).map(([key, rule]) => {
+    return [key, { ...rule, variable: `FENCEPOST_${key.replace(/[A-Z]/g, "_$&").toUpperCase()}` }];
+  });
+  return Object.fromEntries(named) as { readonly [K in keyof R]: R[K] & Pick<Setting<unknown>, "variable"> };
 }
 
 /** Not "none": that is a value which `auth` may have. */
 export const NOT_SET = "not set";
 
-/** A setting without a default: null until it is set. */
-export function optional<T>(variable: Variable, { show, ...rest }: Optional<T>): Setting<T | null> {
-  return { variable, ...rest, fallback: null, show: (value) => (value === null ? NOT_SET : show(value)) };
-}
-
-/** As `optional`, for what has a default on each chain (src/domain/default-ceilings.ts). */
+/** Of what has a default on each chain (src/domain/default-ceilings.ts). */
 export const BY_CHAIN_ID = "by chain id";
 
-export function byChain<T>(variable: Variable, { show, ...rest }: Optional<T>): Setting<T | null> {
-  return { variable, ...rest, fallback: null, show: (value) => (value === null ? BY_CHAIN_ID : show(value)) };
+interface Optional<T, Said> extends Pick<Rule<T, Said>, "parse" | "secret"> {
+  show?(value: NoInfer<T>): string;
+  /** Shown where it is not set. */
+  readonly unset?: string;
 }
 
-export function whole(variable: Variable, fallback: number, limits: readonly [number, number]): Setting<number> {
-  return { variable, parse: integer(...limits), fallback, show: String };
+/** A setting without a default: null until it is set. */
+export function optional<T, Said>({
+  show = String,
+  unset = NOT_SET,
+  ...rest
+}: Optional<T, Said>): Rule<T | null, Said> {
+  return { ...rest, fallback: null, show: (value) => (value === null ? unset : show(value)) };
+}
+
+export function whole(fallback: number, limits: readonly [number, number]): Rule<number, number> {
+  return { parse: integer(...limits), fallback, show: String };
 }
 
 /** Durations, in milliseconds: with the least, or with least and most. */
-export function time(
-  variable: Variable,
-  fallbackMs: number,
-  limits: number | readonly [number, number],
-): Setting<number> {
-  const parse = typeof limits === "number" ? duration(limits) : duration(...limits);
-  return { variable, parse, fallback: fallbackMs, show: formatDuration };
+export function time(fallback: number, leastMs: number, mostMs?: number): Rule<number, Duration> & Timed {
+  return { parse: duration(leastMs, mostMs), fallback, show: formatDuration, unit: "Ms" };
 }
 
 /** As `time`, and `off` is null. */
-export function timeOrOff(variable: Variable, fallbackMs: number, leastMs: number): Setting<number | null> {
+export function timeOrOff(fallback: number, leastMs: number): Rule<number | null, Duration | "off"> & Timed {
   const show = (value: number | null): string => (value === null ? "off" : formatDuration(value));
-  return { variable, parse: durationOrOff(leastMs), fallback: fallbackMs, show };
+  return { parse: durationOrOff(leastMs), fallback, show, unit: "Ms" };
 }
 
 /** The first value is the default. */
-export function oneOf<const T extends string>(variable: Variable, ...values: readonly [T, ...T[]]): Setting<T> {
-  return { variable, parse: choice(...values), fallback: values[0], show: String };
+export function oneOf<const T extends string>(...values: readonly [T, ...T[]]): Rule<T, T> {
+  return { parse: choice(...values), fallback: values[0], show: String };
 }

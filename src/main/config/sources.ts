@@ -1,5 +1,5 @@
 import type { Command } from "./config.ts";
-import type { SettingKey } from "./schema.ts";
+import { SETTINGS, type SettingKey } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 
 /** Who said it. Each wins over those before it. */
@@ -37,6 +37,10 @@ export class Mistakes {
     this.lines.push(`${name}: ${phrase}`);
   }
 
+  refuse(key: SettingKey, phrase: string): void {
+    this.add(SETTINGS[key].variable, phrase);
+  }
+
   /** The value, or null after adding a line. */
   judge<T>(setting: Pick<Setting<T>, "parse" | "secret">, given: Pick<Given, "name" | "raw">): { value: T } | null {
     const parsed = setting.parse(given.raw);
@@ -50,12 +54,9 @@ const LONGEST_QUOTE = 40;
 
 /** One short line, whatever the value is. */
 export function quote(raw: unknown): string {
-  if (typeof raw === "object" && raw !== null) return Array.isArray(raw) ? listName(raw) : "an object";
+  if (Array.isArray(raw)) return raw.length === 0 ? "an empty list" : "a list";
+  if (typeof raw === "object" && raw !== null) return "an object";
   if (typeof raw !== "string") return String(raw);
   const line = raw.replace(/\p{Cc}+/gu, " ");
   return `"${line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)}…` : line}"`;
-}
-
-function listName({ length }: readonly unknown[]): string {
-  return length === 0 ? "an empty list" : "a list";
 }

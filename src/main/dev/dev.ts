@@ -1,8 +1,8 @@
-import { dropSchema } from "../../adapters/postgres/drop-schema.ts";
+import { dropSchema } from "../../adapters/postgres/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
-import type { Config } from "../config/config.ts";
-import { startService } from "../service.ts";
+import type { Config, ConfigFor } from "../config/config.ts";
+import { type Service, startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
 import { startDevChain } from "./dev-chain.ts";
@@ -20,11 +20,8 @@ export interface DevRequest {
   readonly say: (line: string) => void;
 }
 
-export interface DevReady {
-  readonly url: string;
-  readonly nodeId: string;
+export interface DevReady extends Pick<Service, "url" | "nodeId" | "signers"> {
   readonly chainId: number;
-  readonly signers: readonly string[];
 }
 
 type Undo = () => Promise<void>;
@@ -33,10 +30,30 @@ const BLOCK_TIME_MS = 500;
 
 /** `fencepost dev`: a real PostgreSQL, a real EVM chain and a node on them, all children of this process. */
 export async function dev(request: DevRequest, ready: (node: DevReady) => void): Promise<void> {
+  const { config, logger } = request;
   const stop = listenForStop();
   const undo: Undo[] = [];
   try {
-    await run(request, { stop, undo, ready });
+    const databaseUrl = config.databaseUrl ?? (await embeddedDatabase(request, stop, undo));
+    stop.signal.throwIfAborted();
+    const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
+    stop.signal.throwIfAborted();
+    if (chain !== null && config.databaseUrl === null) {
+      // What an earlier chain confirmed is on no chain any more.
+      await dropSchema(databaseUrl);
+    }
+    const completed = withChain({ ...config, databaseUrl }, chain);
+    const service = await startService({ config: completed, logger, waitUntil: stop.signal });
+    undo.push(() => service.stop());
+    stop.signal.throwIfAborted();
+    const { url, nodeId, signers, chainIds } = service;
+    const node = { url, nodeId, chainId: chainIds[0] as number, signers };
+    const lost = chain?.ended ?? new Promise<never>(() => undefined);
+    const over = Promise.race([stop.received, lost.then(() => undefined)]);
+    await runUntilStopped(service, over, { logger, ready: () => ready(node) });
+    // Its blocks were in its memory: on a new chain, nothing of what the database says would be true.
+    if (stop.signal.aborted) return;
+    throw new EmbeddedError("ENDED", `the chain ended (${await lost}), and all its blocks with it: start again`);
   } catch (error) {
     // Stopped while coming up: not a failure.
     if (!stop.signal.aborted) throw error;
@@ -44,42 +61,6 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     for (const step of undo.reverse()) await step();
     stop.dispose();
   }
-}
-
-async function run(
-  request: DevRequest,
-  {
-    stop,
-    undo,
-    ready,
-  }: { readonly stop: StopSignals; readonly undo: Undo[]; readonly ready: (node: DevReady) => void },
-): Promise<void> {
-  const { config, logger } = request;
-  const databaseUrl = config.databaseUrl ?? (await embeddedDatabase(request, stop, undo));
-  stop.signal.throwIfAborted();
-  const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
-  stop.signal.throwIfAborted();
-  if (chain !== null && config.databaseUrl === null) {
-    // What an earlier chain confirmed is on no chain any more.
-    await dropSchema(databaseUrl);
-  }
-  const completed = withChain({ ...config, databaseUrl }, chain);
-  const service = await startService({ config: completed, logger, waitUntil: stop.signal });
-  undo.push(() => service.stop());
-  stop.signal.throwIfAborted();
-  const { url, nodeId, signers, chainIds } = service;
-  const node = { url, nodeId, chainId: chainIds[0] as number, signers };
-  const lost = chain?.ended ?? new Promise<never>(() => undefined);
-  await runUntilStopped(service, Promise.race([stop.received, lost.then(() => undefined)]), {
-    logger,
-    ready: () => ready(node),
-  });
-  if (!stop.signal.aborted) throw chainEnded(await lost);
-}
-
-/** Its blocks were in its memory: on a new chain, nothing of what the database says would be true. */
-function chainEnded(how: string): EmbeddedError {
-  return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
 }
 
 async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Undo[]): Promise<string> {
@@ -106,7 +87,7 @@ async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChai
 }
 
 /** The dev chain and its accounts, where the configuration names none. */
-function withChain(config: Config & { readonly databaseUrl: string }, chain: DevChain | null): typeof config {
+function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof config {
   if (chain === null) return config;
   const { chainId, url } = chain;
   const { privateKeys, mnemonic, keystore, nodeSigners } = config.signers;

@@ -258,7 +258,7 @@ describe("calls by ABI", () => {
     ["a name that is no identifier", [{ ...pause, name: "f(uint256)" }]],
     ["inputs that are no list", [{ ...pause, inputs: "none" }]],
     ["an input without type", [{ ...pause, inputs: [{ name: "x" }] }]],
-    ["a type nobody knows", [{ ...pause, inputs: [{ type: "fixed128x18" }] }]],
+    ["a type that ABI encoding does not have", [{ ...pause, inputs: [{ type: "fixed128x18" }] }]],
     ["text that is no ABI", ["nonsense"]],
   ])("refuses %s", (_, abi) => {
     expect(complaint(() => codec.encodeCall(abi, [])).path).toBe("function");

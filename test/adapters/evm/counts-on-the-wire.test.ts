@@ -93,3 +93,32 @@ describe("fifty new lanes in one poll", () => {
     await advancing;
   });
 });
+
+describe("a count that does not fit into the request that asks for the endpoint's head", () => {
+  const TOO_LARGE = { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } };
+
+  it.each([
+    ["no batches", 1],
+    ["two calls at once", 2],
+  ])("is never older than that head, of an endpoint that takes %s", async (_, longest) => {
+    const { chain, server } = await bench();
+    server.refuseBatches(TOO_LARGE, longest);
+    // Block 8 holds one more transaction of each signer. It comes while the head is asked for, once a count was given.
+    let [head, counted] = [7, false];
+    server.on("eth_getTransactionCount", () => {
+      counted = true;
+      return `0x${(head < 8 ? USED : USED + 1).toString(16)}`;
+    });
+    server.on("eth_blockNumber", async () => {
+      for (let turn = 0; turn < 50 && !counted; turn++) await new Promise(setImmediate);
+      if (counted) head = 8;
+      return `0x${head}`;
+    });
+    const signers = LANES_OF_ALL.slice(0, 3).map(({ lane }) => lane.signer);
+    const ask = () => Promise.all(signers.map((signer) => chain.transactionCountEverywhere(signer, 8)));
+    expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
+    [head, counted] = [7, false];
+    expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
+    expect(server.calls("eth_getTransactionCount").length).toBeGreaterThanOrEqual(2 * signers.length);
+  });
+});

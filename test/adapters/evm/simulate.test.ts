@@ -240,7 +240,7 @@ describe("a transfer whose cost is known where its receiver has no code", () => 
     ["a contract", () => "0x6000"],
     ["an account that has delegated itself (EIP-7702)", () => `0xef0100${"22".repeat(20)}`],
     [
-      "nobody can say what",
+      "not known, because the node has lost its state",
       () => {
         throw new Refusal(-32_000, "missing trie node");
       },

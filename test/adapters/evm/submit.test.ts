@@ -61,7 +61,7 @@ describe("submitting", () => {
     ["a hang-up", { kind: "cut" }],
     ["502", DOWN],
     ["half of the JSON", { kind: "truncate" }],
-    ["ids of somebody else", { kind: "wrongIds" }],
+    ["ids of other requests", { kind: "wrongIds" }],
     ["429", { kind: "status", status: 429 }],
     ["HTML", { kind: "raw", body: "<html>" }],
   ] as const)("never throws: %s is unknown, with the reason", async (_, fault) => {

@@ -86,7 +86,7 @@ describe("API keys", () => {
     expect((await closed.inject("/api/v1/signers")).statusCode).toBe(401);
   });
 
-  it('with "none" lets everybody in', async () => {
+  it('with "none" lets every caller in', async () => {
     const open = httpApp(script, { apiKeys: "none" });
     expect((await open.inject("/api/v1/signers")).statusCode).toBe(200);
     expect((await open.inject("/metrics")).statusCode).toBe(200);

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { httpApp } from "../../support/http-app.ts";
 import { sampleCreated } from "../../support/scripted-api.ts";
 
-/** Whatever is wrong at the level of HTTP and JSON: a problem document, and nobody behind the door hears of it. */
+/** Mistakes at the level of HTTP and JSON are answered by a problem document, and never reach the application. */
 
 const JSON_TYPE = "application/json";
 

@@ -190,7 +190,7 @@ describe("an answer that certainly did nothing", () => {
     expect((await unreachable(connect().create(peer.url, ONE, ONCE))).neverSent).toBe(true);
   });
 
-  it("a name that nobody has", async () => {
+  it("a host name that does not exist", async () => {
     expect((await unreachable(connect().create("http://nobody.invalid:3000", ONE, ONCE))).neverSent).toBe(true);
   });
 
@@ -200,7 +200,7 @@ describe("an answer that certainly did nothing", () => {
     silent.on("connection", (socket) => closers.push(async () => void socket.destroy()));
     closers.unshift(async () => void silent.close());
     const { port } = silent.address() as AddressInfo;
-    // Nobody ever says hello, so TLS is never there to write a request into.
+    // The server never says hello, so TLS is never there to write a request into.
     const call = connect({ clock: systemClock }).create(`https://127.0.0.1:${port}`, ONE, ONCE);
     expect((await unreachable(call)).neverSent).toBe(true);
   });
@@ -210,7 +210,7 @@ describe("an answer after which anything may have happened", () => {
   it.each([
     ["502 in HTML", 502, "<html>Bad Gateway</html>"],
     ["503 in HTML", 503, "<html>Service Unavailable</html>"],
-    ["503 of somebody else's API", 503, { code: "BACKEND_DOWN", detail: "no" }],
+    ["503 of an API that is not a node's", 503, { code: "BACKEND_DOWN", detail: "no" }],
     ["503 with another code of ours", 503, problem("INTERNAL")],
     ["500", 500, problem("INTERNAL")],
     ["504", 504, ""],
@@ -233,7 +233,7 @@ describe("an answer after which anything may have happened", () => {
     ["no lane", 200, results({ ...anAnswer(aForwarded(1)), lane: null })],
     ["a lane with half a signer", 200, results({ ...anAnswer(aForwarded(1)), lane: { chainId: 1, signer: "0xab" } })],
     ["a request id that is none", 200, results({ ...anAnswer(aForwarded(1)), requestId: 7 })],
-    ["a state nobody knows", 200, results({ ...anAnswer(aForwarded(1)), state: "DREAMING" })],
+    ["a state that does not exist", 200, results({ ...anAnswer(aForwarded(1)), state: "DREAMING" })],
   ])("%s", async (_, status, body) => {
     expect((await unreachable(answering(status, body))).neverSent).toBe(false);
   });

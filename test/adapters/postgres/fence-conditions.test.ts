@@ -145,7 +145,7 @@ describe("a lane that is taken over while a stale owner waits for it", () => {
     return "error" in answer || answer.rows.length < answers;
   }
 
-  it.each(["lock-lanes", "advance-lane", "advance-lanes", "release-lane"])("is not its own for %s", async (name) => {
+  it.each(["lock-lanes", "prove-lanes", "release-lane"])("is not its own for %s", async (name) => {
     const each = subjects.find((one) => nameOf(one) === name) as Subject;
     expect(await overtaken(each, each.statement.sql)).toBe(true);
     for (const mutant of mutantsOf(each.statement.sql).filter(isLock)) {

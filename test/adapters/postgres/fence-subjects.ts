@@ -5,13 +5,7 @@
  */
 import { CLOSED } from "../../../src/adapters/postgres/session/commit-slots.ts";
 import { markCommit } from "../../../src/adapters/postgres/statements/commit-marker.ts";
-import {
-  advanceLane,
-  advanceLanes,
-  lockLanes,
-  readLane,
-  updateLanes,
-} from "../../../src/adapters/postgres/statements/lane.ts";
+import { lockLanes, proveLanes, readLane, updateLanes } from "../../../src/adapters/postgres/statements/lane.ts";
 import { pickLanes, releaseLane, takeLanes } from "../../../src/adapters/postgres/statements/lease.ts";
 import {
   declareDead,
@@ -61,12 +55,12 @@ export const HANDED_BACK = `UPDATE fencepost.lane SET owner_instance = '${OWNER}
 /** Statements of the same tables that fence nothing, and why. */
 export const NO_FENCES: Readonly<Record<string, string>> = {
   "announce-instance": "what an instance says of itself; nothing is decided by it",
-  "end-instances": "ends everybody, in the registration that begins an epoch",
-  "end-terms": "ends everybody, in the registration that begins an epoch",
+  "end-instances": "ends every instance, in the registration that begins an epoch",
+  "end-terms": "ends every term, in the registration that begins an epoch",
   "ensure-lanes": "adds free lanes, under a unique key",
   "insert-instance": "adds an instance, under a unique key",
   "insert-transactions": "whether its transaction is open is tried with a BEGIN that fails, in one-trip.test.ts",
-  "lock-lanes-by-key": "locks whoever owns it, to look then",
+  "lock-lanes-by-key": "locks the lane of any owner, to compare it afterwards",
   "lock-lanes-of-instance": "locks what its next statement frees",
   "purge-instances": "removes what has been dead for a day",
   "release-lanes": "of a process that ends itself",
@@ -125,7 +119,7 @@ const KEYS = JSON.stringify([
 ]);
 const FREE = "UPDATE fencepost.lane SET owner_instance = NULL";
 const CLAIMS: readonly Case[] = [
-  { name: "lanes that nobody owns", world: FREE },
+  { name: "lanes without an owner", world: FREE },
   { name: "lanes of the dead", world: `UPDATE fencepost.lane SET owner_instance = '${GONE}'` },
 ];
 
@@ -155,7 +149,7 @@ const seen = (change: string) => `UPDATE fencepost.database_history SET ${change
 /** $7 to $10 of `openKnown`. */
 export type KnownHistory = readonly [system: string, timeline: string, epoch: number, walPosition: string];
 
-/** `session`: the process that serves whoever asks. */
+/** `session`: the server process that serves the connection. */
 export const subjectsIn = (history: KnownHistory, session: number): readonly Subject[] => [
   {
     statement: lockLanes,
@@ -165,31 +159,27 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     refuses: [...TERM, ...LIFE],
   },
   {
-    statement: advanceLane,
-    values: [1, A, OWNER, 3, 5, null, 1, 9, 4, null],
+    statement: proveLanes,
+    values: [...TERMS, ...LEFT, 2, null],
     answers: 1,
     accepts: [
       USUAL,
-      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 10: "m" } },
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 9: "m" } },
     ],
-    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 10: "m" } }],
-  },
-  {
-    statement: advanceLanes,
-    values: [...TERMS, ...LEFT, [9, 9], [4, 4], 2, null],
-    answers: 1,
-    accepts: [
-      USUAL,
-      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 11: "m" } },
-    ],
-    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 11: "m" } }],
+    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 9: "m" } }],
   },
   {
     statement: updateLanes,
-    values: [[1, 2], [A, B], [3, 3], [9, 9], [null, null], [1, 1], ...Array(7).fill([0, 0]), 2],
+    values: [[1, 2], [A, B], [3, 3], [9, 9], [null, null], [1, 1], ...Array(7).fill([0, 0]), 2, null],
     answers: 1,
-    accepts: [USUAL],
-    refuses: [{ name: "a later token", world: lane("token = 4") }],
+    accepts: [
+      USUAL,
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 15: "m" } },
+    ],
+    refuses: [
+      { name: "a later token", world: lane("token = 4") },
+      { name: "a transaction that is not open", values: { 15: "m" } },
+    ],
   },
   {
     statement: readLane,
@@ -217,7 +207,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "a claimant whose heartbeat is past", world: `${FREE}; ${instance(TWIN, PAST)}` },
       { name: "a claimant that is not there", world: FREE, values: { 2: UNKNOWN } },
     ],
-    beside: [[/^l\.owner_instance IS NULL$/, "said for the reader: nobody is no live owner either"]],
+    beside: [[/^l\.owner_instance IS NULL$/, "said for the reader: a null owner is no live owner either"]],
   },
   {
     statement: pickLanes,
@@ -270,7 +260,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     answers: 1,
     accepts: [{ name: "the history that goes on", world: SEEN }],
     refuses: [
-      { name: "a history that nobody has seen" },
+      { name: "a history that no node has seen" },
       { name: "another system", world: SEEN, values: { 1: "another" } },
       { name: "another timeline", world: SEEN, values: { 2: "another" } },
       { name: "another epoch", world: SEEN, values: { 3: 2 } },
@@ -304,7 +294,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "an instance that is dead already", world: instance(OWNER, `${PAST}, dead = true`) },
       { name: "a session lock that was never told of", values: { 3: "lock-gone" } },
       { name: "a session lock that is held", world: `${TOLD}; ${LOCKED}`, values: { 3: "lock-gone" } },
-      { name: "evidence that nobody knows", world: instance(OWNER, PAST), values: { 3: "hearsay" } },
+      { name: "a kind of evidence that does not exist", world: instance(OWNER, PAST), values: { 3: "hearsay" } },
     ],
     beside: OTHER_SESSIONS,
   },

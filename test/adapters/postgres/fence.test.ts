@@ -161,7 +161,7 @@ describe("a takeover", () => {
       const winners = results.filter(({ result }) => result !== "notLeader");
       expect(winners).toMatchObject([{ fence: { lane, token: term } }]);
       const [winner] = winners;
-      if (winner === undefined || winner.result === "notLeader") throw new Error("nobody");
+      if (winner === undefined || winner.result === "notLeader") throw new Error("no claimant won");
       const losers = results.filter(({ result }) => result === "notLeader");
       expect(losers).toHaveLength(23);
       for (const loser of losers) expect(loser).toMatchObject({ owner: { instanceId: winner.fence.instanceId } });

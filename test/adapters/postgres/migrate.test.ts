@@ -146,7 +146,7 @@ describe("migrate", () => {
     await migrate({ databaseUrl, migrations: later.slice(0, 4) });
     expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [] });
     await checkSchema({ databaseUrl, migrations: [ONE, TWO] });
-    // One release further on, half-way through the next is as far as it went: never released, nobody's to judge.
+    // One release further on, half-way through the next is as far as it went: never released, so no release has to judge it.
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
     await migrate({ databaseUrl, migrations: later });
     await checkSchema({ databaseUrl, migrations: later.slice(0, 4) });
@@ -196,7 +196,7 @@ describe("migrate", () => {
     );
     expect(await migrate({ databaseUrl, migrations: [...shipped, next] })).toEqual({ applied: [next.name] });
     await store.registerInstance(anInstance());
-    // Paused until nobody believes in it any more, it comes back to a schema that is two releases ahead.
+    // Paused until the others take it for dead, it comes back to a schema that is two releases ahead.
     const client = await connectClient(databaseUrl);
     await client.query("UPDATE fencepost.node_instance SET dead = true");
     expect(await migrate({ databaseUrl, migrations })).toEqual({ applied: [later.name] });

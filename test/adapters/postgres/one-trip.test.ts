@@ -8,7 +8,7 @@ import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 /** Named in the bytes of every transaction that leaves in one write, and of no other. */
-const ONE_TRIP = "fencepost:advance-lane";
+const ONE_TRIP = "fencepost:prove-lanes";
 const BEGIN = "BEGIN ISOLATION LEVEL";
 
 /** An allocation that was planned from memory is kept only where the database is as remembered, or nothing of it is. */
@@ -57,6 +57,11 @@ describe("an allocation in one round trip", () => {
     return rows[0]?.value ?? Number.NaN;
   }
 
+  async function createdAt(txId: string | undefined): Promise<Date | undefined> {
+    const sql = "SELECT created_at FROM fencepost.transaction WHERE tx_id = $1";
+    return (await subject.client.query<{ created_at: Date }>(sql, [txId])).rows[0]?.created_at;
+  }
+
   function lane(change: string): Promise<unknown> {
     return subject.client.query(`UPDATE fencepost.lane SET ${change} WHERE signer = $1`, [fence.lane.signer]);
   }
@@ -65,11 +70,7 @@ describe("an allocation in one round trip", () => {
     const intents = [anIntent(fence.lane, { requestId: "a" }), anIntent(fence.lane)];
     const fates = await interfering(allocate(store, fence, intents), async () => undefined);
     expect(nonces(fates)).toEqual([1, 2]);
-    const { rows } = await subject.client.query<{ created_at: Date }>(
-      "SELECT created_at FROM fencepost.transaction WHERE tx_id = $1",
-      [intents[0]?.txId],
-    );
-    expect(fates[0]).toMatchObject({ fate: "created", createdAt: rows[0]?.created_at });
+    expect(fates[0]).toMatchObject({ fate: "created", createdAt: await createdAt(intents[0]?.txId) });
     const { nodeId } = (await store.instances()).find(({ instanceId }) => instanceId === fence.instanceId) ?? {};
     expect(await store.history(intents[0]?.txId ?? "")).toMatchObject([
       { ordinal: 1, event: "allocate", fromState: null, state: "ALLOCATED", token: fence.token, nodeId, count: 1 },
@@ -198,8 +199,9 @@ describe("an allocation in one round trip", () => {
   it("that was carried out without an answer is as if nothing had happened", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
     const hit = proxy.atNextCommit("cut-after");
-    expect(nonces(await allocate(store, fence, [intent]))).toEqual([1]);
+    const fates = await allocate(store, fence, [intent]);
     await hit;
+    expect(fates).toMatchObject([{ nonce: 1, createdAt: await createdAt(intent.txId) }]);
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 

@@ -4,6 +4,7 @@ import { Loads } from "../../../src/adapters/postgres/loads.ts";
 import { findPage } from "../../../src/adapters/postgres/pages.ts";
 import { Queries } from "../../../src/adapters/postgres/queries.ts";
 import type { Run } from "../../../src/adapters/postgres/session/connections.ts";
+import { domainName } from "../../../src/adapters/postgres/session/pipeline.ts";
 import { openRead } from "../../../src/adapters/postgres/statements/session.ts";
 import { STATES } from "../../../src/domain/transitions.ts";
 import type { ListFilter } from "../../../src/ports/query-store.ts";
@@ -36,7 +37,7 @@ async function countBuffers(client: Client, ask: Ask): Promise<number> {
     buffers += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
     const { rows: found } = await client.query(call);
     await client.query("DEALLOCATE asked");
-    return found;
+    return found.map((row) => inDomainNames(row));
   };
   await client.query("BEGIN");
   await client.query(openRead.sql, ["60000"]);
@@ -50,6 +51,11 @@ async function countBuffers(client: Client, ask: Ask): Promise<number> {
   await ask({ read: (find) => find(inTurn) });
   await client.query("ROLLBACK");
   return buffers;
+}
+
+/** As the store's own connections answer. */
+function inDomainNames<Row>(row: object): Row {
+  return Object.fromEntries(Object.entries(row).map(([column, value]) => [domainName(column), value])) as Row;
 }
 
 function literal(value: unknown): string {

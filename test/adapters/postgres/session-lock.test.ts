@@ -80,7 +80,7 @@ describe("a session lock of PostgreSQL", () => {
     const store = await two.connect();
     const instance = anInstance();
     await store.registerInstance(instance);
-    // A direct address that leads elsewhere: told of, everybody would take this instance for dead.
+    // A direct address that leads elsewhere: told of, every other node would take this instance for dead.
     expect(await store.tellLock(instance.instanceId, lock.held)).toBe("unseen");
     await Promise.all([lock.close(), store.close()]);
     await Promise.all([one.close(), two.close()]);

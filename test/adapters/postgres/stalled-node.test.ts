@@ -10,7 +10,7 @@ import { connectClient, createPostgresSubject, type PostgresSubject } from "./po
 
 const LEASE_MS = 15_000;
 
-/** A node that freezes in the middle of a write may not hold anybody up for longer than a third of the lease. */
+/** A node that freezes in the middle of a write may not hold another node up for longer than a third of the lease. */
 describe("a node that stalls", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;

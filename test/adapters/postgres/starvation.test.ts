@@ -1,6 +1,6 @@
 /**
- * Sessions that share the lock on a lane's row: each is let in past whoever waits for the row alone, so that together they
- * never let it go. None of ours does that. Whoever else might, an operator's tool or the host's own code, must not keep a
+ * Sessions that share the lock on a lane's row: each is let in past a session that waits for the row alone, so that together they
+ * never let it go. None of ours does that. Other programs, an operator's tool or the host's own code, must not keep a
  * dead owner's lane from its heir.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -30,7 +30,7 @@ async function starve({ lane }: Fence): Promise<() => Promise<void>> {
   return stop;
 }
 
-/** A lane whose owner is dead, and somebody who may have it. */
+/** A lane whose owner is dead, and an instance that may have it. */
 async function leftBehind(): Promise<{ readonly fence: Fence; readonly heir: string }> {
   const fence = await holdLane(store);
   const heir = anInstance();

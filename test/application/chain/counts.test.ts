@@ -54,7 +54,7 @@ describe("a count", () => {
     expect(asked.slice(2)).toEqual(["one latest", "one pending", "other latest"]);
   });
 
-  it("that is on its way is waited for by all, and one that fails serves nobody who comes later", async () => {
+  it("that is on its way is waited for by all, and one that fails serves no later question", async () => {
     const failing = deferred();
     answer = () => failing.promise.then(() => Promise.reject(new ChainUnavailable("away")));
     const both = Promise.allSettled([counts.mined(ONE, ANEW), counts.mined(ONE, { atMostMs: 100 })]);
@@ -76,7 +76,7 @@ describe("a count", () => {
     expect(hanging).toEqual([]);
   });
 
-  it("is told to people as it was last heard, whoever asked", async () => {
+  it("is shown to operators as it was last heard, by any question", async () => {
     expect(counts.lastTold(ONE)).toEqual({ latest: null, pending: null });
     await counts.pending(ONE, ANEW);
     await counts.everywhere(ONE, 0);
@@ -103,7 +103,7 @@ describe("those who wait for the next poll", () => {
 describe("what the next nonce is compared with", () => {
   const settings = { nonceStateTimeoutMs: 30_000 };
 
-  it("is also what somebody else has asked for meanwhile, but nothing known once a batch has failed", async () => {
+  it("is also a count that another question brought meanwhile, but none from before a failed batch", async () => {
     const bench = createChainBench({ settings });
     const read: number[] = [];
     bench.faults.lieAboutNonce((honest) => read.push(bench.clock.monotonicMs()) * 0 + honest);

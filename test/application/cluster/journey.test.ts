@@ -48,7 +48,7 @@ describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, l
     },
   );
 
-  it("is unknown where there is nobody else", () => {
+  it("is unknown where there is no other node to ask", () => {
     const journey = journeyTo("first");
     leaveInDoubt(journey);
     expect(conclude(journey)).toBe(UNKNOWN);

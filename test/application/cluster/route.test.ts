@@ -6,7 +6,7 @@ import { createManualClock } from "../../doubles/manual-clock.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { CHAIN_ID, SIGNER } from "../../support/world.ts";
 
-/** What a node answers that is leaving, while it knows of nobody live: not even of itself. */
+/** The answer of a node that is leaving and knows of no live node, not even itself. */
 async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
   const router = new Router({
     membership: new Membership({ signersOf: async () => [] }),

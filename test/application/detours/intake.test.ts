@@ -256,7 +256,7 @@ describe("how often the table is looked at", () => {
     await intake.settled();
   });
 
-  it("on every beat for ten seconds after a row came, else on every tenth, or on every third where nobody is heard", async () => {
+  it("on every beat for ten seconds after a row came, else on every tenth, or on every third where no hints are heard", async () => {
     const bench = await ready();
     const intake = new Intake(
       { ...bench.ports, store: { ...bench.ports.store, loadIntake: async () => bench.rows.intake } },

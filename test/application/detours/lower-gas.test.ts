@@ -10,7 +10,7 @@ const NEEDED = 14_191_170n;
 let world: World;
 afterEach(() => world.close());
 
-/** A chain that takes no more than the cap, of which nobody here knows yet, and a contract that needs nearly all of it. */
+/** A chain that takes no more than the cap, which no node knows yet, and a contract that needs nearly all of it. */
 async function start(options: WorldOptions = {}): Promise<WorldNode> {
   world = new World({ ...options, chain: { transactionGasCap: CAP, ...options.chain } });
   world.chain.burnGasAt(TO, NEEDED - 21_064n);

@@ -59,7 +59,7 @@ describe("a lane that is compared with the chain", () => {
   });
 
   it("is not compared where that is switched off", async () => {
-    const entry = await settledLane({ settings: { reconciliationIntervalMs: null } });
+    const entry = await settledLane({ settings: { reconciliationIntervalMs: null, pollIntervalMs: 1_000 } });
     await world.clock.advance(600_000);
     expect(results(entry)).toEqual([]);
   });
@@ -178,7 +178,7 @@ describe("a chain that is not the one we know", () => {
     ["was reset: it begins differently", () => anotherChain()],
     ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
   ])("%s: the lane stops, sends and decides nothing, and goes on by itself", async (_, other) => {
-    const entry = await settledLane();
+    const entry = await settledLane({ settings: { pollIntervalMs: 1_000 } });
     world.holdBlocks();
     await create(entry, 2);
     await world.until(() => world.chain.pool.size === 2);

@@ -112,7 +112,7 @@ describe("an offer below the market", () => {
 describe("nothing is signed", () => {
   it.each<[string, (scene: Scene) => void]>([
     ["where the offer is not below the market", ({ bench }) => bench.simulated.setBaseFee(GWEI)],
-    ["where nobody can say what blocks take", ({ bench }) => void bench.faults.inject({ kind: "unavailable" })],
+    ["where no endpoint says what blocks take", ({ bench }) => void bench.faults.inject({ kind: "unavailable" })],
     [
       "over what no node took or called underpriced",
       ({ tx }) => void Object.assign(paced(tx, { answer: "unknown" }), { acceptedOrdinal: null }),

@@ -102,7 +102,7 @@ describe("what a row says of its bytes", () => {
       { lastSubmittedAt: new Date(NOW.getTime() + 9_000) },
       ["alreadyKnown", at(61_000)],
     ],
-    ["nobody has answered", { subState: "PENDING", acceptedOrdinal: null }, [null, AT_ONCE]],
+    ["no endpoint has answered", { subState: "PENDING", acceptedOrdinal: null }, [null, AT_ONCE]],
     ["a receipt was withdrawn", { subState: "PENDING" }, [null, AT_ONCE]],
     ["the last word was a refusal", { lastError: "insufficientFunds: too poor" }, [null, AT_ONCE]],
   ] as const)("%s", (_, overrides, expected) => {

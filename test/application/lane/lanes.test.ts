@@ -76,7 +76,7 @@ async function register(name: string): Promise<void> {
   await database.connect().registerInstance({ ...REGISTRATION, instanceId: name });
 }
 
-/** Somebody else holds the lane. */
+/** Another node holds the lane. */
 async function taken(lane: Lane = LANE): Promise<void> {
   const rival = database.connect();
   await rival.registerInstance({ ...REGISTRATION, instanceId: "rival", url: "http://rival" });

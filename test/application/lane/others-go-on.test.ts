@@ -1,4 +1,4 @@
-/** Lanes that are looked at together: the end of one lane's term is no matter of the others. */
+/** Lanes that are looked at together: the end of one lane's term, or a database error about one, concerns that lane alone. */
 import { expect, it } from "vitest";
 import { trustedLanes } from "../../../src/application/chain/trust.ts";
 import { reconcile } from "../../../src/application/detours/reconcile.ts";
@@ -25,6 +25,32 @@ it("whose chain is looked at are trusted, each by itself", async () => {
   for (const lane of [ending, other]) happened(lane, chainLookOwed);
   ending.stop("lost");
   expect(await trustedLanes(ports, context, [ending, other])).toEqual([other]);
+});
+
+it("whose chain is looked at are trusted although the database fails to say what is settled on one of them", async () => {
+  const { ports, context, telemetry, ending: failing, other } = await bench();
+  for (const lane of [failing, other]) happened(lane, chainLookOwed);
+  let looks = 0;
+  const settledBelow = async () => {
+    if (++looks === 1) throw new Error("the connection was reset");
+    return 0;
+  };
+  const store = { ...ports.store, settledBelow };
+  expect(await trustedLanes({ ...ports, store }, context, [failing, other])).toEqual([other]);
+  expect(telemetry.of("alert").map(({ code, message }) => `${code} ${message}`)).toEqual([
+    "PASS_FAILED whether chain 31337 is still the one that was known could not be judged for 1 of 2 lanes: Error: the connection was reset",
+  ]);
+  // It owes its look, and has it in the next pass.
+  expect(failing.pace.lookOwed).toBe(true);
+  expect(await trustedLanes({ ...ports, store }, context, [failing, other])).toEqual([failing, other]);
+});
+
+it("whose chain is looked at are trusted although one of them could not write down how the chain begins", async () => {
+  const { ports, context, control, ending: failing, other } = await bench();
+  context.genesisHash = null;
+  for (const lane of [failing, other]) happened(lane, chainLookOwed);
+  control.answer = () => new Error("the connection was reset");
+  expect(await trustedLanes(ports, context, [failing, other])).toEqual([other]);
 });
 
 it("that are compared with the chain are, but for the one that ended", async () => {

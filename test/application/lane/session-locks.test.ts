@@ -160,7 +160,7 @@ describe("a crash", () => {
 
 describe("every session of the server ends", () => {
   it.each(["and begins anew at once", "and it is minutes before one of them is back"])(
-    "%s: nobody dies",
+    "%s: no node is taken for dead",
     async (how) => {
       const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
       await bench.clock.advance(5_000);

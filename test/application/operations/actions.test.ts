@@ -19,7 +19,7 @@ async function start(options: WorldOptions = {}) {
   return world.startNode();
 }
 
-/** Over what everybody has from the beginning. */
+/** More than the balance that each account begins with. */
 function received(address: Address): bigint {
   return world.chain.account(address).balance - world.chain.account(address, 0).balance;
 }
@@ -117,7 +117,7 @@ describe("cancel", () => {
     const [initial, cancel] = ops.row(txId).attempts;
     expect(arrivals.length).toBeGreaterThan(2);
     expect(new Set(arrivals)).toEqual(new Set([cancel?.txHash]));
-    // Somebody else kept the old bytes and brings them: it is known for what it is.
+    // Another program kept the old bytes and sends them: they are recognised as ours.
     world.chain.dropAllTransactions();
     world.chain.submit(initial?.rawTransaction ?? "0x");
     world.chain.mine(1);

@@ -129,7 +129,7 @@ describe("an order whose commit is in doubt when its lane is let go", () => {
   };
 
   it.each(["worker-queue", "basic"] as const)(
-    "and that nobody takes is answered as unknown, in %s mode: it may be carried out yet",
+    "and that no owner takes is answered as unknown, in %s mode: it may be carried out yet",
     async (mode) => {
       const { owner, txId } = await inDoubt({ node: { mode } });
       const answer = await ops.act(owner, "reprice", { txId }).catch((error: unknown) => error);

@@ -331,7 +331,10 @@ describe("a hook that fails has decided nothing", () => {
     ["names no known action", { action: "EXPLODE", reason: "r" }],
     ["brings a payload to a cancel", { action: "CANCEL", reason: "r", payload: { to: TO } }],
     ["brings unknown members", { action: "CANCEL", reason: "r", nonce: 7 }],
-    ["brings somebody else's bytes", { action: "REPLACE", reason: "r", rawTransaction: "0x02c0" }],
+    [
+      "brings bytes that are no transaction of this signer",
+      { action: "REPLACE", reason: "r", rawTransaction: "0x02c0" },
+    ],
   ])("%s: NOOP, and an alert", async (_, answer) => {
     const node = await start(answer);
     world.holdBlocks();

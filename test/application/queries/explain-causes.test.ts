@@ -25,7 +25,7 @@ async function open(options: WorldOptions = {}): Promise<WorldNode> {
   return world.startNode();
 }
 
-/** Somebody else's transaction was mined at the nonce of this one. */
+/** Another program's transaction was mined at the nonce of this one. */
 async function lost(entry: WorldNode): Promise<string> {
   world.holdBlocks();
   const txId = await ops.sent(entry);

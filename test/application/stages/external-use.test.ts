@@ -8,6 +8,9 @@ import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts"
 let world: World;
 afterEach(() => world.close());
 
+/** Minutes in which nothing may happen are as long with a poll a second as with four, and are played in a quarter of the time. */
+const SLOW_POLLS = { pollIntervalMs: 1_000 };
+
 async function create(entry: WorldNode, count: number): Promise<void> {
   for (let index = 0; index < count; index++) await world.settle(entry.node.api.create(transfer()));
 }
@@ -26,7 +29,7 @@ function alerts(entry: WorldNode, code: string): readonly unknown[] {
   return entry.events.filter((event) => event.type === "alert" && event.code === code);
 }
 
-/** Ours wait at the node; somebody else's transactions at the same nonces are mined instead. */
+/** Ours wait at the node; another program's transactions at the same nonces are mined instead. */
 async function losesNonces(entry: WorldNode, ours: number, foreign: number): Promise<readonly string[]> {
   await create(entry, ours);
   await world.until(() => world.chain.pool.size === ours);
@@ -131,7 +134,7 @@ describe("a nonce that another program used", () => {
     ["has its state again", (faults: Faults) => faults.heal()],
     ["can be asked by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
   ])("beyond the reach of a pruned node decides nothing, says so, and is found once the node %s", async (_, learn) => {
-    const entry = await knownLane({ settings: { grayZoneLookback: 10 } });
+    const entry = await knownLane({ settings: { grayZoneLookback: 10, ...SLOW_POLLS } });
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     await create(entry, 1);
     world.chain.mineForeign(SIGNER);
@@ -234,7 +237,7 @@ describe("what only looks like it", () => {
   });
 
   it("is not decided while receipts cannot be had, though the count has passed", async () => {
-    const entry = await knownLane();
+    const entry = await knownLane({ settings: SLOW_POLLS });
     await create(entry, 2);
     await world.until(() => world.chain.pool.size === 2);
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -254,7 +257,7 @@ describe("what only looks like it", () => {
   });
 
   it("is not decided by a count that lies", async () => {
-    const entry = await knownLane();
+    const entry = await knownLane({ settings: SLOW_POLLS });
     await create(entry, 1);
     await world.until(() => world.chain.pool.size === 1);
     entry.faults.lieAboutNonce((honest) => honest + 40);

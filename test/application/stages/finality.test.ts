@@ -304,7 +304,7 @@ describe("a receipt that the endpoints were asked about", () => {
   });
 
   it.each([
-    ["nobody tells", { effectiveGasPrice: null }],
+    ["no endpoint tells it", { effectiveGasPrice: null }],
     ["both tell another one", { effectiveGasPrice: 7n }],
   ])(
     "is called false by no price that was paid, which decides nothing: where %s, it is corrected",
@@ -402,7 +402,7 @@ describe("what left the chain", () => {
 
   it.each([
     ["two endpoints show another block", { kind: "agreed", hash: hashNumber(5) }, ["reorg tx 1"]],
-    ["nobody else can be asked", { kind: "none" }, ["reorg tx 1"]],
+    ["there is no second endpoint", { kind: "none" }, ["reorg tx 1"]],
     ["two endpoints still show it", { kind: "agreed", hash: hashNumber(77) }, []],
     ["one has not come so far", { kind: "behind" }, []],
     ["they differ", { kind: "disagree", answers: ["a shows 0x5", "b shows 0x77"] }, []],

@@ -22,7 +22,7 @@ async function knownLane(options: ConstructorParameters<typeof World>[0]): Promi
   return entry;
 }
 
-/** The transaction at nonce 1 loses it to somebody else. */
+/** The transaction at nonce 1 loses it to another program. */
 async function losesItsNonce(entry: WorldNode, ours = 1): Promise<void> {
   await create(entry, ours);
   await world.until(() => world.chain.pool.size === ours);
@@ -32,7 +32,7 @@ async function losesItsNonce(entry: WorldNode, ours = 1): Promise<void> {
 
 type Said = Partial<Pick<SimulatedTransaction, "to" | "value" | "data">>;
 
-/** Somebody else's transaction that says what ours says, but for this. */
+/** Another program's transaction with the content of ours, but for this. */
 function sayTheSame(world: World, but: Said = {}): void {
   const mine = world.chain.mineForeign.bind(world.chain);
   world.chain.mineForeign = (address, count) => {

@@ -140,7 +140,7 @@ describe("a receipt that was found", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"], ["b"]]]);
   });
 
-  it("does not wait where it ends what was told to be stuck, or brings somebody else's attempt", async () => {
+  it("does not wait where it ends what was told to be stuck, or brings an attempt that another program sent", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, mined("a", { from: "STUCK" })));
     void committer.write(answer(2, mined("b", { attempt: {} as never })));

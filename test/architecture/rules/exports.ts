@@ -2,13 +2,13 @@ import { isNode, type Node, nameOf, nodesIn, resolveFrom, type SourceFile, walk 
 import { declaredNames } from "./names.ts";
 
 export interface Readers {
-  /** Whoever may use an export, tests too. */
+  /** The files that may use an export, tests too. */
   readonly files: readonly SourceFile[];
   /** Files whose exports are for people outside. */
   readonly entries: readonly string[];
 }
 
-/** Functions, constants and classes that nobody uses: no other file, nor their own. */
+/** Functions, constants and classes that neither another file nor their own uses. */
 export function deadExports(files: readonly SourceFile[], readers: Readers): readonly string[] {
   const read = new Set(readers.files.flatMap(namesRead));
   return files

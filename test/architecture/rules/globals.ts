@@ -3,7 +3,7 @@ import { importsOf } from "./imports.ts";
 
 /** Time, chance, environment and output: what a test could not own if it were reached for directly. */
 const GLOBALS = new Set(["console", "performance", "setImmediate", "setInterval", "setTimeout"]);
-/** `process` also tells the platform and ends other processes; these of it belong to whoever owns the process. */
+/** `process` also tells the platform and ends other processes; these of it belong to the program that owns the process. */
 const MEMBERS = new Set([
   "AbortSignal.timeout",
   "Date.now",
@@ -39,7 +39,7 @@ function bannedUse(node: Node, parent: Node | undefined): string | null {
   return nameOf(node.object) === "globalThis" && GLOBALS.has(nameOf(node.property) ?? "") ? member : null;
 }
 
-/** `process` may be asked for a member; handed on or taken apart, nobody sees what is asked. */
+/** `process` may be asked for a member; handed on or taken apart, this rule cannot see what is asked. */
 function isBannedName({ name }: Node, parent: Node | undefined): boolean {
   return GLOBALS.has(String(name)) || (name === "process" && parent?.type !== "MemberExpression");
 }
@@ -58,7 +58,7 @@ function isReference(node: Node, parent: Node | undefined): boolean {
   return !["MethodDefinition", "PropertyDefinition"].includes(parent.type);
 }
 
-/** `typeof setTimeout` in a type calls nobody. */
+/** `typeof setTimeout` in a type calls nothing. */
 function isTypeLevel({ type, expression }: Node): boolean {
   return type.startsWith("TS") && !isNode(expression);
 }

@@ -8,7 +8,7 @@ export interface Import {
   readonly isRelative: boolean;
   /** Gone after compilation: `import type`, or every name in it marked so. */
   readonly isTypeOnly: boolean;
-  /** Loaded when the code gets there, or by a thread of its own: not by whoever imports the file. */
+  /** Loaded when the code gets there, or by a thread of its own: not by the files that import this one. */
   readonly isLazy: boolean;
 }
 
@@ -198,7 +198,7 @@ export function packageOf(specifier: string): string {
     .join("/");
 }
 
-/** What no entry leads to. Types count: a file of types is used by whoever imports them. */
+/** What no entry leads to. Types count: a file of types is used by the files that import them. */
 export function unreachable(files: readonly SourceFile[], entries: readonly string[]): readonly string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const seen = new Set<string>();

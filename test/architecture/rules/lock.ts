@@ -3,7 +3,7 @@ export interface LockedPackage {
   readonly resolved?: string;
   readonly integrity?: string;
   readonly link?: boolean;
-  /** Not installed by whoever depends on this package. */
+  /** Not installed by packages that depend on this one. */
   readonly dev?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ function missingOn(platform: string, native: readonly string[], lock: Lock): rea
   return listed.filter((name) => !places.some((place) => place.endsWith(`node_modules/${name}`)));
 }
 
-/** Entries that name a registry, which is not everybody's, or that cannot be checked after download. */
+/** Entries that name a registry, which other machines may not reach, or that cannot be checked after download. */
 export function unportable(lock: Lock): readonly string[] {
   return Object.entries(lock)
     .filter(([place]) => place !== "")

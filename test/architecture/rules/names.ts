@@ -16,7 +16,7 @@ const ENTRY = "index";
 const TOO_NEAR = 2;
 
 /**
- * Pairs of files with one name, not more than two steps from folder to folder apart: whoever looks for one of them opens
+ * Pairs of files with one name, not more than two steps from folder to folder apart: a reader who looks for one of them opens
  * the other.
  */
 export function sharedNames(paths: readonly string[]): readonly string[] {

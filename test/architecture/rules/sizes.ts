@@ -21,7 +21,7 @@ export function functionsOf(file: SourceFile): readonly FunctionSize[] {
     found.push({
       where: `${file.path}:${lineOf(file, node.start)} ${nameOf(node.id ?? node.key ?? parent?.key ?? parent?.id) ?? "anonymous"}`,
       lines: countLines(file.text.slice(node.start, node.end)),
-      // Whoever takes a callback has decided what it is given.
+      // A callback's parameters are chosen by the function that it is given to.
       parameters: isCallback(node, parent) ? 0 : parametersOf(node).length,
       hasBlock: isNode(node.body) && node.body.type === "BlockStatement",
     });

@@ -37,7 +37,7 @@ async function surely<T>(client: () => FencepostClient | null, ask: (client: Fen
 }
 
 async function suspended(client: FencepostClient | null, url: string, action: "suspend" | "resume"): Promise<void> {
-  if (client === null) throw new Error("nobody serves");
+  if (client === null) throw new Error("no node serves");
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ reason: "test" });
   const answer = await fetch(`${url}/api/v1/signers/${SIGNER}/${action}`, { method: "POST", headers, body });

@@ -93,7 +93,7 @@ describe("a node cut from the chain, but not from the database", () => {
     accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "gone")))));
     expect(await instancesOf(cluster, node), "its lease is another matter").toBe(1);
     expect(await metric(node, "fencepost_lease_fenced_total")).toBe(0);
-    // Now that nobody reaches the chain, there is nobody to let the lanes go to.
+    // Now that no node reaches the chain, there is none to let the lanes go to.
     other.chainWire.cut();
     const away = "SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND chains = '{}'";
     await waitUntil(async () => (await cluster.database.query(away)).length === 2, "both say that it is away");

@@ -1,4 +1,4 @@
-/** `fencepost demo` as somebody runs it who has just cloned the repository. */
+/** `fencepost demo` as it runs in a fresh clone of the repository. */
 import { describe, expect, it } from "vitest";
 import { spawnFencepost } from "../../support/node-process.ts";
 import { waitUntil } from "../../support/wait-until.ts";

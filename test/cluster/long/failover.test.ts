@@ -1,4 +1,4 @@
-/** A standby is promoted under nodes that nobody restarts. */
+/** A standby is promoted under nodes that are not restarted. */
 import { describe, expect, vi } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
@@ -60,7 +60,7 @@ describe("a synchronous standby", () => {
     await postgres.failOver();
     const backMs = systemClock.monotonicMs();
     const answered = load.accepted.length;
-    await waitUntil(() => load.accepted.length > answered + 20, "accepting again, without anybody's help", PATIENT);
+    await waitUntil(() => load.accepted.length > answered + 20, "accepting again, without a restart", PATIENT);
     expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(10_000);
     await load.stop();
 
@@ -113,7 +113,10 @@ describe("an asynchronous standby", () => {
     const [lane] = await waitUntil(async () => ((await waiting()).length > 0 ? waiting() : null), "compared", PATIENT);
     expect(lane, "mined or pending, the chain counts five").toEqual({ next_nonce: "5", suspended_by: "HISTORY" });
     await expect(node.client.send(pricedTransfer(9))).rejects.toMatchObject({ status: 503, code: "UNAVAILABLE" });
-    await waitUntil(() => (node.stdout() + node.stderr()).includes("LANE_AWAITS_OPERATOR"), "somebody is told");
+    await waitUntil(
+      () => (node.stdout() + node.stderr()).includes("LANE_AWAITS_OPERATOR"),
+      "an alert asks for an operator",
+    );
     expect(simulated.chain.witness, "nothing was sent").toHaveLength(5);
 
     node.signal("SIGKILL");

@@ -1,4 +1,4 @@
-/** Nodes that leave and join under load: whoever sends requests notices nothing. */
+/** Nodes that leave and join under load: callers notice nothing. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
@@ -13,13 +13,13 @@ import { parseExposition } from "../../support/prometheus-text.ts";
 import { pricedTransfer, range } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** Whoever asks the leases learns the addresses; the keys are nobody's. */
+/** A lane for each of six keys; the tests learn the addresses from the leases. */
 const LANES = 6;
 const MANY_KEYS: Variables = {
   FENCEPOST_PRIVATE_KEYS: range(LANES)
     .map((n) => `0x${(n + 1).toString(16).padStart(64, "0")}`)
     .join(","),
-  // Nobody's lease may run out because the machine is busy.
+  // No lease may run out because the machine is busy.
   FENCEPOST_LEASE_DURATION: "10s",
   FENCEPOST_DRAIN_TIMEOUT: "2s",
 };
@@ -48,9 +48,9 @@ class Balancer {
       await look();
       return !this.wanted;
     };
-    const looking = waitUntil(lookAgain, "nobody wants to know any more", { everyMs: 50, giveUpMs: 120_000 });
+    const looking = waitUntil(lookAgain, "the test has stopped looking", { everyMs: 50, giveUpMs: 120_000 });
     const callers = Promise.all(range(CALLERS).map(() => this.call()));
-    // Whoever stops it hears of it.
+    // The error reaches the test that stops it.
     callers.catch(() => undefined);
     return {
       stop: async () => {
@@ -108,7 +108,7 @@ async function members(database: Database): Promise<readonly Member[]> {
   return rows.map((row) => ({ ...row, chains: new Set(row.chains.map(Number)), signers: new Set(row.signers) }));
 }
 
-/** Each lane is where placement wants it among so many nodes: nobody has a reason to move one. Returns the signers. */
+/** Each lane is where placement wants it among so many nodes: no node has a reason to move one. Returns the signers. */
 async function untilSpread(database: Database, nodes: number): Promise<readonly string[]> {
   return waitUntil(async () => {
     const present = await members(database);
@@ -164,7 +164,7 @@ describe("under load, without a single retry", () => {
     expect(await leaving.exited).toEqual({ code: 0, signal: null });
     await load.stop();
     const quietMs = balancer.worstMs(beganMs, signalledMs);
-    // Stalls of this very process are nobody's hand-over; the bar itself is kept to the millisecond where time is ours:
+    // Stalls of this very process are not the hand-over's; the bar itself is kept to the millisecond where time is ours:
     // test/application/hand-over.test.ts.
     expect(balancer.worstMs(signalledMs)).toBeLessThan(quietMs + BAR_MS * crowding() + lag.max / 1e6);
     await untilSettled(database, balancer.waits.length, { giveUpMs: 60_000 });

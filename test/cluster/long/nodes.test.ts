@@ -20,7 +20,7 @@ interface Pair {
   readonly other: ClusterNode;
 }
 
-/** Whoever owns the signer's lane, and the one that owns the other. */
+/** The node that owns the signer's lane, and the one that owns the other lane. */
 async function startPair(cluster: Cluster, variables: Variables = {}): Promise<Pair> {
   const nodes = await cluster.startAll(2, { variables: { ...keysOf(PAIR), ...variables } });
   const [first, second] = nodes as [ClusterNode, ClusterNode];
@@ -53,7 +53,7 @@ describe("two nodes on one signer", () => {
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(await refused.json()).toMatchObject({ code: "NOT_LEADER", ownerUrl: owner.url });
     const accepted = await owner.client.send(create(0));
-    // Reads are everybody's; so is the feed, also for what another node completed.
+    // Every node answers reads; so it does for the feed, also for what another node completed.
     const page = await other.client.completionsPage({ after: 0, wait: 20 });
     expect(page.items).toMatchObject([{ txId: accepted.txId, state: "CONFIRMED" }]);
     expect(await other.client.get(accepted.txId)).toMatchObject({ state: "CONFIRMED" });

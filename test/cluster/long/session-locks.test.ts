@@ -1,4 +1,4 @@
-/** What ends the sessions of live processes: nobody is taken for dead by it. */
+/** What ends the sessions of live processes: no node is taken for dead by it. */
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { describe, expect, vi } from "vitest";
@@ -21,13 +21,13 @@ const BUSY_LOOPS = 4 * availableParallelism();
 
 const LOCKS = "SELECT l.pid FROM pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted";
 
-/** Everybody has told of a lock that is held. */
+/** Every node has told of a lock that it holds. */
 async function untilLocked({ database }: Cluster, nodes: number): Promise<void> {
   const told = `SELECT 1 FROM fencepost.node_instance n
     JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.objid::integer = n.session_lock
     WHERE NOT n.dead`;
   const look = async () => (await database.query(told).catch(() => [])).length === nodes;
-  await waitUntil(look, "everybody has told of a lock that is held", PATIENT);
+  await waitUntil(look, "every node has told of a lock that it holds", PATIENT);
 }
 
 /** So that each of them may judge the others by what it has seen. */

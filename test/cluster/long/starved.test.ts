@@ -1,4 +1,4 @@
-/** Nodes that get too little of the processor: asked by everybody at once after a pause, or hung altogether. */
+/** Nodes that get too little of the processor: asked by all callers at once after a pause, or hung altogether. */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, vi } from "vitest";
@@ -25,7 +25,7 @@ const LOOPS = LOOPS_PER_CORE * availableParallelism();
 
 /** With our own loops: the node, the callers with the chain, and two sessions of the database. */
 const OTHERS = 4;
-/** Of a core, where the machine is shared by nobody else. */
+/** Of a core, where no other program uses the machine. */
 const FAIR_SHARE = availableParallelism() / (LOOPS + OTHERS);
 
 const LEASE = {
@@ -55,7 +55,7 @@ function judge(served: readonly Served[], wokenMs: number, share: Share): Outcom
   return { lastMs, barMs, words };
 }
 
-/** Stopped past its lease, everybody waiting, the machine full of others; then let go. */
+/** Stopped past its lease while all callers wait and other processes fill the machine; then let go. */
 async function pauseAndAsk(node: NodeProcess, callers: InsistentCallers): Promise<Outcome> {
   const stop = startBusyLoops(LOOPS);
   onTestFinished(stop);

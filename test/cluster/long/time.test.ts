@@ -46,11 +46,11 @@ describe("all leases run out at once, because the database was down for longer",
     let begun = 0;
     for (const node of nodes) {
       const instances = await instancesOf(cluster, node);
-      expect(instances, "it goes on as somebody new").toBeGreaterThan(1);
+      expect(instances, "it goes on as a new instance").toBeGreaterThan(1);
       begun += instances - 1;
     }
     const taken = (await terms(cluster.database)).slice(before.length);
-    // Whoever is up before the others takes all there is, and gives them their share when they come.
+    // The node that is up first takes every lane, and gives them their share when they come.
     expect(taken.length, "no lane goes to and fro").toBeLessThanOrEqual((begun - 1) * SIGNERS.length);
     expect(await deadlocks(cluster.database)).toBe(0);
     await auditCluster(cluster, accepted);

@@ -124,7 +124,7 @@ function indexTests(start: Start): void {
     await mine();
     if (chain.endpoints === 2) expect(await settle()).toEqual(["disagree"]);
     lie(0, settling.txHash, "no receipt");
-    // Each of them has the transaction in that block: that it is not there is said by nobody.
+    // Each of them has the transaction in that block: no endpoint says that it is not there.
     expect(await settle()).toEqual(["behind"]);
   });
 }
@@ -150,7 +150,7 @@ function opinionTests(start: Start): void {
   });
 }
 
-/** How deep a block lies is said by heads and tags, and one endpoint may claim blocks that nobody else has. */
+/** How deep a block lies is said by heads and tags, and one endpoint may claim blocks that no other endpoint has. */
 function depthTests(start: Start): void {
   const pinOthers = ({ chain, pin }: Mined, blockNumber: number | null) => {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, blockNumber);

@@ -23,7 +23,7 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 const FOREIGN = { kind: "external", foreign: true, rawTransaction: null } as const;
 
-/** Somebody else uses the key, another chain answers, the cursor was pushed too far. */
+/** Another program uses the key, another chain answers, the cursor was pushed too far. */
 export function externalContract(context: LaneStoreContext): void {
   /** A transaction whose nonce went to a foreign one, mined. */
   async function lost(fence: Fence) {

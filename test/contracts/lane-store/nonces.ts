@@ -3,8 +3,13 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { planShiftDown } from "../../../src/domain/holes.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
-import { BatchRefused, type WriteOutcome } from "../../../src/ports/lane-store.ts";
-import type { BindWrite, ReserveFate, ReserveWrite } from "../../../src/ports/nonce-writes.ts";
+import {
+  BatchRefused,
+  type BindWrite,
+  type ReserveFate,
+  type ReserveWrite,
+  type WriteOutcome,
+} from "../../../src/ports/lane-store.ts";
 import {
   AT,
   allocate,

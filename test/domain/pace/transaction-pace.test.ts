@@ -97,7 +97,7 @@ describe("the turn to be looked for", () => {
     expect(tx.isLookDue(looked, NOW + 10, 10)).toBe(true);
   });
 
-  it("that is owed stays owed, whoever wants to know", () => {
+  it("that is owed stays owed when it is wanted again, and when it fails", () => {
     expect(tx.lookWanted(resumed)).toBe(resumed);
     expect(tx.lookFailed(resumed, NOW).look).toBe(tx.LOOK_OWED);
   });

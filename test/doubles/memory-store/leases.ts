@@ -101,11 +101,13 @@ export function retireInstance(state: DatabaseState, instanceId: string): number
 }
 
 export function listInstances(state: DatabaseState, now: Date): readonly InstanceRecord[] {
+  const held = new Map<string | null, number>();
+  for (const { owner } of state.lanes.values()) held.set(owner, (held.get(owner) ?? 0) + 1);
   const rows = [...state.instances.values()].map(({ sessionLock, ...row }) => ({
     ...row,
     lock: lockOf(state, sessionLock),
     expired: row.expiresAt <= now,
-    lanes: [...state.lanes.values()].filter((lane) => lane.owner === row.instanceId).length,
+    lanes: held.get(row.instanceId) ?? 0,
   }));
   return rows.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime() || (a.instanceId < b.instanceId ? -1 : 1));
 }
@@ -159,7 +161,7 @@ export function listLeases(state: DatabaseState): readonly LeaseRecord[] {
   }));
 }
 
-/** Null where nobody holds the lane, or the holder is dead: then it is free. */
+/** Null where no node holds the lane, or the holder is dead: then it is free. */
 export function ownerOf(state: DatabaseState, row: LaneRow): LaneOwner | null {
   const instance = row.owner === null ? undefined : state.instances.get(row.owner);
   if (instance === undefined || instance.dead) return null;

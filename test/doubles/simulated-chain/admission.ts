@@ -30,7 +30,7 @@ export function admit(raw: Hex, node: Identity): SimulatedTransaction | Refusal 
   return from === null ? refusals.invalidSender() : signedBy(from, decoded);
 }
 
-/** What a node makes with a key of its own. The signature names its sender in plain, and nobody verifies it. */
+/** What a node makes with a key of its own. The signature names its sender in plain, and is not verified. */
 export function signedByNode(from: Address, unsigned: UnsignedTransaction): SimulatedTransaction {
   const raw = serialiseSigned(encodeTransaction(unsigned), { r: from.slice(2).padStart(64, "0"), s: "02", yParity: 0 });
   return signedBy(from, decodeTransaction(`0x${raw}`));

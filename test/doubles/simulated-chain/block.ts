@@ -60,7 +60,7 @@ function contractAddress(from: Address, nonce: number): Address {
   return getContractAddress({ from, nonce: BigInt(nonce) }).toLowerCase() as Address;
 }
 
-/** A transaction of somebody who shares the key: it has a nonce and a hash, and nobody holds its bytes. */
+/** A transaction of another program that shares the key: it has a nonce and a hash, but no bytes. */
 export function foreignTransaction(from: Address, nonce: number, serial: number): SimulatedTransaction {
   const hash: Hex = `0x${createHash("sha256").update(`foreign:${from}:${nonce}:${serial}`).digest("hex")}`;
   return {

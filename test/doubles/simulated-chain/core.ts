@@ -143,7 +143,7 @@ export class SimulatedChain {
     return Array.from({ length: count }, () => this.#mineFromPool());
   }
 
-  /** Somebody else who holds the key has its transactions mined, at the account's next nonces, in one block. */
+  /** Another program that holds the key has its transactions mined, at the account's next nonces, in one block. */
   mineForeign(address: Address, count = 1): SimulatedBlock {
     const { nonce } = this.account(address);
     const transactions = Array.from({ length: count }, (_, i) =>
@@ -152,7 +152,7 @@ export class SimulatedChain {
     return this.#append(transactions);
   }
 
-  /** Somebody else's transaction waits in the pool, where only the pending count shows it. */
+  /** Another program's transaction waits in the pool, where only the pending count shows it. */
   injectForeign(address: Address, nonce = this.pendingNonce(address)): SimulatedTransaction {
     const transaction = foreignTransaction(address, nonce, this.#foreign++);
     this.pool.restore(transaction, this.account(address));

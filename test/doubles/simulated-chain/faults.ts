@@ -71,7 +71,7 @@ export class Faults {
     this.#pinnedHead = blockNumber;
   }
 
-  /** So many blocks that nobody else has stand on top of the real ones, linked by hash; its tags move with them. */
+  /** So many blocks that no other endpoint has stand on top of the real ones, linked by hash; its tags move with them. */
   inventBlocks(count: number): void {
     this.#invented = count;
   }

@@ -257,7 +257,7 @@ function accepted(chain: SimulatedChain, raw: Hex) {
   return submission;
 }
 
-/** viem refuses to sign this, so the cap of a valid transaction is overwritten; any signature recovers to somebody. */
+/** viem refuses to sign this, so the cap of a valid transaction is overwritten; any signature recovers to some address. */
 async function rawWithTipAboveCap(): Promise<Hex> {
   const raw = await alice.sign({ nonce: 0, maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: 10n * GWEI });
   const gwei10 = (10n * GWEI).toString(16).padStart(10, "0");

@@ -228,7 +228,7 @@ export class TransactionPool {
     this.#extend(line);
   }
 
-  /** Whoever sends too much loses the highest nonces, and is not told. */
+  /** A sender with too many transactions loses those of the highest nonces, and is not told. */
   #trim(address: Address, line: Line): void {
     const { accountQueue, globalSlots, accountSlots } = this.#rules;
     const queued = line.byNonce.size - (line.end - line.first);

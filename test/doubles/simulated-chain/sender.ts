@@ -3,7 +3,7 @@ import { keccak256 } from "viem/utils";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { DecodedTransaction } from "./transaction.ts";
 
-/** Who signed; null where nobody can have. */
+/** The signer's address; null where the signature is none. */
 export type RecoverSender = (transaction: DecodedTransaction) => Address | null;
 
 const secp256k1 = await instantiateSecp256k1();

@@ -31,7 +31,7 @@ export async function startSimulatedServer(options: SimulatedServerOptions): Pro
   const { chain, faults = new Faults(), blockReceipts = true } = options;
   const endpoint = new Endpoint(createRpc({ chain, view: new ChainView(chain, faults), blockReceipts }), faults);
   const server = createServer((request, response) => void endpoint.handle(request, response));
-  // A keep-alive connection that the server ends at the wrong moment would look like a fault nobody injected.
+  // A keep-alive connection that the server ends at the wrong moment would look like a fault that no test injected.
   server.keepAliveTimeout = 0;
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");

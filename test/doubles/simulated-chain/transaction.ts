@@ -6,7 +6,7 @@ import { listItems, type RlpItem, readItem } from "./rlp.ts";
 /** A transaction as a pool sees it: what it costs, what it needs, and where it stands in its sender's order. */
 export interface SimulatedTransaction {
   readonly hash: Hash;
-  /** Null for foreign transactions, which nobody signed. */
+  /** Null for foreign transactions, which are made up without a signature. */
   readonly raw: Hex | null;
   readonly from: Address;
   readonly type: 0 | 1 | 2;

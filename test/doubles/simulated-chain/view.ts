@@ -43,7 +43,7 @@ export class ChainView {
     return number > this.#realHead.number ? this.#inventedAt(number) : this.#chain.blocks.byNumber(number);
   }
 
-  /** Others with each real block: nobody knows beforehand what that will be. */
+  /** Others with each real block: what that will be cannot be known beforehand. */
   #inventedAt(number: number): SimulatedBlock | null {
     const real = this.#realHead;
     if (number <= real.number || number > real.number + this.#faults.invented) return null;

@@ -244,7 +244,7 @@ describe("one clear line for", () => {
       'FENCEPOST_MODE: "fast" is not one of worker-queue, basic',
     ],
     [
-      "a hook that anybody on the way could answer",
+      "a hook without TLS, which any machine on the way could answer",
       { env: { FENCEPOST_STUCK_HOOK: "http://hooks.example.com/secret-token-of-ours" } },
       "FENCEPOST_STUCK_HOOK: the value is neither a module's path nor an https:// URL (http:// only on this machine)",
     ],

@@ -14,7 +14,7 @@ export interface Packet {
 }
 
 export interface Hold {
-  /** The node is in the middle of a broadcast: its packet has left, and nobody has answered. */
+  /** The node is in the middle of a broadcast: its packet has left, and has no answer yet. */
   readonly reached: Promise<Packet>;
   release(): void;
 }

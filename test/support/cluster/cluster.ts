@@ -29,7 +29,7 @@ export interface NodeOptions {
   readonly strike?: Stroke;
 }
 
-/** Node id by signer, of what somebody owns whose lease has not run out. */
+/** Node id by signer, of lanes whose owner's lease has not run out. */
 export type Owners = ReadonlyMap<string, string>;
 
 const KEYS: readonly Hex[] = Array.from(

@@ -1,7 +1,7 @@
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
-/** Somebody who asks things of whichever node is up. A simulation is not at rest while one of them waits. */
+/** A user who sends requests to any node that is up. A simulation is not at rest while one of them waits. */
 export abstract class Actor {
   /** Answers that none of them should ever see. */
   readonly absurd: string[] = [];

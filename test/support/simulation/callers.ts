@@ -127,7 +127,7 @@ export const FURNACE: Address = `0x${"f".repeat(40)}`;
 export const TRANSACTION_GAS_CAP = 2_000_000n;
 export const FURNACE_GAS = 1_700_000n;
 
-/** An endpoint lies about gas for a while, or the ceiling of this world is for transfers alone: nobody pays for it. */
+/** An endpoint lies about gas for a while, or the ceiling of this world is for transfers alone: such a create is refused. */
 const TOO_MUCH_GAS: ReadonlySet<string> = new Set(["GAS_OVER_BLOCK", "FEE_OVER_CEILING"]);
 
 /** By its value, so that a repeat is the same payload: most bring their gas, some leave it to the chain's word. */

@@ -31,7 +31,7 @@ export function checkSimulation(simulation: Simulation): void {
   checkCosts(simulation);
 }
 
-/** Whoever named the price, and whatever endpoints said of it. What others sent themselves is theirs. */
+/** Holds for prices of callers and of the market, true or false. Transactions of other programs are not ours to bound. */
 function checkCosts({ world }: Simulation): void {
   const { feePerGas, gasCost } = world.ceilings;
   const ours = world
@@ -63,7 +63,7 @@ function checkPromises({ world, callers, reservers }: Simulation): void {
   for (const { value } of callers.refused) expect(values.has(BigInt(value)), `${value} was refused`).toBe(false);
 }
 
-/** What an operator was told is done was decided, and is kept; and whoever's payload was mined, that is the outcome. */
+/** What an operator was told is done was decided, and is kept; and the payload that was mined decides the outcome. */
 function checkOrders({ world, operators }: Simulation): void {
   const { state } = world.database;
   for (const { action, txId, reason } of operators.obeyed) {
@@ -82,7 +82,7 @@ function mayHave(history: readonly HistoryRecord[], promised: number, nonce: num
   return nonce === promised || (nonce < promised && events.has("shiftDown"));
 }
 
-/** What is on the chain is ours, once, and all of it. What was given and nobody holds lies above everything. */
+/** What is on the chain is ours, once, and all of it. Nonces that were given and are held by no transaction lie above everything. */
 function checkChain({ world }: Simulation): void {
   for (const signer of SIGNERS) {
     const rows = world.rows().filter(({ lane, nonce }) => lane.signer === signer && nonce !== null);

@@ -70,7 +70,7 @@ const READS = [
 /** Beyond any count that a simulation comes to by itself. */
 const LIE = 1_000_000;
 
-/** Writes that nobody outside waits for: refused, they are made again. */
+/** Writes that no caller waits for: refused, they are made again. */
 const REFUSABLE: readonly LaneWrite["kind"][] = ["transition", "unwatch", "confirmations", "expire", "closeHoles"];
 
 /** Not often passed: aimed at more often, and there the first passage is as good as any. */
@@ -197,7 +197,7 @@ export class Crew {
     });
   }
 
-  /** The database refuses what it should not: whoever planned it reads the lane again, and plans anew. */
+  /** The database refuses a valid write: the owner reads the lane again, and plans anew. */
   refuseWrites(): void {
     this.refusals += this.dice.int(1, 4);
     this.count("refused");
@@ -297,7 +297,7 @@ export class Crew {
     this.count("fees lied about");
   }
 
-  /** Whoever named the price: nothing is signed above the ceilings. */
+  /** Nothing is signed above the ceilings, be the price the caller's or the market's. */
   private watchCost({ gas, fees, nonce }: UnsignedTransaction): void {
     const { feePerGas, gasCost } = this.world.ceilings;
     const cap = feeCap(fees);
@@ -306,7 +306,7 @@ export class Crew {
     this.violations.push(`nonce ${nonce} was signed for ${gas} gas at ${cap} wei, above ${feePerGas} or ${gasCost}`);
   }
 
-  /** One of two endpoints counts far too many, on and on, and the other is a block late: nobody may believe it. */
+  /** One of two endpoints counts far too many, on and on, and the other is a block late: no node may believe it. */
   lieForGood(): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
@@ -320,13 +320,13 @@ export class Crew {
     this.count("lied for good");
   }
 
-  /** One of its two endpoints shows blocks that nobody else has: nothing may be final by them. */
+  /** One of its two endpoints shows blocks that no other endpoint has: nothing may be final by them. */
   inventBlocks(dice: Dice): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
     const { entry, elsewhere } = dice.pick(candidates);
     const endpoints = [entry.faults, elsewhere ?? entry.faults];
-    // One at a time: where both claim the same, nobody can know better.
+    // One at a time: where both claim the same, no node can know better.
     for (const each of endpoints) each.inventBlocks(0);
     const faults = dice.pick(endpoints);
     faults.inventBlocks(dice.int(1, 12));
@@ -355,7 +355,7 @@ export class Crew {
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
     const other = faults === entry.faults ? elsewhere : entry.faults;
     const lie = dice.pick(RECEIPT_LIES);
-    // Two that tell the same lie agree on it, and nobody could know. Two different ones must decide nothing.
+    // Two that tell the same lie agree on it, and no node could know. Two different ones must decide nothing.
     if (other !== null && this.receiptLies.get(other) === lie) return;
     faults.lieAboutReceipts(lie);
     this.receiptLies.set(faults, lie);

@@ -9,7 +9,7 @@ const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
 /** Far from what callers and reservers send, so that a payload tells whose it is. */
 const FIRST_VALUE = 50_000_000;
-/** What an operator may hear without anybody having made a mistake. */
+/** Refusals that an operator may be given though no node made a mistake. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "SUBMISSION_REJECTED", "INVALID_REQUEST"];
 
 /** People who act on what they see, on whichever node they reach, and believe what they are told. */
@@ -24,7 +24,7 @@ export class Operators extends Actor {
     if (rows.length > 0) this.begin(this.give(this.dice.pick(rows)));
   }
 
-  /** A signer is suspended for a while; whoever did it sees to it that it goes on. */
+  /** A signer is suspended for a while; the operator who did it resumes it. */
   suspend(): void {
     this.begin(this.pause(this.dice.pick(SIGNERS)));
   }
@@ -55,13 +55,13 @@ export class Operators extends Actor {
       this.ask(({ node }) => node.api.actOnLane({ action, signer, request: { reason: "r" }, actor: "operator:sim" }));
     const heard = await order("suspend");
     await this.world.clock.sleep(this.dice.int(100, 5_000));
-    // One that nobody heard of may be carried out late, and must not come after the order that ends it.
+    // An order without an answer may be carried out late, and must not come after the order that ends it.
     if (heard === null) await this.world.clock.sleep(LATE_MS);
-    // Whether the first was heard, nobody may know: the second must be.
+    // The first may or may not have been carried out; the second must be.
     while ((await order("resume")) === null) await this.world.clock.sleep(200);
   }
 
-  /** Null: not done, or nobody knows. */
+  /** Null: not done, or unknown. */
   private async ask<T>(ask: (node: WorldNode) => Promise<T>): Promise<T | null> {
     const nodes = this.nodes();
     if (nodes.length === 0) return null;

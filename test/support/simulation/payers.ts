@@ -6,10 +6,10 @@ import { Actor } from "./actor.ts";
 const CLIENT_TIMEOUT_MS = 3_000;
 /** Far from what the others send, so that a payload tells whose it is. */
 const FIRST_VALUE = 70_000_000;
-/** What any of them may hear without anybody having made a mistake. */
+/** Refusals that any of them may be given though no node made a mistake. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "QUEUE_FULL"];
 
-/** Callers who leave the price to the market, and others who name one above the ceiling, whom nobody may obey. */
+/** Callers who leave the price to the market, and others who name one above the ceiling, which no node may sign. */
 export class Payers extends Actor {
   refused = 0;
   private serial = 0;
@@ -19,7 +19,7 @@ export class Payers extends Actor {
     this.start(({ node }) => node.api.create(this.request({})), ["SUBMISSION_REJECTED"]);
   }
 
-  /** More than anybody may pay. */
+  /** Above every ceiling. */
   overpay(): void {
     const deed = this.dice.pick([
       async ({ node }: WorldNode) => this.taken(await node.api.create(this.request(this.tooMuch))),

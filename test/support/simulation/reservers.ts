@@ -14,7 +14,7 @@ const FIRST_VALUE = 1_000_000;
 /** Callers that sign themselves: they reserve, and then hand in, give back, or forget. */
 export class Reservers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
-  /** Given back by a caller who was told so: free for somebody else. */
+  /** Given back by a caller who was told so: free for another caller. */
   readonly released: Reservation[] = [];
   private readonly signer = new FakeSigner(SIGNERS);
   private serial = 0;

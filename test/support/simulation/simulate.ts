@@ -92,7 +92,7 @@ function makeWorld(seed: number, dice: Dice): World {
       // All above what callers offer, some below where the market goes.
       maxFeeWei: feeDice.pick([null, null, 25n * GWEI, 120n * GWEI]),
       maxGasCostWei: feeDice.pick([null, null, 21_000n * 40n * GWEI]),
-      // Reservations expire, and nobody is there to repair what they leave.
+      // Reservations expire, and no node is up to repair the holes that they leave.
       holePolicy: "heal",
       finality: dice.weighted([
         [8, "confirmations" as const],
@@ -199,7 +199,7 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
   return state === "RESERVED" ? [`reservation ${reservationId} of nonce ${nonce} is open`] : [];
 }
 
-/** Asked thousands of times in each simulation, so the answer to `unrest` is put together only where somebody reads it. */
+/** Asked thousands of times in each simulation, so the answer to `unrest` is put together only for a failure that is printed. */
 function isAtRest(simulation: Simulation): boolean {
   const { callers, reservers, operators, payers } = simulation;
   if (callers.waiting + reservers.waiting + operators.waiting + payers.waiting > 0) return false;

@@ -47,7 +47,7 @@ export const LOST_ANSWERS: readonly Trouble[] = [
       const lost = scene.onSends(hang, 1);
       await scene.payAll(0, 1);
       await scene.untilStruck(lost);
-      await scene.until(() => answersOf(scene).includes("unknown"), "nobody has waited for ever");
+      await scene.until(() => answersOf(scene).includes("unknown"), "no caller has waited for ever");
     },
   },
   {
@@ -293,7 +293,7 @@ export const RECEIPTS: readonly Trouble[] = [
       await scene.untilTaken(0, 1);
       await scene.chain.mine(8);
       scene.chain.resume();
-      await scene.until(() => blind.struck + also.struck >= 12, "nobody could see them");
+      await scene.until(() => blind.struck + also.struck >= 12, "neither endpoint could show them");
       blind.lift();
       also.lift();
     },

@@ -49,7 +49,7 @@ export class DrivenChain {
     for (let mined = 0; mined < blocks; mined++) await this.inTurn(() => this.mineOne());
   }
 
-  /** Hands the chain bytes behind everybody's back. */
+  /** Hands the chain bytes directly, past every node and proxy. */
   async inject(raw: Hex): Promise<void> {
     await this.node.rpc("eth_sendRawTransaction", [raw]);
   }

@@ -98,7 +98,7 @@ export class Scene {
 
   /**
    * Has payload `number` executed: on the chain it counts under that number. Asked for like a good caller does: again
-   * under the same request id, where the answer is that nobody can say yet.
+   * under the same request id, where the answer is that the outcome is unknown.
    */
   async pay(number: number, { gas = 100_000n, fees = {} }: PayOptions = {}): Promise<Created> {
     const price = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, ...fees };
@@ -193,7 +193,7 @@ export class Scene {
     return this.proxy.rule({ methods: [SEND], ...(times === undefined ? {} : { times }) }, treatment);
   }
 
-  /** Somebody else's transaction from our key. */
+  /** Another program's transaction from our key. */
   async foreign(nonce: number, tipGwei = 50n): Promise<Hex> {
     const fees = { maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: tipGwei * GWEI };
     return privateKeyToAccount(KEYS[0]).signTransaction({

@@ -37,7 +37,7 @@ export function casesOf(troubles: readonly Trouble[]): readonly Case[] {
   );
 }
 
-/** These troubles, each under one policy. A name that is nobody's fails. */
+/** These troubles, each under one policy. A name that no trouble has fails. */
 export function named(
   troubles: readonly Trouble[],
   wanted: readonly (readonly [name: string, policy: Policy])[],

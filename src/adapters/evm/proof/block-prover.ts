@@ -14,7 +14,7 @@ import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
-import { readArray, readHash, readRecord } from "../rpc/quantities.ts";
+import { optional, readArray, readHash, readRecord } from "../rpc/quantities.ts";
 import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
@@ -97,25 +97,19 @@ export class BlockProver {
 
 /** The proving thread failed. That does not mean that the endpoint lied, and other blocks do not wait for it. */
 export class ProofFailed extends ChainUnavailable {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "ProofFailed";
-  }
+  override readonly name = "ProofFailed";
 }
 
 async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Promise<ReceiptVerdict> {
-  if (proved === null || proved === undefined)
-    return { kind: "absent", detail: "its block, proved whole, does not hold it" };
+  if (!proved) return { kind: "absent", detail: "its block, proved whole, does not hold it" };
   const { receipt, raw } = proved;
   if (sentBy === undefined || raw === null) return { kind: "agreed", receipt };
   // One without a chain id (before EIP-155) is not read here: whose it is stays what the endpoint said.
   const sent = await decodeTransaction(raw).catch(() => null);
   if (sent === null) return { kind: "unproven" };
   const { signer, unsigned } = sent;
-  const isOther = signer !== sentBy.signer || unsigned.nonce !== sentBy.nonce;
-  return isOther
-    ? { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` }
-    : { kind: "agreed", receipt };
+  if (signer === sentBy.signer && unsigned.nonce === sentBy.nonce) return { kind: "agreed", receipt };
+  return { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` };
 }
 
 /** Where it stands is the block's word, not the receipt's; and the price is no part of what a block commits to. */
@@ -143,11 +137,9 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
 
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
-  if (reply?.ok === false && saysNoSuchBlock(reply.error)) return "behind";
-  if (reply?.ok === false && withholds(reply.error)) return "unproven";
-  const result = resultOf(reply);
-  if (result === null) return "behind";
-  const block = readRecord(result, "the block");
+  if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
+  const block = optional(readRecord, resultOf(reply, saysNoSuchBlock), "the block");
+  if (block === null) return "behind";
   return readArray(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
 }
 

@@ -1,23 +1,20 @@
+import type { AlertCode } from "../../../domain/alerts.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { type BlockTag, type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
-import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
-import type { EndpointState, Telemetry } from "../../../ports/telemetry.ts";
-import { fetchBlockNumber, fetchBlocks } from "../read-block.ts";
-import { fetchIdentity } from "../read-identity.ts";
+import type { AlertSeverity, EndpointState, Telemetry } from "../../../ports/telemetry.ts";
+import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
 import { BadAnswer, readNumber } from "./quantities.ts";
-import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./rpc-errors.ts";
+import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
-export interface EndpointsOptions {
-  /** In order of preference. */
+export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "timeoutMs" | "requestEveryMs"> {
+  /** In order of preference; user and password in a URL are sent as basic authentication. */
   readonly urls: readonly string[];
   readonly chainId: number;
   readonly telemetry: Telemetry;
-  readonly clock: Clock;
   readonly entropy: Entropy;
-  readonly transport?: Partial<Omit<TransportOptions, "url" | "clock" | "report">>;
 }
 
 /** How a method asks one endpoint. It throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer` to have the next one asked. */
@@ -99,15 +96,23 @@ export class Endpoints {
   #compareAtMs: number;
 
   constructor(options: EndpointsOptions) {
+    const { telemetry, chainId } = options;
     this.#options = options;
     this.#compareAtMs = options.clock.monotonicMs() + COMPARE_EVERY_MS;
     this.#heads = new HeadWatch({
       clock: options.clock,
       blockNumber: (endpoint) => this.askOne(endpoint, fetchBlockNumber).catch(() => null),
       headers: (endpoint, numbers) => this.askOne(endpoint, (rpc) => fetchBlocks(rpc, numbers)).catch(() => null),
-      onBehind: (endpoint, heads) => this.#alertBehind(endpoint, heads),
+      onBehind: ({ rpc }, { head, ahead }) => {
+        const message = `${rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
+        this.#alert("WARNING", "RPC_BEHIND", message);
+      },
     });
-    this.#all = options.urls.map((url, index) => new Endpoint(index, this.#connect(url, index)));
+    this.#all = options.urls.map((url, index) => {
+      const report: TransportOptions["report"] = (each) =>
+        telemetry.emit({ type: "rpc.request", chainId, endpoint: index, ...each });
+      return new Endpoint(index, createTransport({ ...options, url, report }));
+    });
   }
 
   get size(): number {
@@ -116,23 +121,26 @@ export class Endpoints {
 
   /** The answer of the first endpoint that has one. */
   async read<T>(ask: Ask<T>): Promise<T> {
-    return this.#firstAnswer(this.#candidates(), ask);
+    return this.#firstAnswer(this.usable(), ask);
   }
 
-  /** From now on an endpoint that comes back has to begin like this. */
-  rememberGenesis(genesisHash: Hash | null): void {
+  /**
+   * As `Chain.identity`: from now on an endpoint that comes back has to begin like this. Where every endpoint serves another
+   * chain, one of those is asked: it may say which.
+   */
+  async identity(genesisHash: Hash | null): Promise<ChainIdentity> {
     this.#genesisHash ??= genesisHash;
-  }
-
-  /** As `read`, but where every endpoint serves another chain, one of those is asked: it may say which. */
-  async readUnproven<T>(ask: Ask<T>): Promise<T> {
-    const ours = this.#candidates();
-    if (ours.length > 0) return this.#firstAnswer(ours, ask);
-    for (const endpoint of this.#all) {
-      const answer = await ask(endpoint.rpc, endpoint).catch(() => null);
-      if (answer !== null) return answer;
+    const ours = this.usable();
+    for (const { rpc } of ours.length > 0 ? [] : this.#all) {
+      const identity = await fetchIdentity(rpc).catch(() => null);
+      if (identity !== null) return identity;
     }
-    return this.#firstAnswer([], ask);
+    return this.#firstAnswer(ours, async (rpc, endpoint) => {
+      const identity = await fetchIdentity(rpc);
+      // Another machine answers behind this URL now: it has to prove itself before it is used for anything else.
+      if (identity.chainId !== this.#options.chainId && endpoint.chain === "proven") endpoint.chain = "unproven";
+      return identity;
+    });
   }
 
   /**
@@ -141,7 +149,7 @@ export class Endpoints {
    * Throws `ChainUnavailable` where none answers, and is empty where none serves this chain.
    */
   async readEverywhere<T>(ask: Ask<T>): Promise<readonly Heard<T>[]> {
-    const asked = this.#candidates();
+    const asked = this.usable();
     // As it was before it was asked: one that fails now is silent in this reading, and absent from the next at the soonest.
     const up = new Set(asked.filter((endpoint) => !endpoint.down));
     const reasons: string[] = [];
@@ -165,7 +173,7 @@ export class Endpoints {
    * balance, nothing is known.
    */
   async readEach<T>(ask: Ask<T>, isEnough: (said: readonly Said<T>[]) => boolean): Promise<readonly Said<T>[] | null> {
-    const up = this.#candidates().filter((each) => !each.down);
+    const up = this.usable().filter((each) => !each.down);
     if (up.length < 2) return null;
     const said: Said<T>[] = [];
     const silent: string[] = [];
@@ -179,18 +187,14 @@ export class Endpoints {
     return said;
   }
 
-  /** Every endpoint that is up, or all where none is known to be. */
-  usable(): readonly Endpoint[] {
-    return this.#candidates();
-  }
-
   /** Asks this very endpoint, after it has proven its chain; keeps its health. */
   async askOne<T>(endpoint: Endpoint, ask: Ask<T>): Promise<T> {
     const ticket = ++endpoint.asked;
     try {
       if (endpoint.chain !== "proven") await this.#proveChain(endpoint);
       const answer = await ask(endpoint.rpc, endpoint);
-      this.#succeeded(endpoint);
+      endpoint.failures = 0;
+      endpoint.probeAtMs = 0;
       return answer;
     } catch (error) {
       if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket);
@@ -204,14 +208,8 @@ export class Endpoints {
     await Promise.all(this.#all.map((endpoint) => endpoint.rpc.close()));
   }
 
-  #connect(url: string, index: number): RpcTransport {
-    const { clock, telemetry, chainId, transport } = this.#options;
-    const report: TransportOptions["report"] = (each) =>
-      telemetry.emit({ type: "rpc.request", chainId, endpoint: index, ...each });
-    return createTransport({ ...transport, url, clock, report });
-  }
-
-  #candidates(): readonly Endpoint[] {
+  /** Every endpoint that is up, or all where none is known to be. */
+  usable(): readonly Endpoint[] {
     const ours = this.#all.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
     for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
@@ -228,7 +226,7 @@ export class Endpoints {
       } catch (error) {
         if (!isEndpointTrouble(error)) throw error;
         reasons.push(describe(endpoint, error));
-        limited &&= isRateLimited(error);
+        limited &&= isSilence(error, "rateLimited");
       }
     }
     const { chainId } = this.#options;
@@ -255,7 +253,8 @@ export class Endpoints {
       return;
     }
     const found = sameStart ? `chain ${chainId}` : `another chain ${chainId}, which begins with ${genesisHash}`;
-    if (endpoint.chain !== "foreign") this.#alertForeign(endpoint, found);
+    const message = `${endpoint.rpc.label} serves ${found}, not ${this.#options.chainId}: it is not used`;
+    if (endpoint.chain !== "foreign") this.#alert("CRITICAL", "RPC_WRONG_CHAIN", message);
     endpoint.chain = "foreign";
     throw new BadAnswer(`it serves ${found}`);
   }
@@ -266,16 +265,11 @@ export class Endpoints {
     return { chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
   }
 
-  #succeeded(endpoint: Endpoint): void {
-    endpoint.failures = 0;
-    endpoint.probeAtMs = 0;
-  }
-
   #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number): void {
     // A node that answers is up, even where it refuses; unless it refuses to serve us at all, or to say what it serves.
     if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && endpoint.chain === "proven") return;
     // Who limits the rate has not gone away; proving its chain anew would take more of what it has too little of.
-    const isLost = error instanceof RpcUnreachable && !isRateLimited(error);
+    const isLost = error instanceof RpcUnreachable && !isSilence(error, "rateLimited");
     if (isLost && endpoint.chain === "proven") {
       endpoint.chain = "unproven";
       endpoint.shownTags.clear();
@@ -284,7 +278,7 @@ export class Endpoints {
     if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
     // Calls share requests: all that were under way when one was lost are one failure, not the three of who keeps failing.
     // Not so where each was waited for in vain until its time was over.
-    if (ticket <= endpoint.failedThrough && !isTimeout(error)) return;
+    if (ticket <= endpoint.failedThrough && !isSilence(error, "timeout")) return;
     endpoint.failedThrough = endpoint.asked;
     endpoint.failures++;
     if (!endpoint.lost) return;
@@ -293,7 +287,8 @@ export class Endpoints {
     // Between half and all of it, so that nodes of one fleet do not probe in step.
     const jitteredMs = backoffMs * (0.5 + this.#options.entropy.random() / 2);
     endpoint.probeAtMs = this.#options.clock.monotonicMs() + jitteredMs;
-    if (endpoint.failures === FAILURES_BEFORE_SKIPPED) this.#alertDown(endpoint, error);
+    const message = `${describe(endpoint, error)}: it is skipped until it answers a probe`;
+    if (endpoint.failures === FAILURES_BEFORE_SKIPPED) this.#alert("WARNING", "RPC_ENDPOINT_DOWN", message);
   }
 
   #probeIsDue(endpoint: Endpoint): boolean {
@@ -326,19 +321,8 @@ export class Endpoints {
     this.#options.telemetry.emit({ type: "rpc.endpoint", chainId: this.#options.chainId, endpoint: index, state });
   }
 
-  #alertBehind({ rpc }: Endpoint, { head, ahead }: { readonly head: number; readonly ahead: number }): void {
-    const message = `RPC endpoint ${rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
-    this.#options.telemetry.emit({ type: "alert", severity: "WARNING", code: "RPC_BEHIND", message });
-  }
-
-  #alertForeign(endpoint: Endpoint, found: string): void {
-    const message = `RPC endpoint ${endpoint.rpc.label} serves ${found}, not ${this.#options.chainId}: it is not used`;
-    this.#options.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "RPC_WRONG_CHAIN", message });
-  }
-
-  #alertDown(endpoint: Endpoint, error: Error): void {
-    const message = `RPC endpoint ${describe(endpoint, error)}: it is skipped until it answers a probe`;
-    this.#options.telemetry.emit({ type: "alert", severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message });
+  #alert(severity: AlertSeverity, code: AlertCode, message: string): void {
+    this.#options.telemetry.emit({ type: "alert", severity, code, message: `RPC endpoint ${message}` });
   }
 }
 
@@ -349,12 +333,8 @@ function isEndpointTrouble(error: unknown): error is EndpointTrouble {
   return error instanceof RpcUnreachable || error instanceof RpcErrorAnswer || error instanceof BadAnswer;
 }
 
-function isRateLimited(error: EndpointTrouble): boolean {
-  return error instanceof RpcUnreachable && error.kind === "rateLimited";
-}
-
-function isTimeout(error: EndpointTrouble): boolean {
-  return error instanceof RpcUnreachable && error.kind === "timeout";
+function isSilence(error: EndpointTrouble, kind: UnreachableKind): boolean {
+  return error instanceof RpcUnreachable && error.kind === kind;
 }
 
 function describe(endpoint: Endpoint, error: Error): string {

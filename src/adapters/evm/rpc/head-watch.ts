@@ -12,13 +12,10 @@
  * Reads: every endpoint's block number; blocks only of those that differ. Writes: whether an endpoint is `behind`.
  */
 import type { Hash } from "../../../domain/lane.ts";
+import type { Block } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
 
-export interface Header {
-  readonly number: number;
-  readonly hash: Hash;
-  readonly parentHash: Hash;
-}
+export type Header = Pick<Block, "number" | "hash" | "parentHash">;
 
 export interface HeadWatchOptions<E> {
   readonly clock: Pick<Clock, "monotonicMs">;

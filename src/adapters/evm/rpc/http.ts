@@ -25,8 +25,8 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 const NO_ANSWER_STATUSES: readonly number[] = [401, 403, 407, 408];
 
 export function openHttp(options: HttpOptions): HttpPoster {
-  const target = parseTarget(options.url);
-  const pool = new Pool(target.origin, {
+  const { label, path, headers } = parseTarget(options.url);
+  const pool = new Pool(label, {
     connections: CONNECTIONS,
     pipelining: 1,
     maxResponseSize: options.maxResponseBytes,
@@ -39,10 +39,10 @@ export function openHttp(options: HttpOptions): HttpPoster {
   let closed = false;
 
   return {
-    label: target.label,
+    label,
     async post(body) {
-      const reply = await exchange(body);
-      refuseNonAnswers(reply, target.label, options.clock);
+      const { retryAfter, ...reply } = await exchange(body);
+      refuseNonAnswers(reply.status, parseRetryAfter(retryAfter, options.clock), label);
       return reply;
     },
     async close() {
@@ -57,16 +57,15 @@ export function openHttp(options: HttpOptions): HttpPoster {
     underWay.add(deadline);
     const cancelTimer = options.clock.after(options.timeoutMs, () => deadline.abort());
     try {
-      const { path, headers } = target;
       const response = await pool.request({ method: "POST", path, headers, body, signal: deadline.signal });
       const retryAfter = response.headers["retry-after"];
       return { status: response.statusCode, body: await response.body.text(), retryAfter };
     } catch (cause) {
-      if (closed) throw new RpcUnreachable("closed", `${target.label} was closed`, { cause });
+      if (closed) throw new RpcUnreachable("closed", `${label} was closed`, { cause });
       if (deadline.signal.aborted) {
-        throw new RpcUnreachable("timeout", `${target.label} gave no answer in ${options.timeoutMs} ms`, { cause });
+        throw new RpcUnreachable("timeout", `${label} gave no answer in ${options.timeoutMs} ms`, { cause });
       }
-      throw networkFailure(cause, target.label);
+      throw networkFailure(cause, label);
     } finally {
       cancelTimer();
       underWay.delete(deadline);
@@ -74,14 +73,7 @@ export function openHttp(options: HttpOptions): HttpPoster {
   }
 }
 
-interface Target {
-  readonly origin: string;
-  readonly path: string;
-  readonly label: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-function parseTarget(text: string): Target {
+function parseTarget(text: string) {
   let url: URL;
   try {
     url = new URL(text);
@@ -97,29 +89,23 @@ function parseTarget(text: string): Target {
     const userinfo = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
     headers.authorization = `Basic ${Buffer.from(userinfo).toString("base64")}`;
   }
-  return { origin: url.origin, path: `${url.pathname}${url.search}`, label: url.origin, headers };
+  return { label: url.origin, path: `${url.pathname}${url.search}`, headers };
 }
 
-interface RawReply {
-  readonly status: number;
-  readonly body: string;
-  readonly retryAfter: string | string[] | undefined;
-}
-
-function refuseNonAnswers(reply: RawReply, label: string, clock: Clock): void {
-  if (reply.status === 429) {
-    const retryAfterMs = parseRetryAfter(reply.retryAfter, clock);
-    throw new RpcUnreachable("rateLimited", `${label} limits the rate (429)`, { retryAfterMs });
+function refuseNonAnswers(status: number, retryAfterMs: number | null, label: string): void {
+  if (status === 429) {
+    const waitMs = retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
+    throw new RpcUnreachable("rateLimited", `${label} limits the rate (429)`, { retryAfterMs: waitMs });
   }
-  if (reply.status >= 500 || NO_ANSWER_STATUSES.includes(reply.status)) {
-    const retryAfterMs = reply.retryAfter === undefined ? null : parseRetryAfter(reply.retryAfter, clock);
-    throw new RpcUnreachable("http", `${label} answered HTTP ${reply.status}`, { retryAfterMs });
+  if (status >= 500 || NO_ANSWER_STATUSES.includes(status)) {
+    throw new RpcUnreachable("http", `${label} answered HTTP ${status}`, { retryAfterMs });
   }
 }
 
-/** RFC 9110: seconds, or a date. Bounded, so that no endpoint can silence us for an hour. */
-function parseRetryAfter(header: string | string[] | undefined, clock: Clock): number {
-  const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? "";
+/** RFC 9110: seconds, or a date; null: nothing was said. Bounded, so that no endpoint can silence us for an hour. */
+function parseRetryAfter(header: string | string[] | undefined, clock: Clock): number | null {
+  if (header === undefined) return null;
+  const text = [header].flat()[0]?.trim() ?? "";
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - clock.now().getTime();
   if (!Number.isFinite(ms)) return DEFAULT_RETRY_AFTER_MS;
   return Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS);

@@ -2,10 +2,7 @@ import type { Address, Hash, Hex } from "../../../domain/lane.ts";
 
 /** An endpoint answered with something that cannot be true. Worth no more than no answer; never NaN, never a guess. */
 export class BadAnswer extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "BadAnswer";
-  }
+  override readonly name = "BadAnswer";
 }
 
 const QUANTITY = /^0x[0-9a-fA-F]{1,64}$/;
@@ -57,6 +54,11 @@ export function readRecord(value: unknown, what: string): Readonly<Record<string
 export function readArray(value: unknown, what: string): readonly unknown[] {
   if (!Array.isArray(value)) throw new BadAnswer(`${what} is no list`);
   return value;
+}
+
+/** Null where it is left out. */
+export function optional<T>(read: (value: unknown, what: string) => T, value: unknown, what: string): T | null {
+  return value === null || value === undefined ? null : read(value, what);
 }
 
 function readHex(value: unknown, pattern: RegExp, what: string): Hex {

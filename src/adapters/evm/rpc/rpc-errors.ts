@@ -32,11 +32,12 @@ export type RpcReply =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly error: RpcErrorAnswer | RpcUnreachable };
 
-/** The result of a reply; throws its error. */
-export function resultOf(reply: RpcReply | undefined): unknown {
+/** The result of a reply; undefined where it is an error that says that there is none. Throws any other. */
+export function resultOf(reply: RpcReply | undefined, saysNone?: (error: unknown) => boolean): unknown {
   if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
-  if (!reply.ok) throw reply.error;
-  return reply.result;
+  if (reply.ok) return reply.result;
+  if (saysNone?.(reply.error) === true) return undefined;
+  throw reply.error;
 }
 
 const UNSUPPORTED_CODES: readonly number[] = [-32601, -32604, -32004];

@@ -1,8 +1,18 @@
 import { Departures } from "../../../domain/departures.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { TelemetryEvent } from "../../../ports/telemetry.ts";
 import { DEFAULT_RETRY_AFTER_MS, type HttpPoster, openHttp } from "./http.ts";
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
-import { type BatchRefusal, encodeBatch, encodeCall, parseBody, readBatch, readSingle, type WireCall } from "./wire.ts";
+import {
+  type BatchRefusal,
+  encodeBatch,
+  encodeCall,
+  parseBody,
+  type RpcCall,
+  readBatch,
+  readSingle,
+  type WireCall,
+} from "./wire.ts";
 
 /**
  * JSON-RPC to one endpoint. Calls made in the same tick, while every request slot is taken, or sooner after the last ones
@@ -19,24 +29,19 @@ export interface RpcTransport {
   batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;
   /**
    * As `batch`, for calls whose order matters: they are never in two requests at once, and once a part of them has got
-   * no answer the rest is not sent. Reads and sends never share a request, so a slow estimate delays no broadcast.
+   * no answer the rest is not sent.
    */
+  readInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;
+  /** The same. Reads and sends never share a request, so a slow estimate delays no broadcast. */
   sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;
   close(): Promise<void>;
 }
 
-export interface RpcCall {
-  readonly method: string;
-  readonly params: readonly unknown[];
-}
-
 /** Neighbours in one request that were of one method and had one fate. */
-export interface RpcReport {
-  readonly method: string;
-  readonly result: "ok" | "error" | "unreachable";
-  readonly calls: number;
-  readonly durationMs: number;
-}
+export type RpcReport = Omit<
+  Extract<TelemetryEvent, { readonly type: "rpc.request" }>,
+  "type" | "chainId" | "endpoint"
+>;
 
 export interface TransportOptions {
   readonly url: string;
@@ -78,16 +83,25 @@ interface Group {
   readonly settle: (replies: readonly RpcReply[]) => void;
 }
 
-type Kind = "read" | "send";
+/** Requests of one kind: what waits for one, how many are under way, and when the next may leave. */
+class Line {
+  readonly waiting: Group[] = [];
+  readonly pace: Departures;
+  inFlight = 0;
+  cancelTimer: (() => void) | null = null;
+
+  constructor(requestEveryMs: number) {
+    this.pace = new Departures(requestEveryMs, REQUESTS_IN_RESERVE);
+  }
+}
+
 type Resizing = Exclude<BatchRefusal, "rateLimited">;
 
 class HttpTransport implements RpcTransport {
   readonly #options: Required<TransportOptions>;
   readonly #http: HttpPoster;
-  readonly #waiting: Record<Kind, Group[]> = { read: [], send: [] };
-  readonly #inFlight: Record<Kind, number> = { read: 0, send: 0 };
-  readonly #requests: Readonly<Record<Kind, Departures>>;
-  readonly #cancelTimer: Record<Kind, (() => void) | null> = { read: null, send: null };
+  readonly #reads: Line;
+  readonly #sends: Line;
   #nextId = 1;
   /** Learned: shrinks when the endpoint calls a batch too large, 1 where it takes none. Tried anew after a while. */
   #batchLimit: number;
@@ -100,8 +114,8 @@ class HttpTransport implements RpcTransport {
   constructor(options: Required<TransportOptions>) {
     this.#options = options;
     this.#http = openHttp(options);
-    const pace = () => new Departures(options.requestEveryMs, REQUESTS_IN_RESERVE);
-    this.#requests = { read: pace(), send: pace() };
+    this.#reads = new Line(options.requestEveryMs);
+    this.#sends = new Line(options.requestEveryMs);
     this.#batchLimit = options.maxBatchCalls;
     this.#pace = options.maxBatchCalls;
   }
@@ -110,42 +124,40 @@ class HttpTransport implements RpcTransport {
     return this.#http.label;
   }
 
+  get callsAtOnce(): number {
+    return Math.min(this.#batchLimit, this.#pace);
+  }
+
   async request(method: string, params: readonly unknown[]): Promise<unknown> {
     const [reply] = await this.batch([{ method, params }]);
     return resultOf(reply);
   }
 
   async batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
-    const parts = this.#split(this.#encode(calls));
-    const [only] = parts;
-    if (only !== undefined && parts.length === 1) return this.#enqueue("read", only);
-    return (await Promise.all(parts.map((part) => this.#enqueue("read", part)))).flat();
+    const parts = this.#split(this.#encode(calls, false));
+    return (await Promise.all(parts.map((part) => this.#enqueue(this.#reads, part)))).flat();
   }
 
-  async sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
-    const replies: RpcReply[] = [];
-    for (const part of this.#split(this.#encode(calls))) {
-      const last = replies.at(-1);
-      replies.push(...(unanswered(last) ? part.map(() => last) : await this.#enqueue("send", part)));
-    }
-    return replies;
+  readInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
+    return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#reads, part));
+  }
+
+  sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
+    return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#sends, part));
   }
 
   async close(): Promise<void> {
-    const abandoned = [...this.#waiting.read.splice(0), ...this.#waiting.send.splice(0)];
-    for (const group of abandoned) {
-      group.settle(allFailed(group.calls, new RpcUnreachable("closed", `${this.label} was closed`)));
+    for (const line of [this.#reads, this.#sends]) {
+      for (const group of line.waiting.splice(0)) {
+        group.settle(allFailed(group.calls, new RpcUnreachable("closed", `${this.label} was closed`)));
+      }
+      line.cancelTimer?.();
     }
-    for (const kind of ["read", "send"] as const) this.#cancelTimer[kind]?.();
     await this.#http.close();
   }
 
-  #encode(calls: readonly RpcCall[]): readonly WireCall[] {
-    return calls.map((call) => encodeCall(this.#nextId++, call.method, call.params));
-  }
-
-  get callsAtOnce(): number {
-    return Math.min(this.#batchLimit, this.#pace);
+  #encode(calls: readonly RpcCall[], inOrder: boolean): readonly WireCall[] {
+    return calls.map((call) => encodeCall(this.#nextId++, call, inOrder));
   }
 
   /** Cuts at the limits on calls and bytes. A single call over the byte limit still travels, alone. */
@@ -165,74 +177,63 @@ class HttpTransport implements RpcTransport {
     return parts;
   }
 
-  #enqueue(kind: Kind, calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
+  #enqueue(line: Line, calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     const bytes = calls.reduce((sum, call) => sum + call.json.length, 0);
     return new Promise((settle) => {
-      const queue = this.#waiting[kind];
-      queue.push({ calls, bytes, settle });
+      line.waiting.push({ calls, bytes, settle });
       // The first of a tick looks after the others; those that come while requests are paced may fill one up.
-      const fillsUp = this.#cancelTimer[kind] !== null && this.#isFull(kind);
-      if (queue.length === 1 || fillsUp) queueMicrotask(() => this.#flush(kind));
+      const fillsUp = line.cancelTimer !== null && this.#fill(line).isFull;
+      if (line.waiting.length === 1 || fillsUp) queueMicrotask(() => this.#flush(line));
     });
   }
 
-  #flush(kind: Kind): void {
-    if (this.#options.clock.monotonicMs() >= this.#limitExpiresMs) {
-      this.#batchLimit = this.#options.maxBatchCalls;
+  #flush(line: Line): void {
+    const { clock, maxBatchCalls, maxRequestsInFlight } = this.#options;
+    if (clock.monotonicMs() >= this.#limitExpiresMs) {
+      this.#batchLimit = maxBatchCalls;
       this.#limitExpiresMs = Number.POSITIVE_INFINITY;
     }
-    while (this.#waiting[kind].length > 0 && this.#inFlight[kind] < this.#options.maxRequestsInFlight) {
-      if (this.#gathers(kind)) return;
-      const groups = this.#takeGroups(kind);
-      this.#requests[kind].left(this.#options.clock.monotonicMs());
-      this.#inFlight[kind]++;
-      void this.#deliver(groups, kind).finally(() => {
-        this.#inFlight[kind]--;
-        this.#flush(kind);
+    while (line.waiting.length > 0 && line.inFlight < maxRequestsInFlight) {
+      const { fitting, isFull } = this.#fill(line);
+      if (!isFull && this.#gathers(line)) return;
+      line.pace.left(clock.monotonicMs());
+      line.inFlight++;
+      void this.#deliver(line.waiting.splice(0, fitting)).finally(() => {
+        line.inFlight--;
+        this.#flush(line);
       });
     }
   }
 
-  /** True: what waits is less than a full request, and leaves with what comes until the pace allows the next one. */
-  #gathers(kind: Kind): boolean {
+  /** True: what waits leaves with what comes until the pace allows the next request. */
+  #gathers(line: Line): boolean {
     const { clock } = this.#options;
-    const waitMs = this.#requests[kind].waitMs(clock.monotonicMs());
-    if (waitMs === 0 || this.#isFull(kind)) return false;
-    this.#cancelTimer[kind] ??= clock.after(waitMs, () => {
-      this.#cancelTimer[kind] = null;
-      this.#flush(kind);
+    const waitMs = line.pace.waitMs(clock.monotonicMs());
+    if (waitMs === 0) return false;
+    line.cancelTimer ??= clock.after(waitMs, () => {
+      line.cancelTimer = null;
+      this.#flush(line);
     });
     return true;
   }
 
-  #isFull(kind: Kind): boolean {
-    let [calls, bytes] = [0, 0];
-    for (const group of this.#waiting[kind]) {
+  /** How many of the groups that wait fit into one request, one at least, and whether they leave room in it. */
+  #fill({ waiting }: Line): { readonly fitting: number; readonly isFull: boolean } {
+    const { maxBatchBytes } = this.#options;
+    let [fitting, calls, bytes] = [0, 0, 0];
+    for (const group of waiting) {
       calls += group.calls.length;
       bytes += group.bytes;
-      if (calls >= this.callsAtOnce || bytes >= this.#options.maxBatchBytes) return true;
+      if (fitting > 0 && (calls > this.callsAtOnce || bytes > maxBatchBytes)) return { fitting, isFull: true };
+      fitting++;
     }
-    return false;
+    return { fitting, isFull: calls >= this.callsAtOnce || bytes >= maxBatchBytes };
   }
 
-  #takeGroups(kind: Kind): readonly Group[] {
-    const taken: Group[] = [];
-    let [calls, bytes] = [0, 0];
-    for (const group of this.#waiting[kind]) {
-      calls += group.calls.length;
-      bytes += group.bytes;
-      const fits = calls <= this.callsAtOnce && bytes <= this.#options.maxBatchBytes;
-      if (taken.length > 0 && !fits) break;
-      taken.push(group);
-    }
-    this.#waiting[kind].splice(0, taken.length);
-    return taken;
-  }
-
-  async #deliver(groups: readonly Group[], kind: Kind): Promise<void> {
+  async #deliver(groups: readonly Group[]): Promise<void> {
     const calls = groups.flatMap((group) => group.calls);
     const startedMs = this.#options.clock.monotonicMs();
-    const replies = await this.#exchange(calls, kind);
+    const replies = await this.#exchange(calls);
     this.#report(calls, replies, this.#options.clock.monotonicMs() - startedMs);
     let at = 0;
     for (const group of groups) {
@@ -241,21 +242,20 @@ class HttpTransport implements RpcTransport {
     }
   }
 
-  async #exchange(calls: readonly WireCall[], kind: Kind): Promise<readonly RpcReply[]> {
+  async #exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     const [first] = calls;
     if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first)];
-    if (calls.length > this.callsAtOnce) return this.#exchangeInParts(calls, kind);
+    if (calls.length > this.callsAtOnce) return this.#exchangeInParts(calls);
     const outcome = await this.#exchangeBatch(calls);
     if (outcome === "rateLimited") return this.#afterLimit(calls);
-    if (typeof outcome === "string") return this.#afterRefusal(calls, kind, outcome);
-    return outcome;
+    return typeof outcome === "string" ? this.#afterRefusal(calls, outcome) : outcome;
   }
 
   async #exchangeBatch(calls: readonly WireCall[]): Promise<readonly RpcReply[] | BatchRefusal> {
     try {
       const { status, body } = await this.#post(encodeBatch(calls), calls.length);
       if (status === 413) return "tooLarge";
-      const value = tryParse(body);
+      const value = parseBody(body);
       // A gateway that takes no batches may say so in HTML.
       if (value === undefined && status >= 400) return "unsupported";
       return readBatch(value, calls, this.label);
@@ -268,7 +268,7 @@ class HttpTransport implements RpcTransport {
   async #exchangeOne(call: WireCall): Promise<RpcReply> {
     try {
       const { body } = await this.#post(call.json, 1);
-      return readSingle(parseBody(body, this.label), call, this.label);
+      return readSingle(parseBody(body), call, this.label);
     } catch (error) {
       return { ok: false, error: asUnreachable(error, this.label) };
     }
@@ -283,25 +283,20 @@ class HttpTransport implements RpcTransport {
   }
 
   /** All calls are safe to repeat (reads, or the very bytes already sent), so a refused batch simply goes out in smaller pieces. */
-  async #afterRefusal(calls: readonly WireCall[], kind: Kind, refusal: Resizing): Promise<readonly RpcReply[]> {
+  async #afterRefusal(calls: readonly WireCall[], refusal: Resizing): Promise<readonly RpcReply[]> {
     const before = this.#batchLimit;
     this.#batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls.length / 2)) : 1;
     this.#limitExpiresMs = this.#options.clock.monotonicMs() + REMEMBER_REFUSAL_MS;
-    const replies = await this.#exchangeInParts(calls, kind);
+    const replies = await this.#exchangeInParts(calls);
     // Refused piece by piece as well: the endpoint is in trouble, which says nothing of batches.
     if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) this.#batchLimit = before;
     return replies;
   }
 
-  async #exchangeInParts(calls: readonly WireCall[], kind: Kind): Promise<readonly RpcReply[]> {
+  async #exchangeInParts(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     const parts = this.#split(calls);
-    if (kind === "read") return (await Promise.all(parts.map((part) => this.#exchange(part, kind)))).flat();
-    const replies: RpcReply[] = [];
-    for (const part of parts) {
-      const last = replies.at(-1);
-      replies.push(...(unanswered(last) ? part.map(() => last) : await this.#exchange(part, kind)));
-    }
-    return replies;
+    if (calls.some((call) => call.inOrder)) return inOrder(parts, (part) => this.#exchange(part));
+    return (await Promise.all(parts.map((part) => this.#exchange(part)))).flat();
   }
 
   async #post(body: string, calls: number): Promise<{ readonly status: number; readonly body: string }> {
@@ -343,10 +338,18 @@ function resultLabel(reply: RpcReply | undefined): RpcReport["result"] {
   return reply?.error instanceof RpcErrorAnswer ? "error" : "unreachable";
 }
 
-type Unanswered = RpcReply & { readonly ok: false };
-
-function unanswered(reply: RpcReply | undefined): reply is Unanswered {
-  return reply !== undefined && !reply.ok && reply.error instanceof RpcUnreachable;
+/** One part after the other. Once one has got no answer, the others are not asked for, and share its fate. */
+async function inOrder(
+  parts: readonly (readonly WireCall[])[],
+  ask: (part: readonly WireCall[]) => Promise<readonly RpcReply[]>,
+): Promise<readonly RpcReply[]> {
+  const replies: RpcReply[] = [];
+  for (const part of parts) {
+    const last = replies.at(-1);
+    const isOver = last?.ok === false && last.error instanceof RpcUnreachable;
+    replies.push(...(isOver ? part.map(() => last) : await ask(part)));
+  }
+  return replies;
 }
 
 function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly RpcReply[] {
@@ -356,12 +359,4 @@ function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly 
 function asUnreachable(error: unknown, label: string): RpcUnreachable {
   if (error instanceof RpcUnreachable) return error;
   return new RpcUnreachable("connection", `${label} could not be asked`, { cause: error });
-}
-
-function tryParse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,30 +1,41 @@
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 
+export interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
 /** A call as it goes out: its id, and its JSON once, so that sizes are known before a request is put together. */
 export interface WireCall {
   readonly id: number;
   readonly method: string;
   readonly json: string;
+  /** It must not be answered before those that were asked for in front of it. */
+  readonly inOrder: boolean;
 }
 
-export function encodeCall(id: number, method: string, params: readonly unknown[]): WireCall {
-  return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }) };
+export function encodeCall(id: number, { method, params }: RpcCall, inOrder: boolean): WireCall {
+  return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }), inOrder };
 }
 
 export function encodeBatch(calls: readonly WireCall[]): string {
   return `[${calls.map((call) => call.json).join(",")}]`;
 }
 
-export function parseBody(body: string, label: string): unknown {
+/** Undefined where it is not JSON. */
+export function parseBody(body: string): unknown {
   try {
     return JSON.parse(body);
-  } catch (cause) {
-    throw new RpcUnreachable("malformed", `${label} answered with something that is not JSON`, { cause });
+  } catch {
+    return undefined;
   }
 }
 
 /** The reply to a call that was sent alone. An error without id is still its error: there was nothing else to refuse. */
 export function readSingle(value: unknown, call: WireCall, label: string): RpcReply {
+  if (value === undefined) {
+    return { ok: false, error: new RpcUnreachable("malformed", `${label} answered with something that is not JSON`) };
+  }
   if (!isRecord(value)) return malformed(label, call);
   const anonymousError = value.id === null && value.error !== undefined;
   return anonymousError || hasId(value, call.id) ? readMember(value, call, label) : malformed(label, call);

@@ -1,6 +1,5 @@
 import type { Address } from "../../../domain/lane.ts";
-import type { UnsignedTransaction } from "../../../domain/transaction.ts";
-import type { SignedTransaction, Signer } from "../../../ports/signer.ts";
+import type { Signer } from "../../../ports/signer.ts";
 import { BadKey } from "./errors.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore-directory.ts";
 import type { MnemonicSource } from "./mnemonic.ts";
@@ -41,13 +40,24 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   const { workers = 1, curve = "auto", startWorker = startSignWorker } = options;
   if (!Number.isInteger(workers) || workers < 1) throw new RangeError("workers must be a positive integer");
   const data = { keys: keys.map(({ privateKey }) => privateKey), curve };
-  const nodeSigners = options.keys.nodeSigners ?? [];
-  const twice = keys.find(({ address }) => nodeSigners.includes(address));
+  const nodeSigners = new Set(options.keys.nodeSigners);
+  const twice = keys.find(({ address }) => nodeSigners.has(address));
   if (twice !== undefined) throw new BadKey(`${twice.address}: its key is held here and named as the chain node's`);
   const threads = Array.from({ length: workers }, () => new SigningThread(data, startWorker));
   const [kind] = await Promise.all(threads.map((thread) => thread.start()));
-  const addresses = keys.map(({ address }) => address);
-  return new ThreadedSigner({ addresses, nodeSigners, threads, curve: kind ?? "javascript" });
+  const positions = new Map(keys.map(({ address }, position) => [address, position]));
+  const idlest = () => threads.reduce((least, thread) => (thread.load < least.load ? thread : least));
+  return {
+    curve: kind ?? "javascript",
+    addresses: () => [...positions.keys(), ...nodeSigners],
+    custody: (address) => (nodeSigners.has(address) ? "node" : "local"),
+    sign: async (address, transactions) => {
+      const key = positions.get(address);
+      if (key === undefined) throw new BadKey(`no key is held for ${address}`);
+      return transactions.length === 0 ? [] : idlest().sign(key, transactions);
+    },
+    close: async () => void (await Promise.all(threads.map((thread) => thread.close()))),
+  };
 }
 
 async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promise<readonly SigningKey[]> {
@@ -64,48 +74,4 @@ async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promis
 async function loadMnemonicKeys(source: MnemonicSource): Promise<readonly SigningKey[]> {
   const { deriveMnemonicKeys } = await import("./mnemonic.ts");
   return deriveMnemonicKeys(source);
-}
-
-interface Parts {
-  readonly addresses: readonly Address[];
-  readonly nodeSigners: readonly Address[];
-  readonly threads: readonly SigningThread[];
-  readonly curve: CurveKind;
-}
-
-class ThreadedSigner implements LocalSigner {
-  readonly curve: CurveKind;
-  readonly #positions: ReadonlyMap<Address, number>;
-  readonly #atNode: ReadonlySet<Address>;
-  readonly #threads: readonly SigningThread[];
-
-  constructor({ addresses, nodeSigners, threads, curve }: Parts) {
-    this.curve = curve;
-    this.#atNode = new Set(nodeSigners);
-    this.#positions = new Map(addresses.map((address, position) => [address, position]));
-    this.#threads = threads;
-  }
-
-  addresses(): readonly Address[] {
-    return [...this.#positions.keys(), ...this.#atNode];
-  }
-
-  custody(address: Address): "local" | "node" {
-    return this.#atNode.has(address) ? "node" : "local";
-  }
-
-  async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
-    const key = this.#positions.get(address);
-    if (key === undefined) throw new BadKey(`no key is held for ${address}`);
-    if (transactions.length === 0) return [];
-    return this.#idlest().sign(key, transactions);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#threads.map((thread) => thread.close()));
-  }
-
-  #idlest(): SigningThread {
-    return this.#threads.reduce((least, thread) => (thread.load < least.load ? thread : least));
-  }
 }

@@ -6,12 +6,21 @@
 import type { FeeWishes } from "../../../domain/fees.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import { bare } from "../columns.ts";
+import type { LockedLaneRow } from "../statements/lane.ts";
+import { LIVE_STATES } from "./live-counts.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { stepsOnRow } from "./ordinary-life.ts";
-import type { Allocation, Plan } from "./plan.ts";
+import type { Allocation, LanePlan, Plan } from "./plan.ts";
 
 /** In the order of the statement's parameters. Wei as text: what is above 2^53 is no number. */
-type Columns<Row> = readonly ((row: Row) => string | number | boolean | null | undefined)[];
+type Columns<Row> = readonly ((row: Row) => Value)[];
+type Value = string | number | boolean | null | undefined;
+type Plain<Row> = { readonly [Key in keyof Row]: Row[Key] extends Value ? Key : never }[keyof Row];
+
+/** Columns of a row's values as they are, by name. */
+function named<Row>(...keys: readonly Plain<Row>[]): Columns<Row> {
+  return keys.map((key) => (row) => row[key] as Value);
+}
 
 /** A list for each column; null for one that has nothing in any row, which `unnest` fills up. */
 export function columnsOf<Row>(columns: Columns<Row>, rows: readonly Row[]): readonly unknown[] {
@@ -38,7 +47,7 @@ function pricedBy<Row>(fees: (row: Row) => FeeWishes): Columns<Row> {
 /** Of `insertTransactions`. */
 export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => intent.txId,
-  ({ lane }) => lane.row.chain_id,
+  ({ lane }) => lane.row.chainId,
   ({ lane }) => lane.row.signer,
   ({ intent }) => intent.requestId,
   ({ nonce }) => nonce,
@@ -52,13 +61,38 @@ export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => json(intent.payload.accessList),
   ({ intent }) => json(intent.metadata),
   ({ intent }) => bare(intent.fingerprint),
-  ({ lane }) => lane.row.node_id,
+  ({ lane }) => lane.row.nodeId,
   ({ lane }) => lane.row.token,
+];
+
+type ChangedLane = { readonly lane: LanePlan; readonly left: LockedLaneRow };
+
+/** Of `updateLanes`. */
+export const LANE: Columns<ChangedLane> = [
+  ({ lane }) => lane.row.chainId,
+  ({ lane }) => lane.row.signer,
+  ({ lane }) => lane.row.token,
+  ({ left }) => left.nextNonce,
+  ({ left }) => left.suspendedBy,
+  ({ left }) => left.reconciledEpoch,
+  ({ lane }) => lane.confirmed,
+  ({ lane }) => lane.failed,
+  ...LIVE_STATES.map(
+    (state) =>
+      ({ lane }: ChangedLane) =>
+        lane.live?.[state] ?? 0,
+  ),
+];
+
+/** Of `proveLanes`: a lane as it was left. */
+export const LEFT: Columns<LockedLaneRow> = [
+  ...named<LockedLaneRow>("chainId", "signer", "ownerInstance", "token"),
+  ...named<LockedLaneRow>("nextNonce", "suspendedBy", "reconciledEpoch"),
 ];
 
 /** Of `updateTransactions`. */
 export const MOVE: Columns<Move> = [
-  ({ before }) => before.tx_id,
+  ({ before }) => before.txId,
   ({ before }) => before.state,
   (move) => setsNonce(move) || null,
   (move) => (setsNonce(move) ? move.after.nonce : null),
@@ -82,39 +116,22 @@ function setsNonce({ after, before }: Move): boolean {
 
 /** Of `writeHistory`. */
 export const STEP: Columns<HistoryStep> = [
-  (step) => step.tx_id,
-  (step) => step.ordinal,
-  (step) => step.chain_id,
-  (step) => step.event,
-  (step) => step.from_state,
-  (step) => step.state,
-  (step) => step.sub_state,
-  (step) => step.node_id,
-  (step) => step.token,
-  (step) => step.reason,
-  (step) => step.actor,
+  ...named<HistoryStep>("txId", "ordinal", "chainId", "event", "fromState", "state", "subState", "nodeId", "token"),
+  ...named<HistoryStep>("reason", "actor"),
   (step) => json(step.audit),
-  (step) => step.count,
-  (step) => step.at ?? null,
+  ...named<HistoryStep>("count", "at"),
 ];
 
 /** Of `repeatHistory`. */
-export const REPEAT: Columns<HistoryStep> = [
-  (step) => step.tx_id,
-  (step) => step.ordinal,
-  (step) => step.count,
-  (step) => step.node_id,
-  (step) => step.token,
-  (step) => step.reason,
-];
+export const REPEAT = named<HistoryStep>("txId", "ordinal", "count", "nodeId", "token", "reason");
 
 type SignedMove = Pick<Move, "before" | "lane"> & Move["attempts"][number];
 
 /** Of `insertAttempts`. */
 export const ATTEMPT: Columns<SignedMove> = [
-  ({ before }) => before.tx_id,
+  ({ before }) => before.txId,
   ({ attempt }) => attempt.ordinal,
-  ({ lane }) => lane.row.chain_id,
+  ({ lane }) => lane.row.chainId,
   ({ attempt }) => attempt.txHash,
   ({ attempt }) => attempt.kind,
   ({ attempt }) => attempt.gas.toString(),
@@ -127,8 +144,8 @@ export const ATTEMPT: Columns<SignedMove> = [
 
 /** Of `writeReceipts`. */
 export const RECEIPT: Columns<Pick<Move, "before" | "lane"> & { readonly receipt: Receipt }> = [
-  ({ before }) => before.tx_id,
-  ({ lane }) => lane.row.chain_id,
+  ({ before }) => before.txId,
+  ({ lane }) => lane.row.chainId,
   ({ receipt }) => receipt.txHash,
   ({ receipt }) => receipt.blockNumber,
   ({ receipt }) => receipt.blockHash,
@@ -139,15 +156,12 @@ export const RECEIPT: Columns<Pick<Move, "before" | "lane"> & { readonly receipt
   ({ receipt }) => receipt.contractAddress,
 ];
 
+type LaneCompletion = Plan["completions"][number];
+
 /** Of `appendCompletions`: in the order of their numbers. */
-export const COMPLETION: Columns<Plan["completions"][number]> = [
+export const COMPLETION: Columns<LaneCompletion> = [
   ({ txId }) => txId,
-  ({ lane }) => lane.row.chain_id,
+  ({ lane }) => lane.row.chainId,
   ({ lane }) => lane.row.signer,
-  ({ requestId }) => requestId,
-  ({ nonce }) => nonce,
-  ({ state }) => state,
-  ({ subState }) => subState,
-  ({ settled }) => settled,
-  ({ txHash }) => txHash,
+  ...named<LaneCompletion>("requestId", "nonce", "state", "subState", "settled", "txHash"),
 ];

@@ -1,6 +1,7 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
 import { TRANSITIONS } from "../../../domain/transitions.ts";
 import { OUT_OF_THE_WAY, payloadValues } from "../columns.ts";
+import { recordset } from "../lists.ts";
 import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
@@ -19,78 +20,72 @@ import {
   updateTransactions,
   vacateNonces,
 } from "../statements/transaction.ts";
-import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
-import { LIVE_STATES } from "./live-counts.ts";
+import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, LANE, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { standsOnRow } from "./ordinary-life.ts";
-import type { Allocation, ChainPlan, LanePlan, Plan } from "./plan.ts";
+import type { Allocation, ChainPlan, Plan } from "./plan.ts";
 
-export function commandsOf(plan: Plan): readonly Command[] {
+/** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
+export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
   const moved = [...plan.moves.values()];
+  const geneses = [...plan.geneses].map(([chainId, genesisHash]) => ({ chainId, genesisHash }));
   return [
-    ...lanes(plan),
-    ...vacated(moved.filter(({ before }) => before.isNew !== true)),
-    ...allocations(plan),
+    ...lanes(plan, marker),
+    ...rowsById(vacateNonces, moved.filter((move) => move.before.isNew !== true && leavesNonce(move)).map(idOf)),
+    ...allocations(plan, marker),
     ...intake(plan),
-    ...(moved.length === 0 ? [] : [command(updateTransactions, [...columnsOf(MOVE, moved), moved.length])]),
+    ...some(updateTransactions, moved, () => [...columnsOf(MOVE, moved), moved.length]),
     ...historyOf(plan.allocations.flatMap(firstSteps), moved),
-    ...rows(writeQueuedChanges, moved.flatMap(changeRows)),
+    ...some(writeQueuedChanges, moved.flatMap(changeRows), (rows) => [recordset(rows)]),
     ...attempts(moved),
-    ...sentAttempts(moved),
-    ...identified(moved),
     ...receipts(moved),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...reservations(plan),
     ...holes(plan),
-    ...rows(
-      noteGenesis,
-      [...plan.geneses].map(([chain_id, genesis_hash]) => ({ chain_id, genesis_hash })),
-    ),
-    ...unwatched(plan),
-    ...rows(insertLaneDecisions, plan.decisions.map(decisionRow)),
-    ...completions(plan),
+    ...some(noteGenesis, geneses, (rows) => [recordset(rows)]),
+    ...rowsById(unwatchTransactions, plan.unwatched),
+    ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
+    ...some(appendCompletions, plan.completions, (all) => [...columnsOf(COMPLETION, all), all.length]),
   ];
 }
 
-function lanes(plan: Plan): readonly Command[] {
+/** The statement with its values; none where there are no rows for it. */
+function some<Row>(
+  statement: Statement<unknown>,
+  rows: readonly Row[],
+  values: (rows: readonly Row[]) => readonly unknown[],
+): readonly Command[] {
+  return rows.length === 0 ? [] : [{ statement, values: values(rows) }];
+}
+
+/** In the order of their ids, which is that of their locks. */
+function rowsById(statement: Statement<unknown>, ids: readonly string[]): readonly Command[] {
+  return some(statement, ids, () => [[...ids].sort(), ids.length]);
+}
+
+function idOf({ before }: Move): string {
+  return before.txId;
+}
+
+function lanes(plan: Plan, marker: string | null): readonly Command[] {
   const changed = [...plan.lanes.values()].flatMap((lane) => {
     const left = lane.left();
     const isCounted = lane.live !== null || lane.confirmed !== 0 || lane.failed !== 0;
     return left !== lane.row || isCounted ? { lane, left } : [];
   });
-  if (changed.length === 0) return [];
-  const each = <T>(column: (lane: LanePlan, left: LanePlan["row"]) => T) =>
-    changed.map(({ lane, left }) => column(lane, left));
-  const values = [
-    each(({ row }) => row.chain_id),
-    each(({ row }) => row.signer),
-    each(({ row }) => row.token),
-    each((_, left) => left.next_nonce),
-    each((_, left) => left.suspended_by),
-    each((_, left) => left.reconciled_epoch),
-    each(({ confirmed }) => confirmed),
-    each(({ failed }) => failed),
-    ...LIVE_STATES.map((state) => each(({ live }) => live?.[state] ?? 0)),
-  ];
-  return [command(updateLanes, [...values, changed.length])];
+  return some(updateLanes, changed, () => [...columnsOf(LANE, changed), changed.length, marker]);
 }
 
-function allocations({ allocations, moves }: Plan): readonly Command[] {
-  if (allocations.length === 0) return [];
+function allocations({ allocations, moves }: Plan, marker: string | null): readonly Command[] {
   const placed = allocations.map((each) => {
     const move = moves.get(each.intent.txId);
     return move !== undefined && leavesNonce(move) ? { ...each, nonce: each.nonce + OUT_OF_THE_WAY } : each;
   });
   const consumed = allocations.flatMap(({ intakeId }) => intakeId ?? []);
   return [
-    insertion(placed, null),
-    ...(consumed.length === 0 ? [] : [command(deleteIntake, [consumed, consumed.length])]),
+    ...some(insertTransactions, placed, () => [...columnsOf(ALLOCATION, placed), placed.length, marker]),
+    ...some(deleteIntake, consumed, () => [consumed, consumed.length]),
   ];
-}
-
-/** `marker`: of a transaction that leaves in one write. */
-export function insertion(allocations: readonly Allocation[], marker: string | null): Command {
-  return command(insertTransactions, [...columnsOf(ALLOCATION, allocations), allocations.length, marker]);
 }
 
 /**
@@ -99,32 +94,25 @@ export function insertion(allocations: readonly Allocation[], marker: string | n
  */
 function firstSteps({ intent, acceptedAt, lane }: Allocation): readonly HistoryStep[] {
   if (acceptedAt === null) return [];
-  const { chain_id, node_id, token } = lane.row;
+  const { chainId, nodeId, token } = lane.row;
   const nobodyDecided = { reason: null, actor: null, audit: null };
-  const shared = { tx_id: intent.txId, chain_id, sub_state: null, ...nobodyDecided, count: 1 };
-  const nobody = { node_id: null, token: null };
+  const shared = { txId: intent.txId, chainId, subState: null, ...nobodyDecided, count: 1 };
+  const nobody = { nodeId: null, token: null };
   return [
-    { ...shared, ...nobody, ordinal: 1, event: "accept", from_state: null, state: "CREATED", at: acceptedAt },
-    { ...shared, node_id, token, ordinal: 2, event: "allocate", from_state: "CREATED", state: "ALLOCATED" },
+    { ...shared, ...nobody, ordinal: 1, event: "accept", fromState: null, state: "CREATED", at: acceptedAt },
+    { ...shared, nodeId, token, ordinal: 2, event: "allocate", fromState: "CREATED", state: "ALLOCATED" },
   ];
 }
 
 function intake({ aliases, refusals }: Plan): readonly Command[] {
-  const ids = refusals.map(({ fate }) => fate.intakeId);
-  const aliasIds = aliases.map(({ intakeId }) => intakeId);
-  const refused = refusals.map(({ fate, lane }) => ({
-    intake_id: fate.intakeId,
-    event: fate.event,
-    sub_state: TRANSITIONS[fate.event].to.subState,
-    reason: fate.reason,
-    owns_request: fate.event === "refuse",
-    node_id: lane.row.node_id,
-    token: lane.row.token,
-  }));
-  const aliased = aliases.map(({ intakeId, of }) => ({ intake_id: intakeId, alias_of: of }));
+  const refused = refusals.map(({ fate, lane: { row } }) => {
+    const { subState } = TRANSITIONS[fate.event].to;
+    return { ...fate, subState, ownsRequest: fate.event === "refuse", nodeId: row.nodeId, token: row.token };
+  });
+  const aliased = aliases.map(({ intakeId, of }) => ({ intakeId, aliasOf: of }));
   return [
-    ...(refused.length === 0 ? [] : [command(refuseIntake, [JSON.stringify(refused), ids, ids.length])]),
-    ...(aliased.length === 0 ? [] : [command(aliasIntake, [JSON.stringify(aliased), aliasIds])]),
+    ...some(refuseIntake, refused, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]),
+    ...some(aliasIntake, aliased, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId)]),
   ];
 }
 
@@ -133,66 +121,49 @@ function leavesNonce({ before, after }: Move): boolean {
   return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
 }
 
-function vacated(moved: readonly Move[]): readonly Command[] {
-  const ids = moved
-    .filter(leavesNonce)
-    .map(({ before }) => before.tx_id)
-    .sort();
-  return ids.length === 0 ? [] : [command(vacateNonces, [ids, ids.length])];
-}
-
 /** A step that the row of the transaction had counted before repeats its last one; the others are new. */
 function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
   const fresh = [...first];
   const repeats: HistoryStep[] = [];
   for (const { before, steps } of moved) {
     for (const step of steps) {
-      if (!standsOnRow(before, step)) (step.ordinal <= before.history_count ? repeats : fresh).push(step);
+      if (!standsOnRow(before, step)) (step.ordinal <= before.historyCount ? repeats : fresh).push(step);
     }
   }
   return [
-    ...(fresh.length === 0 ? [] : [command(writeHistory, columnsOf(STEP, fresh))]),
-    ...(repeats.length === 0 ? [] : [command(repeatHistory, [...columnsOf(REPEAT, repeats), repeats.length])]),
+    ...some(writeHistory, fresh, () => columnsOf(STEP, fresh)),
+    ...some(repeatHistory, repeats, () => [...columnsOf(REPEAT, repeats), repeats.length]),
   ];
 }
 
 function decisionRow({ lane, action, actor, reason }: Plan["decisions"][number]) {
-  const { chain_id, signer, node_id, token } = lane.row;
-  return { chain_id, signer, node_id, token, action, actor, reason };
+  const { chainId, signer, nodeId, token } = lane.row;
+  return { chainId, signer, nodeId, token, action, actor, reason };
 }
 
-function changeRows({ before, lane, change }: Move) {
+function changeRows({ before: { txId }, lane, change }: Move) {
   if (change === undefined) return [];
   const { kind, payload, gas } = change;
-  const key = { tx_id: before.tx_id, chain_id: lane.row.chain_id };
-  return [{ ...key, kind, gas_limit: gas.toString(), ...payloadValues(payload) }];
-}
-
-function sentAttempts(moved: readonly Move[]): readonly Command[] {
-  const sent = moved.flatMap(({ before, sent }) => sent.map((ordinal) => ({ tx_id: before.tx_id, ordinal })));
-  if (sent.length === 0) return [];
-  return [command(markAttemptsSent, [JSON.stringify(sent), sent.map(({ tx_id }) => tx_id)])];
-}
-
-function identified(moved: readonly Move[]): readonly Command[] {
-  const records = moved.flatMap(({ before, identified }) =>
-    identified.map(({ ordinal, txHash }) => ({ tx_id: before.tx_id, ordinal, tx_hash: txHash })),
-  );
-  if (records.length === 0) return [];
-  return [command(identifyAttempts, [JSON.stringify(records), records.map(({ tx_id }) => tx_id), records.length])];
+  return [{ txId, chainId: lane.row.chainId, kind, gasLimit: gas.toString(), ...payloadValues(payload) }];
 }
 
 function attempts(moved: readonly Move[]): readonly Command[] {
   const signed = moved.flatMap(({ before, lane, attempts }) => attempts.map((each) => ({ before, lane, ...each })));
-  return signed.length === 0 ? [] : [command(insertAttempts, columnsOf(ATTEMPT, signed))];
+  const sent = moved.flatMap(({ before: { txId }, sent }) => sent.map((ordinal) => ({ txId, ordinal })));
+  const named = moved.flatMap(({ before: { txId }, identified }) => identified.map((each) => ({ txId, ...each })));
+  return [
+    ...some(insertAttempts, signed, () => columnsOf(ATTEMPT, signed)),
+    ...some(markAttemptsSent, sent, () => [recordset(sent), sent.map(({ txId }) => txId)]),
+    ...some(identifyAttempts, named, () => [recordset(named), named.map(({ txId }) => txId), named.length]),
+  ];
 }
 
 function receipts(moved: readonly Move[]): readonly Command[] {
-  const withdrawn = moved.filter(({ receipt }) => receipt === null).map(({ before }) => before.tx_id);
+  const withdrawn = moved.filter(({ receipt }) => receipt === null).map(idOf);
   const found = moved.flatMap(({ before, lane, receipt }) => (receipt ? { before, lane, receipt } : []));
   return [
-    ...(withdrawn.length === 0 ? [] : [command(deleteReceipts, [withdrawn])]),
-    ...(found.length === 0 ? [] : [command(writeReceipts, columnsOf(RECEIPT, found))]),
+    ...some(deleteReceipts, withdrawn, () => [withdrawn]),
+    ...some(writeReceipts, found, () => columnsOf(RECEIPT, found)),
   ];
 }
 
@@ -200,60 +171,45 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
   const { stored, blocks, replacedFrom, pruneBelow } = chain;
   const kept = new Set(stored.filter(({ number }) => number < replacedFrom).map(({ number }) => number));
   const added = blocks.filter(({ number }) => !kept.has(number));
-  const records = added.map(({ number, hash }) => ({ block_number: number, block_hash: hash }));
+  const records = added.map(({ number, hash }) => ({ blockNumber: number, blockHash: hash }));
   return [
-    command(deleteConfirmations, [chainId, replacedFrom, pruneBelow]),
-    ...(added.length === 0 ? [] : [command(insertConfirmations, [chainId, JSON.stringify(records)])]),
+    { statement: deleteConfirmations, values: [chainId, replacedFrom, pruneBelow] },
+    ...some(insertConfirmations, records, () => [chainId, recordset(records)]),
   ];
 }
 
 function reservations({ reserved, settled }: Plan): readonly Command[] {
   const opened = reserved.map(({ reservationId, lane, nonce, requestId, expiresAt }) => {
-    const key = { reservation_id: reservationId, chain_id: lane.chainId, signer: lane.signer };
-    return { ...key, nonce, request_id: requestId, expires_at: expiresAt };
+    return { ...lane, reservationId, nonce, requestId, expiresAt };
   });
-  const over = [...settled].map(([reservation_id, { from, reservation }]) => {
-    return { reservation_id, from_state: from, state: reservation.state, tx_id: reservation.txId };
-  });
-  const ids = [...settled.keys()].sort();
+  const over = [...settled].map(
+    ([
+      reservationId,
+      {
+        from,
+        reservation: { state, txId },
+      },
+    ]) => {
+      return { reservationId, fromState: from, state, txId };
+    },
+  );
   return [
-    ...rows(insertReservations, opened),
-    ...(ids.length === 0 ? [] : [command(settleReservations, [JSON.stringify(over), ids, ids.length])]),
+    ...some(insertReservations, opened, () => [recordset(opened)]),
+    ...some(settleReservations, over, () => [recordset(over), [...settled.keys()].sort(), over.length]),
   ];
 }
 
 /** A hole that was closed and left again is another one. */
 function holes(plan: Plan): readonly Command[] {
   const all = [...plan.holes.values()].map(({ lane: { row }, nonce, ...each }) => {
-    return { key: { chain_id: row.chain_id, signer: row.signer, nonce }, ...each };
+    return { key: { chainId: row.chainId, signer: row.signer, nonce }, ...each };
   });
   const closed = all.filter(({ wasHole }) => wasHole).map(({ key }) => key);
-  const left = all.flatMap(({ key, hole }) =>
-    hole === null ? [] : { ...key, why: hole.why, detail: hole.detail, reservation_id: hole.reservationId },
-  );
+  const left = all.flatMap(({ key, hole }) => (hole === null ? [] : { ...key, ...hole }));
   const column = <T>(of: (key: (typeof closed)[number]) => T) => [...new Set(closed.map(of))];
-  const keys = [column(({ signer }) => signer), column(({ chain_id }) => chain_id), column(({ nonce }) => nonce)];
+  const keys = [column(({ signer }) => signer), column(({ chainId }) => chainId), column(({ nonce }) => nonce)];
   return [
-    ...(closed.length === 0 ? [] : [command(deleteHoles, [JSON.stringify(closed), ...keys, closed.length])]),
-    ...rows(writeHoles, left),
+    ...some(deleteHoles, closed, () => [recordset(closed), ...keys, closed.length]),
+    ...some(writeHoles, left, () => [recordset(left)]),
   ];
-}
-
-function unwatched(plan: Plan): readonly Command[] {
-  const ids = [...plan.unwatched].sort();
-  return ids.length === 0 ? [] : [command(unwatchTransactions, [ids, ids.length])];
-}
-
-function completions({ completions }: Plan): readonly Command[] {
-  if (completions.length === 0) return [];
-  return [command(appendCompletions, [...columnsOf(COMPLETION, completions), completions.length])];
-}
-
-/** A statement whose only parameter is its rows. */
-function rows(statement: Statement<unknown>, records: readonly object[]): readonly Command[] {
-  return records.length === 0 ? [] : [command(statement, [JSON.stringify(records)])];
-}
-
-function command(statement: Statement<unknown>, values: readonly unknown[]): Command {
-  return { statement, values };
 }

@@ -4,81 +4,130 @@
  * Reads: the lanes (locked), request ids, transactions, intake rows and blocks that the writes are about.
  * Writes: everything of lane data. Invariants: I1–I5, I8 (ARCHITECTURE.md).
  * A crash here leaves nothing, or all of it: see write-transaction.ts.
+ *
+ * Every commit is decided in the same way, from what was found of its lanes, and the server holds it to that. Usually they
+ * are locked and read first, so what was found stays true. What an allocation needs to know is the lane's cursor alone,
+ * and this process wrote that last: it is decided from the lane as it was left and leaves in one round trip, with the
+ * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves. Where a
+ * proof fails nothing is done, and the lanes are locked and read after all.
  */
+import { reviseConfirmations } from "../../../domain/confirmations.ts";
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
-import type { Committed, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
-import { durably } from "../session/durably.ts";
+import type { Committed, ConfirmationsWrite, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
+import { proveLanes } from "../statements/lane.ts";
+import type { Command } from "../statements/statement.ts";
+import { columnsOf, LEFT } from "./column-lists.ts";
 import { commandsOf } from "./commands.ts";
-import { planConfirmations } from "./confirmations.ts";
-import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
-import { commitInOneTrip, type OneTripRuntime } from "./one-trip.ts";
+import { type Found, lookupFor, NOTHING_FOUND, UNWATCH_PAGE } from "./lookup.ts";
+import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
+import type { RememberedLanes } from "./remembered-lanes.ts";
 
-export async function commitWrites(runtime: OneTripRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
-  const allocated = await commitInOneTrip(runtime, writes);
-  if (allocated !== null) return allocated;
-  const { outcomes, changes, unfinished } = await commitOnce(runtime, writes);
+export interface CommitRuntime extends DurableRuntime {
+  readonly lanes: RememberedLanes;
+}
+
+export async function commitWrites(runtime: CommitRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
+  const asked = { writes, needs: writes.map(needsOf) };
+  const { plan, outcomes, unfinished } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
   const rest = await letGoOfTheRest(runtime, unfinished);
   const left = new Set(rest.unfinished);
   return {
     outcomes: outcomes.map((outcome, index) =>
       left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome,
     ),
-    changes: [...changes, ...rest.changes],
+    changes: [...plan.changes(), ...rest.changes],
   };
 }
 
-interface CommittedOnce extends Committed {
+interface Asked {
+  readonly writes: readonly LaneWrite[];
+  /** Of each write. */
+  readonly needs: readonly Needs[];
+}
+
+interface Decided {
+  readonly plan: Plan;
+  readonly outcomes: readonly WriteOutcome[];
   /** Lanes with more to let go than one commit does. */
   readonly unfinished: readonly LaneWrite[];
 }
 
-async function commitOnce(runtime: OneTripRuntime, writes: readonly LaneWrite[]): Promise<CommittedOnce> {
-  const lookup = lookupFor(writes);
-  const { plan, ...committed } = await durably(runtime, {
-    ...lookup,
-    verify: ({ history }, floor) => runtime.history.verify(history, floor),
+async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided> {
+  const decided = await durably(runtime, {
+    ...lookupFor(asked.writes, asked.needs),
     decide: (found, { now, history }) => {
       const plan = new Plan(found, history.epoch);
-      const lanes = plan.load(writes, lookup.needs);
-      const outcomes = judge(plan, { writes, lanes }, { at: now, past: askedAt(found) ?? now });
-      const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(plan, lanes[index]));
-      const rollback = outcomes.every(({ status }) => status === "fenced");
-      return { commands: commandsOf(plan), result: { outcomes, unfinished, plan }, rollback };
+      const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
+      const rollback = result.outcomes.every(({ status }) => status === "fenced");
+      return { commands: commandsOf(plan, null), result, rollback };
     },
   });
-  runtime.lanes.remember(plan.lanes.values());
-  return { ...committed, changes: plan.changes() };
+  runtime.lanes.remember(decided.plan.lanes.values());
+  return decided;
+}
+
+/** Null: nothing is committed. */
+async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decided | null> {
+  const known = runtime.history.standing;
+  if (known === null || !asked.writes.every(isPlainAllocation)) return null;
+  const rows = asked.writes.map(({ fence }) => runtime.lanes.recall(fence));
+  if (!rows.every((row) => row !== null)) return null;
+  // The rows have the time of the server's transaction. Until its answer tells it, this is no date at all.
+  const at = new Date(Number.NaN);
+  const plan = new Plan({ ...NOTHING_FOUND, lanes: rows }, known.epoch);
+  const decided = decide(plan, asked, { at, past: at });
+  const lanes = [...plan.lanes.values()];
+  // Nothing has to be guessed to tell a lane that is held, or a repeat of another one of the same batch.
+  if (lanes.some((lane) => lane.left() === lane.row)) return null;
+  const commandsFor = (marker: string) => [proofOf(lanes, marker), ...commandsOf(plan, marker)];
+  const committed = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
+    runtime.lanes.wasWrong(lanes);
+    throw error;
+  });
+  if (committed === null) runtime.lanes.wasWrong(lanes);
+  else runtime.lanes.wasRight(lanes);
+  if (committed === null) return null;
+  at.setTime(committed.at.getTime());
+  return decided;
+}
+
+function isPlainAllocation(write: LaneWrite): boolean {
+  if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
+  return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
+}
+
+function proofOf(lanes: readonly LanePlan[], marker: string): Command {
+  const rows = lanes.map(({ row }) => row);
+  return { statement: proveLanes, values: [...columnsOf(LEFT, rows), rows.length, marker] };
+}
+
+/** What becomes of each write, by what was found of its lane; what that changes is in the plan. */
+function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
+  const lanes = plan.load(writes, needs);
+  const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
+  for (const place of inOrder(writes)) {
+    const lane = lanes[place];
+    if (lane) outcomes[place] = judge(plan, lane, { write: writes[place] as LaneWrite, moment });
+  }
+  const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(plan, lanes[index]));
+  return { plan, outcomes, unfinished };
 }
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
 function askedAt({ reservations, openReservations }: Found): Date | null {
-  return [...reservations, ...openReservations].at(-1)?.asked_at ?? null;
+  return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;
 }
 
-interface HeldWrites {
-  readonly writes: readonly LaneWrite[];
-  /** Of each write; null: its term is over. */
-  readonly lanes: readonly (LanePlan | null)[];
-}
-
-function judge(plan: Plan, { writes, lanes }: HeldWrites, moment: Moment): readonly WriteOutcome[] {
-  const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
-  for (const place of inOrder(writes)) {
-    const lane = lanes[place];
-    if (lane) outcomes[place] = judgeHeld(plan, lane, { write: writes[place] as LaneWrite, moment });
-  }
-  return outcomes;
-}
-
-function judgeHeld(
+function judge(
   plan: Plan,
   lane: LanePlan,
   { write, moment }: { readonly write: LaneWrite; readonly moment: Moment },
 ): WriteOutcome {
   switch (write.kind) {
     case "identify":
-      plan.geneses.set(lane.row.chain_id, write.genesisHash);
+      plan.geneses.set(lane.row.chainId, write.genesisHash);
       return { status: "done" };
     case "confirmations":
       return planConfirmations(plan, write);
@@ -87,25 +136,36 @@ function judgeHeld(
   }
 }
 
+/** The same prefix extends the stored list, another one replaces it from the first height that differs. */
+function planConfirmations(plan: Plan, write: ConfirmationsWrite): WriteOutcome {
+  const chain = plan.chains.get(write.fence.lane.chainId);
+  if (chain === undefined) throw new Error(`the blocks of chain ${write.fence.lane.chainId} were not read`);
+  const change = reviseConfirmations(chain.blocks, write.blocks);
+  const kept =
+    change.kind === "replace" ? chain.blocks.filter(({ number }) => number < change.fromNumber) : chain.blocks;
+  const blocks = change.kind === "same" ? kept : [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
+  if (change.kind === "replace") chain.replacedFrom = Math.min(chain.replacedFrom, change.fromNumber);
+  chain.pruneBelow = Math.max(chain.pruneBelow, write.pruneBelow);
+  chain.blocks = blocks.filter(({ number }) => number >= chain.pruneBelow);
+  return { status: "confirmations", newFork: change.kind === "replace" };
+}
+
 function hasMore(plan: Plan, lane: LanePlan | null | undefined): boolean {
   return lane !== null && lane !== undefined && plan.pastWatch(lane) >= UNWATCH_PAGE;
 }
 
 /** What is left over where this fails. The batch itself is committed by then: no failure may be reported as all of its writes'. */
-async function letGoOfTheRest(
-  runtime: OneTripRuntime,
-  unfinished: readonly LaneWrite[],
-): Promise<Omit<CommittedOnce, "outcomes">> {
+async function letGoOfTheRest(runtime: CommitRuntime, unfinished: readonly LaneWrite[]) {
   let rest = unfinished;
   const changes: LaneChanges[] = [];
   try {
     while (rest.length > 0) {
-      const committed = await commitOnce(runtime, rest);
-      changes.push(...committed.changes);
+      const committed = await commitAsFound(runtime, { writes: rest, needs: rest.map(needsOf) });
+      changes.push(...committed.plan.changes());
       rest = committed.unfinished;
     }
   } catch {
-    return { unfinished: rest, changes };
+    // What is committed is told all the same.
   }
   return { unfinished: rest, changes };
 }

@@ -15,12 +15,3 @@ export const LIVE_STATES = [
 
 /** What is added to a lane's counts, by state; what is missing stays. */
 export type LiveChanges = Partial<Record<State, number>>;
-
-/** The same, where a transaction that was live in one state is so in another; null: in none. */
-export function counted(changes: LiveChanges | null, from: State | null, to: State | null): LiveChanges | null {
-  if (from === to) return changes;
-  const counts = changes ?? {};
-  if (from !== null) counts[from] = (counts[from] ?? 0) - 1;
-  if (to !== null) counts[to] = (counts[to] ?? 0) + 1;
-  return counts;
-}

@@ -9,16 +9,13 @@ import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   bareLedger,
   type Ledger,
-  type LedgerAttempt,
   type LedgerTransaction,
   type WaitingIntent,
   type Watched,
 } from "../../../domain/ledger/index.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
-import type { State, SubState, TransitionEvent } from "../../../domain/transitions.ts";
-import { laneOf, prefixed } from "../columns.ts";
-import { attemptOf, existingOf, groupByTransaction, holeOf, reservationOf } from "../rows.ts";
-import type { AttemptRow } from "../statements/attempt.ts";
+import { laneOf, withLane } from "../columns.ts";
+import { groupByTransaction, holeOf, ledgerAttempt, reservationOf } from "../rows.ts";
 import type { IntakeRow } from "../statements/intake.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";
@@ -40,19 +37,18 @@ export class Loader {
   constructor(found: Found, epoch: number) {
     this.found = found;
     this.epoch = epoch;
-    this.transactions = new Map(found.transactions.map((row) => [row.tx_id, row]));
-    this.intake = new Map(found.intake.map((row) => [row.intake_id, row]));
-    this.unwatchable = grouped(found.unwatchable, keyOf);
-    this.requests = new Map(found.requests.map((row) => [`${keyOf(row)}:${row.request_id}`, row]));
+    this.transactions = new Map(found.transactions.map((row) => [row.txId, row]));
+    this.intake = new Map(found.intake.map((row) => [row.intakeId, row]));
+    this.unwatchable = grouped(found.unwatchable, laneKey);
+    this.requests = new Map(found.requests.map((row) => [`${laneKey(row)}:${row.requestId}`, row]));
     this.attempts = groupByTransaction(found.attempts);
-    const open = found.openReservations.map((row) => ({ ...row, state: "RESERVED", tx_id: null }));
-    this.reservations = [...open, ...found.reservations].map(reservationOf);
+    this.reservations = [...found.openReservations, ...found.reservations].map(reservationOf);
   }
 
   /** A lane's own row. */
   bare(row: LockedLaneRow): Ledger {
-    const { next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch } = row;
-    return bareLedger(laneOf(row), { cursor, suspendedBy, reconciled: reconciled_epoch >= this.epoch });
+    const { nextNonce: cursor, suspendedBy, reconciledEpoch } = row;
+    return bareLedger(laneOf(row), { cursor, suspendedBy, reconciled: reconciledEpoch >= this.epoch });
   }
 
   /** The ledger with what a write of this commit needs. Loaded for all of them before the first is judged. */
@@ -62,7 +58,7 @@ export class Loader {
       needs;
     let loaded = this.withRows(ledger, key, needs);
     if (watchedThrough !== null) loaded = this.withWatched(loaded, key, watchedThrough);
-    if (mayHaveLost) loaded = { ...loaded, mayHaveLost: this.found.history[0]?.may_have_lost ?? false };
+    if (mayHaveLost) loaded = { ...loaded, mayHaveLost: this.found.history[0]?.mayHaveLost ?? false };
     if (reservations.length + reservedAs.length > 0) loaded = this.withReservations(loaded, key, needs);
     if (openReservations) loaded = this.withOpenReservations(loaded, key);
     if (holes) loaded = this.withHoles(loaded, key);
@@ -81,20 +77,20 @@ export class Loader {
 
   private transaction(key: LaneKey, txId: string): LedgerTransaction | null {
     const row = this.transactions.get(txId);
-    if (row === undefined || keyOf(row) !== key) return null;
+    if (row === undefined || laneKey(row) !== key) return null;
     return {
       txId,
-      requestId: row.request_id,
+      requestId: row.requestId,
       nonce: row.nonce,
       live: row.live,
-      state: row.state as State,
-      subState: row.sub_state as SubState | null,
-      lastEvent: row.last_event as TransitionEvent,
-      steps: row.history_count,
-      attemptCount: row.attempt_count,
-      acceptedOrdinal: row.accepted_ordinal,
-      minedIn: this.found.watching.has(txId) ? row.block_number : undefined,
-      fingerprint: row.fingerprint === "" ? undefined : prefixed(row.fingerprint),
+      state: row.state,
+      subState: row.subState,
+      lastEvent: row.lastEvent,
+      steps: row.historyCount,
+      attemptCount: row.attemptCount,
+      acceptedOrdinal: row.acceptedOrdinal,
+      minedIn: this.found.watching.has(txId) ? row.blockNumber : undefined,
+      fingerprint: row.fingerprint ?? undefined,
       attempts: this.found.naming.has(txId) ? (this.attempts.get(txId) ?? []).map(ledgerAttempt) : undefined,
       details: undefined,
     };
@@ -102,20 +98,20 @@ export class Loader {
 
   private owner(key: LaneKey, requestId: string) {
     const row = this.requests.get(`${key}:${requestId}`);
-    return row === undefined ? null : existingOf(row);
+    return row === undefined ? null : withLane(row);
   }
 
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {
     const row = this.intake.get(intakeId);
-    if (row === undefined || row.alias_of !== null || keyOf(row) !== key) return null;
-    const { tx_id: txId, request_id: requestId, created_at: acceptedAt } = row;
-    return { intakeId, txId, requestId, fingerprint: prefixed(row.fingerprint), acceptedAt };
+    if (row === undefined || row.aliasOf !== null || laneKey(row) !== key) return null;
+    const { txId, requestId, fingerprint, createdAt: acceptedAt } = row;
+    return { intakeId, txId, requestId, fingerprint, acceptedAt };
   }
 
   private withWatched(ledger: Ledger, key: LaneKey, through: number): Ledger {
     const { cover } = ledger.watched;
     const known = cover.kind === "through" ? Math.max(cover.key, through) : through;
-    const blocks = grouped(this.unwatchable.get(key) ?? [], (row) => row.block_number);
+    const blocks = grouped(this.unwatchable.get(key) ?? [], (row) => row.blockNumber);
     const rows = [...blocks].map(([block, all]) => [block, all.map(watchedOf)] as const);
     return { ...ledger, watched: ledger.watched.covering({ kind: "through", key: known }, rows) };
   }
@@ -146,7 +142,7 @@ export class Loader {
   }
 
   private withHoles(ledger: Ledger, key: LaneKey): Ledger {
-    const rows = this.found.holes.filter((row) => keyOf(row) === key);
+    const rows = this.found.holes.filter((row) => laneKey(row) === key);
     return {
       ...ledger,
       holes: ledger.holes.covering(
@@ -157,8 +153,8 @@ export class Loader {
   }
 
   private withNonces(ledger: Ledger, key: LaneKey, nonces: readonly number[]): Ledger {
-    const own = this.found.heldNonces.filter((row) => keyOf(row) === key);
-    const holders = new Map(own.map((row) => [row.nonce, row.tx_id]));
+    const own = this.found.heldNonces.filter((row) => laneKey(row) === key);
+    const holders = new Map(own.map((row) => [row.nonce, row.txId]));
     return { ...ledger, nonces: ledger.nonces.with(nonces.map((nonce) => [nonce, holders.get(nonce) ?? null])) };
   }
 
@@ -167,7 +163,7 @@ export class Loader {
    * cursor does not go, also where what stood there leaves in the same commit: the next realign lowers it then.
    */
   private withBoundNonce(ledger: Ledger, key: LaneKey): Ledger {
-    const endedThrough = this.found.bound.find((row) => keyOf(row) === key)?.nonce ?? null;
+    const endedThrough = this.found.bound.find((row) => laneKey(row) === key)?.nonce ?? null;
     const above = { kind: "from", key: (endedThrough ?? -1) + 1 } as const;
     const { nonces, reserved } = ledger;
     return {
@@ -179,14 +175,6 @@ export class Loader {
   }
 }
 
-function keyOf(row: Parameters<typeof laneOf>[0]): LaneKey {
-  return laneKey(laneOf(row));
-}
-
-function ledgerAttempt(row: AttemptRow): LedgerAttempt {
-  return { ...attemptOf(row), firstSentAt: row.first_sent_at };
-}
-
-function watchedOf({ tx_id: txId, nonce, state }: UnwatchableRow): Watched {
-  return { txId, nonce, state: state as State };
+function watchedOf({ txId, nonce, state }: UnwatchableRow): Watched {
+  return { txId, nonce, state };
 }

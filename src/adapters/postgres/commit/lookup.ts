@@ -1,24 +1,21 @@
 /** First half of a commit: locks the lanes and reads, behind the locks, everything that its writes are judged by. */
-import { compareLanes, type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
-import type { LaneWrite } from "../../../ports/lane-store.ts";
-import type { Run } from "../session/connections.ts";
+import type { Confirmation } from "../../../domain/confirmations.ts";
+import { type Lane, laneKey } from "../../../domain/lane.ts";
+import type { ExistingTransaction, LaneWrite } from "../../../ports/lane-store.ts";
+import type { Flat } from "../columns.ts";
+import { recordset } from "../lists.ts";
+import type { WriteTransaction } from "../session/write-transaction.ts";
 import { type AttemptRow, readAttempts } from "../statements/attempt.ts";
-import { type BlockRow, readConfirmations } from "../statements/confirmation.ts";
+import { readConfirmations } from "../statements/confirmation.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/database.ts";
 import { type HoleRow, readHoles } from "../statements/hole.ts";
 import { type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
-import {
-  findOpenReservations,
-  findReservations,
-  type OpenReservationRow,
-  type ReservationRow,
-} from "../statements/reservation.ts";
+import { findOpenReservations, findReservations, type ReservationRow } from "../statements/reservation.ts";
 import { lockChains } from "../statements/session.ts";
 import type { Statement } from "../statements/statement.ts";
 import {
   type CurrentRow,
-  type ExistingRow,
   findHeldNonces,
   findRequests,
   findUnwatchable,
@@ -26,11 +23,11 @@ import {
   readTransactions,
   type UnwatchableRow,
 } from "../statements/transaction.ts";
-import { type Needs, needsOf } from "./needs.ts";
+import type { Needs } from "./needs.ts";
 
 export interface Found {
   readonly lanes: readonly LockedLaneRow[];
-  readonly requests: readonly ExistingRow[];
+  readonly requests: readonly Flat<ExistingTransaction>[];
   readonly transactions: readonly CurrentRow[];
   readonly attempts: readonly AttemptRow[];
   /** Transactions whose attempts, and whose block, were asked for. */
@@ -40,10 +37,10 @@ export interface Found {
   readonly unwatchable: readonly UnwatchableRow[];
   /** Only where a lane is reconciled. */
   readonly history: readonly DatabaseHistoryRow[];
-  readonly blocks: ReadonlyMap<number, readonly BlockRow[]>;
+  readonly blocks: ReadonlyMap<number, readonly Confirmation[]>;
   readonly holes: readonly HoleRow[];
   readonly reservations: readonly ReservationRow[];
-  readonly openReservations: readonly OpenReservationRow[];
+  readonly openReservations: readonly ReservationRow[];
   readonly bound: readonly BoundNonceRow[];
   readonly heldNonces: readonly HeldNonceRow[];
 }
@@ -54,13 +51,7 @@ export const NOTHING_FOUND: Found = {
   ...{ blocks: new Map(), holes: [], reservations: [], openReservations: [], bound: [], heldNonces: [] },
 };
 
-export interface Lookup {
-  /** Of each write. */
-  readonly needs: readonly Needs[];
-  readonly statements: number;
-  readonly waits: number;
-  find(run: Run): Promise<Found>;
-}
+export type Lookup = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find">;
 
 const EVERY = 1_000_000;
 
@@ -68,15 +59,13 @@ const EVERY = 1_000_000;
 export const UNWATCH_PAGE = 1_000;
 
 /** What to lock and read for these writes. The sending happens in one go, in this order. */
-export function lookupFor(writes: readonly LaneWrite[]): Lookup {
-  const needs = writes.map(needsOf);
+export function lookupFor(writes: readonly LaneWrite[], needs: readonly Needs[]): Lookup {
   const heights = lowestHeights(writes);
   const chains = [...heights.keys()].sort((a, b) => a - b);
   const unwatched = unwatchedOf(writes, needs);
   const watching = watchingOf(writes, needs, unwatched);
   const reads = readsFor(writes, needs, { unwatched, watching });
   return {
-    needs,
     statements: 1 + reads.length + (chains.length === 0 ? 0 : 1 + chains.length),
     waits: 1,
     find: async (run) => {
@@ -105,12 +94,17 @@ interface Read {
   readonly values: readonly unknown[];
 }
 
+/** `values` null: there is nothing to ask about. */
 function read<Of extends keyof Rows>(
   as: Of,
-  keys: readonly unknown[],
-  { statement, values }: { readonly statement: Statement<Rows[Of]>; readonly values: readonly unknown[] },
+  statement: Statement<Rows[Of]>,
+  values: Read["values"] | null,
 ): readonly Read[] {
-  return keys.length === 0 ? [] : [{ as, statement, values }];
+  return values === null ? [] : [{ as, statement, values }];
+}
+
+function about(keys: readonly unknown[], values: Read["values"]): Read["values"] | null {
+  return keys.length === 0 ? null : values;
 }
 
 /** Most commits are about transactions alone, and read nothing else. */
@@ -135,20 +129,17 @@ function readsFor(
   const [bound, skipped] = [lanes((need) => need.boundNonce), lanes((need) => need.nonces.length > 0)];
   const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
-    ...read("requests", requests, { statement: findRequests, values: requestKeys(requests) }),
-    ...read("transactions", transactions, { statement: readTransactions, values: [transactions, compared, watching] }),
-    ...read("attempts", attempts, { statement: readAttempts, values: [attempts] }),
-    ...read("intake", intake, { statement: readIntake, values: [intake] }),
-    ...read("unwatchable", unwatched, {
-      statement: findUnwatchable,
-      values: [JSON.stringify(unwatched), UNWATCH_PAGE],
-    }),
-    ...read("history", reconciled, { statement: readDatabaseHistory, values: [] }),
-    ...read("holes", holes.asking, { statement: readHoles, values: holes.keys }),
-    ...read("reservations", named.flat(), { statement: findReservations, values: named }),
-    ...read("openReservations", open.asking, { statement: findOpenReservations, values: open.keys }),
-    ...read("bound", bound.asking, { statement: readBoundNonces, values: bound.keys }),
-    ...read("heldNonces", skipped.asking, { statement: findHeldNonces, values: [...skipped.keys, nonces] }),
+    ...read("requests", findRequests, about(requests, requestKeys(requests))),
+    ...read("transactions", readTransactions, about(transactions, [transactions, compared, watching])),
+    ...read("attempts", readAttempts, about(attempts, [attempts])),
+    ...read("intake", readIntake, about(intake, [intake])),
+    ...read("unwatchable", findUnwatchable, about(unwatched, [recordset(unwatched), UNWATCH_PAGE])),
+    ...read("history", readDatabaseHistory, about(reconciled, [])),
+    ...read("holes", readHoles, about(holes.asking, holes.keys)),
+    ...read("reservations", findReservations, about(named.flat(), named)),
+    ...read("openReservations", findOpenReservations, about(open.asking, open.keys)),
+    ...read("bound", readBoundNonces, about(bound.asking, bound.keys)),
+    ...read("heldNonces", findHeldNonces, about(skipped.asking, [...skipped.keys, nonces])),
   ];
 }
 
@@ -160,22 +151,18 @@ export function signers(lanes: readonly Lane[]): readonly string[] {
   return [...new Set(lanes.map((lane) => lane.signer))];
 }
 
-/** As parameters of `lockLanes`: distinct, ascending, the one lock order. */
+/** As parameters of `lockLanes`, each term once: it locks them in its own order. */
 function fencesOf(writes: readonly LaneWrite[]): readonly unknown[] {
-  const all = writes.map(({ fence }) => fence).sort(compareTerms);
-  const terms = all.filter((term, index) => index === 0 || compareTerms(term, all[index - 1] as Fence) !== 0);
+  const named = writes.map(
+    ({ fence }) => [`${laneKey(fence.lane)}:${fence.instanceId}:${fence.token}`, fence] as const,
+  );
+  const terms = [...new Map(named).values()];
   return [
     terms.map(({ lane }) => lane.chainId),
     terms.map(({ lane }) => lane.signer),
     terms.map(({ instanceId }) => instanceId),
     terms.map(({ token }) => token),
   ];
-}
-
-function compareTerms(a: Fence, b: Fence): number {
-  const byLane = a === b ? 0 : compareLanes(a.lane, b.lane);
-  if (byLane !== 0 || a.instanceId === b.instanceId) return byLane || a.token - b.token;
-  return a.instanceId < b.instanceId ? -1 : 1;
 }
 
 /** A request id on its lane. */
@@ -201,13 +188,13 @@ function requestsOf(writes: readonly LaneWrite[], needs: readonly Needs[]): read
 
 /** Each lane once, up to the highest block. */
 function unwatchedOf(writes: readonly LaneWrite[], needs: readonly Needs[]) {
-  const lanes = new Map<string, { chain_id: number; signer: string; through_block: number }>();
+  const lanes = new Map<string, Lane & { throughBlock: number }>();
   for (const [index, { fence }] of writes.entries()) {
     const { watchedThrough } = needs[index] as Needs;
     if (watchedThrough === null) continue;
     const key = laneKey(fence.lane);
-    const through_block = Math.max(watchedThrough, lanes.get(key)?.through_block ?? 0);
-    lanes.set(key, { chain_id: fence.lane.chainId, signer: fence.lane.signer, through_block });
+    const throughBlock = Math.max(watchedThrough, lanes.get(key)?.throughBlock ?? 0);
+    lanes.set(key, { chainId: fence.lane.chainId, signer: fence.lane.signer, throughBlock });
   }
   return [...lanes.values()];
 }
@@ -219,7 +206,7 @@ function watchingOf(
   unwatched: ReturnType<typeof unwatchedOf>,
 ): readonly string[] {
   if (unwatched.length === 0) return [];
-  const lanes = new Set(unwatched.map(({ chain_id, signer }) => `${chain_id}:${signer}`));
+  const lanes = new Set(unwatched.map(laneKey));
   return writes.flatMap(({ fence }, index) =>
     lanes.has(laneKey(fence.lane)) ? (needs[index] as Needs).transactions : [],
   );

@@ -9,13 +9,13 @@ import type { LanePlan } from "./plan.ts";
 /** What a commit needs to know of the row as it was read, or as it is inserted before it moves. */
 export type Before = Pick<
   CurrentRow,
-  "tx_id" | "state" | "nonce" | "history_count" | "allocated_by" | "allocated_under"
+  "txId" | "state" | "nonce" | "historyCount" | "allocatedBy" | "allocatedUnder"
 > & { readonly isNew?: true };
 
 /** As it is written; the row that is read back says when. */
-export interface HistoryStep extends Omit<HistoryRow, "first_at" | "last_at"> {
-  readonly tx_id: string;
-  readonly chain_id: number;
+export interface HistoryStep extends Omit<HistoryRow, "firstAt" | "lastAt"> {
+  readonly txId: string;
+  readonly chainId: number;
   /** Absent: the time of the transaction. */
   readonly at?: string;
 }
@@ -62,17 +62,17 @@ export class Move {
   }
 
   private record({ item, step }: Moved): void {
-    const { node_id, token, chain_id } = this.lane.row;
+    const { nodeId, token, chainId } = this.lane.row;
     const repeated = this.steps.at(-1)?.ordinal === step ? this.steps.pop() : undefined;
     this.steps.push({
-      tx_id: item.txId,
+      txId: item.txId,
       ordinal: step,
-      chain_id,
+      chainId,
       event: item.event,
-      from_state: item.from,
+      fromState: item.from,
       state: item.to,
-      sub_state: item.subState,
-      node_id,
+      subState: item.subState,
+      nodeId,
       token,
       reason: item.reason ?? null,
       actor: item.decision?.actor ?? null,

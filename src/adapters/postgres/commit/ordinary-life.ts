@@ -19,7 +19,7 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
   ["confirm", { ordinal: 5, from: "TRACKING", bit: 8 }],
 ]);
 
-type Term = Pick<Before, "allocated_by" | "allocated_under" | "history_count">;
+type Term = Pick<Before, "allocatedBy" | "allocatedUnder" | "historyCount">;
 
 export function standsOnRow(row: Term, step: HistoryStep): boolean {
   return bitOf(row, step) !== 0;
@@ -34,10 +34,10 @@ export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
 
 function bitOf(row: Term, step: HistoryStep): number {
   const place = PLACES.get(step.event);
-  if (place === undefined || place.ordinal !== step.ordinal || place.from !== step.from_state) return 0;
-  const isNew = step.ordinal > row.history_count;
-  const { allocated_by, allocated_under } = row;
-  const isOfSameTerm = allocated_by !== null && allocated_by === step.node_id && allocated_under === step.token;
+  if (place === undefined || place.ordinal !== step.ordinal || place.from !== step.fromState) return 0;
+  const isNew = step.ordinal > row.historyCount;
+  const { allocatedBy, allocatedUnder } = row;
+  const isOfSameTerm = allocatedBy !== null && allocatedBy === step.nodeId && allocatedUnder === step.token;
   const isBare = step.count === 1 && step.reason === null && step.actor === null && step.audit === null;
   return isNew && isOfSameTerm && isBare ? place.bit : 0;
 }

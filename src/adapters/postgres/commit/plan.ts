@@ -23,7 +23,7 @@ import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
 import type { LaneChanges, LaneWrite } from "../../../ports/lane-store.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
-import { counted, type LiveChanges } from "./live-counts.ts";
+import type { LiveChanges } from "./live-counts.ts";
 import { Loader } from "./load.ts";
 import type { Found } from "./lookup.ts";
 import { type Before, Move } from "./move.ts";
@@ -53,15 +53,18 @@ export class LanePlan {
   left(): LockedLaneRow {
     const { row, epoch } = this;
     const { cursor, suspendedBy, reconciled } = this.ledger;
-    const reconciledEpoch = reconciled ? Math.max(row.reconciled_epoch, epoch) : row.reconciled_epoch;
-    const isSame = row.next_nonce === cursor && row.suspended_by === suspendedBy;
-    if (isSame && row.reconciled_epoch === reconciledEpoch) return row;
-    return { ...row, next_nonce: cursor, suspended_by: suspendedBy, reconciled_epoch: reconciledEpoch };
+    const reconciledEpoch = reconciled ? Math.max(row.reconciledEpoch, epoch) : row.reconciledEpoch;
+    const isSame = row.nextNonce === cursor && row.suspendedBy === suspendedBy;
+    if (isSame && row.reconciledEpoch === reconciledEpoch) return row;
+    return { ...row, nextNonce: cursor, suspendedBy, reconciledEpoch };
   }
 
   /** A live transaction is in another state from now on; null: not live. */
   count(from: State | null, to: State | null): void {
-    this.live = counted(this.live, from, to);
+    if (from === to) return;
+    this.live ??= {};
+    if (from !== null) this.live[from] = (this.live[from] ?? 0) - 1;
+    if (to !== null) this.live[to] = (this.live[to] ?? 0) + 1;
   }
 
   /** The same, of what its counters count for good. */
@@ -138,7 +141,7 @@ export class Plan {
   private held(fence: Fence): LanePlan | null {
     const lane = this.lanes.get(laneKey(fence.lane));
     if (lane === undefined) return null;
-    return lane.row.owner_instance === fence.instanceId && lane.row.token === fence.token ? lane : null;
+    return lane.row.ownerInstance === fence.instanceId && lane.row.token === fence.token ? lane : null;
   }
 
   judge(lane: LanePlan, write: LedgerWrite, moment: Date | Moment): LedgerOutcome {
@@ -208,7 +211,7 @@ export class Plan {
   }
 
   private allocation(lane: LanePlan, { intent, nonce, intake }: Allocated): Allocation {
-    const acceptedAt = intake === null ? null : (this.loader.intake.get(intake.intakeId)?.accepted_at ?? null);
+    const acceptedAt = intake === null ? null : (this.loader.intake.get(intake.intakeId)?.acceptedAt ?? null);
     return { intent, nonce, lane, acceptedAt, intakeId: intake?.intakeId ?? null };
   }
 
@@ -231,15 +234,14 @@ export class Plan {
     const allocation = this.allocations.findLast(({ intent }) => intent.txId === txId);
     if (allocation === undefined) throw new Error(`a step of ${txId}, which was not read`);
     const { nonce, lane, intakeId } = allocation;
-    const { node_id, token } = lane.row;
-    const term = intakeId === null ? { allocated_by: node_id, allocated_under: token } : NO_TERM;
-    return { ...term, isNew: true, tx_id: txId, nonce, state: "ALLOCATED", history_count: intakeId === null ? 1 : 2 };
+    const { nodeId, token } = lane.row;
+    const term = intakeId === null ? { allocatedBy: nodeId, allocatedUnder: token } : NO_TERM;
+    return { ...term, isNew: true, txId: txId, nonce, state: "ALLOCATED", historyCount: intakeId === null ? 1 : 2 };
   }
 }
 
-const NO_TERM = { allocated_by: null, allocated_under: null };
+const NO_TERM = { allocatedBy: null, allocatedUnder: null };
 
-function chainPlan(rows: readonly { block_number: number; block_hash: string }[]): ChainPlan {
-  const stored = rows.map((row) => ({ number: row.block_number, hash: row.block_hash as Hash }));
+function chainPlan(stored: readonly Confirmation[]): ChainPlan {
   return { stored, blocks: stored, replacedFrom: Number.MAX_SAFE_INTEGER, pruneBelow: 0 };
 }

@@ -31,8 +31,8 @@ export class RememberedLanes {
     const failed = this.failed.get(key);
     if (failed !== undefined && failed.skip-- > 0) return null;
     const row = this.rows.get(key);
-    if (row === undefined || row.next_nonce === null) return null;
-    return row.owner_instance === instanceId && row.token === token ? row : null;
+    if (row === undefined || row.nextNonce === null) return null;
+    return row.ownerInstance === instanceId && row.token === token ? row : null;
   }
 
   /** A repeat in every batch, say, would cost every commit twice. */
@@ -51,7 +51,7 @@ export class RememberedLanes {
 }
 
 function isSame(known: LockedLaneRow, left: LockedLaneRow): boolean {
-  const isSameTerm = known.token === left.token && known.owner_instance === left.owner_instance;
-  const isSameLane = known.next_nonce === left.next_nonce && known.suspended_by === left.suspended_by;
-  return isSameTerm && isSameLane && known.reconciled_epoch === left.reconciled_epoch && known.node_id === left.node_id;
+  const isSameTerm = known.token === left.token && known.ownerInstance === left.ownerInstance;
+  const isSameLane = known.nextNonce === left.nextNonce && known.suspendedBy === left.suspendedBy;
+  return isSameTerm && isSameLane && known.reconciledEpoch === left.reconciledEpoch && known.nodeId === left.nodeId;
 }

@@ -3,7 +3,6 @@ import type { Command } from "../statements/statement.ts";
 import type { ObservedHistory } from "./known-history.ts";
 import { resolveCommit } from "./resolve-commit.ts";
 import {
-  CommitUnanswered,
   commitAtOnce,
   type Opened,
   type WriteRuntime,
@@ -34,9 +33,8 @@ export async function durably<Found, Result>(
   try {
     return await writeTransaction(runtime, remembering, slot);
   } catch (error) {
-    if (!(error instanceof CommitUnanswered) || decided === null) throw error;
+    if (decided === null) throw error;
     await resolveCommit(runtime, error);
-    runtime.slots.acknowledged(slot, error.marker, runtime.clock.monotonicMs());
     return (decided as { readonly result: Result }).result;
   } finally {
     runtime.slots.give(slot);
@@ -49,26 +47,34 @@ export interface KnownWrite {
   readonly commandsFor: (marker: string) => readonly Command[];
 }
 
+/** What became known of a commit in one round trip. */
+export interface CommittedAtOnce {
+  /** The time of the transaction, which is that of its rows. */
+  readonly at: Date;
+  /** Null where COMMIT got no answer and a look-up found the commit. */
+  readonly opened: Opened | null;
+}
+
 /**
- * The same in one round trip, where the history is known and nothing has to be looked up first: the commands carry what
- * they expect, and the server refuses where it is not so. "refused": nothing is committed, and the way in two round trips
- * finds out why. `opened` is null where COMMIT got no answer and a look-up found the commit.
+ * The same in one round trip, where the history is known and what would be looked up is foreseen: the commands carry what
+ * they expect, and the server refuses where it is not so. Null: nothing is committed, and the way in two round trips finds
+ * out why.
  */
 export async function durablyAtOnce(
   runtime: DurableRuntime,
   { known, commandsFor }: KnownWrite,
   slot = runtime.slots.take(),
-): Promise<{ readonly opened: Opened | null } | "refused"> {
-  const { slots, clock } = runtime;
+): Promise<CommittedAtOnce | null> {
+  const { slots, history } = runtime;
+  const { floor } = history;
   const mark = { slot, marker: randomUUID() };
   try {
     const opened = await commitAtOnce(runtime, { mark, known, commands: commandsFor(mark.marker) });
-    return opened === null ? "refused" : { opened };
+    if (opened === null) return null;
+    history.noteCommitted(opened.history, floor);
+    return { at: opened.now, opened };
   } catch (error) {
-    if (!(error instanceof CommitUnanswered)) throw error;
-    await resolveCommit(runtime, error);
-    slots.acknowledged(error.slot, error.marker, clock.monotonicMs());
-    return { opened: null };
+    return { at: await resolveCommit(runtime, error), opened: null };
   } finally {
     slots.give(slot);
   }

@@ -32,19 +32,19 @@ export interface Judgement {
 export function judgeHistory(evidence: Evidence): Judgement {
   const { recorded, memory, feed, seen } = evidence;
   if (recorded === null) return { ordinal: 1, epoch: feed.epoch, begins: false, mayHaveLost: false };
-  const { ordinal, epoch, may_have_lost } = recorded;
-  if (!begins(evidence, recorded)) return { ordinal, epoch, begins: false, mayHaveLost: may_have_lost };
+  const { ordinal, epoch } = recorded;
+  if (!begins(evidence, recorded)) return { ordinal, epoch, begins: false, mayHaveLost: recorded.mayHaveLost };
   const highest = Math.max(epoch, feed.epoch, seen.epoch, memory?.epoch ?? 0);
   const mayHaveLost = !isPromotionWithoutLoss(evidence, recorded);
   return { ordinal: ordinal + 1, epoch: highest + 1, begins: true, mayHaveLost };
 }
 
 function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorded: DatabaseHistoryRow): boolean {
-  if (!continues(identityOf(recorded), observed)) return true;
+  if (!continues(recorded, observed)) return true;
   if (feed.lastSeq < seen.seq || recorded.epoch < seen.epoch) return true;
   if (memory === null) return false;
   // Another node has begun an epoch since. That is enough, unless it saw no loss and a commit acknowledged to us is gone.
-  if (recorded.epoch > memory.epoch) return !commitsKept && !recorded.may_have_lost;
+  if (recorded.epoch > memory.epoch) return !commitsKept && !recorded.mayHaveLost;
   // No record in the database can show this: a restored database holds its own older state.
   return recorded.epoch < memory.epoch || !commitsKept || !continues(memory, observed);
 }
@@ -52,7 +52,7 @@ function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorde
 function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow): boolean {
   const { observed, memory, commitsKept, feed, seen } = evidence;
   if (memory === null || !memory.synchronous || !commitsKept || feed.lastSeq < seen.seq) return false;
-  const before = identityOf(recorded);
+  const before = recorded;
   return (
     sameIdentity(memory, before) &&
     recorded.epoch === memory.epoch &&
@@ -63,8 +63,4 @@ function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow
 
 function continues(before: DatabaseIdentity, now: DatabaseIdentity): boolean {
   return sameIdentity(before, now) && now.walPosition >= before.walPosition;
-}
-
-function identityOf(row: DatabaseHistoryRow): DatabaseIdentity {
-  return { systemIdentifier: row.system_identifier, timeline: row.timeline, walPosition: row.wal_position };
 }

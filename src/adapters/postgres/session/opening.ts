@@ -3,6 +3,15 @@
 /** Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past. */
 export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
+/** How statements are planned, whether a transaction reads or writes, and how dates are told. */
+export const PLANNER = `
+  set_config('plan_cache_mode', 'force_generic_plan', true),
+  set_config('enable_seqscan', 'off', true),
+  set_config('enable_bitmapscan', 'off', true),
+  set_config('enable_nestloop', 'off', true),
+  set_config('jit', 'off', true),
+  set_config('DateStyle', 'ISO', true)`;
+
 /**
  * Of the transaction alone; $1 to $5. `fencepost.counts` tells the triggers on transactions that this program keeps the
  * counts of its lanes itself (commit/live-counts.ts). Its COMMIT waits for the disk, also where a session's defaults have been changed
@@ -14,12 +23,7 @@ export const LIMITS = `
   set_config('idle_in_transaction_session_timeout', $3, true),
   set_config($4, $5, true),
   set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
-  set_config('plan_cache_mode', 'force_generic_plan', true),
-  set_config('enable_seqscan', 'off', true),
-  set_config('enable_bitmapscan', 'off', true),
-  set_config('enable_nestloop', 'off', true),
-  set_config('jit', 'off', true),
-  set_config('DateStyle', 'ISO', true),
+  ${PLANNER},
   set_config('fencepost.counts', 'kept', true)`;
 
 /** Which database this is, as far as it can tell. */

@@ -49,6 +49,11 @@ export function stepOf(
   return { name, sql, values: values.map(toWire), ...waiting, fields: null, answer: null };
 }
 
+/** Columns are snake_case, the domain is camelCase: told apart here, once for each statement, and nowhere else. */
+export function domainName(column: string): string {
+  return column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
 const knownBy = new WeakMap<pg.Connection, Known>();
 
 /** To the driver it is one query, that answers when it is ready for the next. */
@@ -74,7 +79,7 @@ export class Pipeline extends pg.Query {
   handleRowDescription(message: { readonly fields: readonly FieldDescription[] }): void {
     const { types } = this.options;
     this.step.fields = message.fields.map(({ name, dataTypeID }) => ({
-      name,
+      name: domainName(name),
       parse: types.getTypeParser(dataTypeID, "text") as Field["parse"],
     }));
   }

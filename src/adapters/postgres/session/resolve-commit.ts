@@ -11,20 +11,24 @@ import type { Mark } from "./commit-slots.ts";
 import type { DurableRuntime } from "./durably.ts";
 import type { Floor } from "./known-history.ts";
 import { BEGIN } from "./opening.ts";
-import { type CommitUnanswered, type Opened, openedOf, openingValues } from "./write-transaction.ts";
+import { CommitUnanswered, type Opened, openedOf, openingValues } from "./write-transaction.ts";
 
 const PAUSE_MS = 50;
 const NOT_COMMITTED = "the connection ended before COMMIT";
 
-/** Returns where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where no look-up was answered. */
-export async function resolveCommit(runtime: DurableRuntime, failure: CommitUnanswered): Promise<void> {
+/** `failure` of a transaction: any other than a COMMIT without an answer is thrown on. Returns the time of the transaction where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where no look-up was answered. */
+export async function resolveCommit(runtime: DurableRuntime, failure: unknown): Promise<Date> {
+  if (!(failure instanceof CommitUnanswered)) throw failure;
   const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
   runtime.slots.retire(failure.slot);
   for (;;) {
-    const committed = await lookUp(runtime, failure).catch(passUnknown);
-    if (committed === true) return;
+    const committedAt = await lookUp(runtime, failure).catch(passUnknown);
+    if (committedAt instanceof Date) {
+      runtime.slots.acknowledged(failure.slot, failure.marker, runtime.clock.monotonicMs());
+      return committedAt;
+    }
     // It answers, and nothing was kept: the same again may well succeed.
-    if (committed === false) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
+    if (committedAt === null) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
     if (runtime.connections.closing || runtime.clock.monotonicMs() >= deadlineMs) {
       runtime.slots.doubts.set(failure.slot, failure.marker);
       throw new OutcomeUnknown(failure.message, { cause: failure });
@@ -53,7 +57,7 @@ function passUnknown(error: unknown): "unanswered" {
  * One round trip: a look-up that waited between two would be ended by the very limit that may have ended what it looks
  * for. Closing a slot in another history does no harm, so the history is judged afterwards.
  */
-async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<boolean> {
+async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<Date | null> {
   return runtime.connections.use(async (session) => {
     const { floor } = runtime.history;
     const [, rows, found, tag] = await session.together(() =>
@@ -66,7 +70,8 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<
     );
     refuseOtherHistory(runtime, openedOf(rows[0] as OpenedRow), floor);
     if (tag !== "COMMIT") throw new StoreUnavailable("the server rolled back");
-    return found[0]?.marker === marker;
+    const [kept] = found;
+    return kept?.marker === marker ? kept.writtenAt : null;
   }, runtime.limits.transactionMs);
 }
 

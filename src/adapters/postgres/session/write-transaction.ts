@@ -27,8 +27,8 @@
  * is still on its way to the server fails there. If the look-up gets no answer either, the caller hears `OutcomeUnknown`,
  * never a guess.
  *
- * One round trip instead of two, where this process knows what the first would find (commitAtOnce): the server compares,
- * in the same statements, and ends the transaction where it finds something else.
+ * One round trip instead of two, where this process foresees what the first would find (commitAtOnce): the write carries
+ * what it expects, and the server compares, behind the same locks, and ends the transaction where it finds something else.
  *
  * Not transactions, but sessions that last: LISTEN and the session lock have a connection of their own
  * (direct-session.ts).
@@ -42,7 +42,7 @@ import type { Command } from "../statements/statement.ts";
 import type { CommitSlots, Mark } from "./commit-slots.ts";
 import type { Connections, Run, Session } from "./connections.ts";
 import { asLostBeforeCommit, asStoreError, provesAbort } from "./errors.ts";
-import type { Floor, KnownHistory, ObservedHistory } from "./known-history.ts";
+import type { KnownHistory, ObservedHistory } from "./known-history.ts";
 import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
 import { BEGIN } from "./opening.ts";
 
@@ -75,8 +75,8 @@ export interface WriteTransaction<Found, Result> {
   readonly waitAtMostMs?: number;
   /** Sends its statements before its first await. They run after the limits are set, in order. */
   find(run: Run): Promise<Found>;
-  /** Throws where the history is not the one to write in. */
-  verify(opened: Opened, floor: Floor): void;
+  /** Else it must be the one that is known. */
+  readonly anyHistory?: true;
   decide(found: Found, opened: Opened): Decision<Result>;
 }
 
@@ -100,21 +100,27 @@ export async function writeTransaction<Found, Result>(
 ): Promise<Result> {
   const mark: Mark = { slot, marker: randomUUID() };
   const marked = marking(runtime, transaction, mark);
-  try {
-    return await runtime.connections.use(async (session) => {
-      const { found, opened } = await open(runtime, session, marked).catch((error) =>
-        giveUp(session, session.reachedDeadline ? error : asLostBeforeCommit(error)),
-      );
-      const decision = await decide(transaction, { found, opened }).catch((error) => giveUp(session, error));
-      if (decision.rollback === true) {
-        // There is nothing to keep: where the server has ended the transaction before it heard of this, it is the same.
-        await session.control("ROLLBACK").catch(() => undefined);
-        return decision.result;
-      }
-      await commit(runtime, session, { commands: decision.commands, mark });
-      runtime.slots.acknowledged(slot, mark.marker, runtime.clock.monotonicMs());
+  return using(runtime, async (session) => {
+    const { found, opened } = await open(runtime, session, marked).catch((error) =>
+      giveUp(session, session.reachedDeadline ? error : asLostBeforeCommit(error)),
+    );
+    const deciding = async () => transaction.decide(found, opened);
+    const decision = await deciding().catch((error) => giveUp(session, error));
+    if (decision.rollback === true) {
+      // There is nothing to keep: where the server has ended the transaction before it heard of this, it is the same.
+      await session.control("ROLLBACK").catch(() => undefined);
       return decision.result;
-    }, runtime.limits.transactionMs);
+    }
+    await commit(runtime, session, { commands: decision.commands, mark });
+    runtime.slots.acknowledged(slot, mark.marker, runtime.clock.monotonicMs());
+    return decision.result;
+  });
+}
+
+/** On a connection of its own, for as long as a transaction may take. */
+async function using<T>({ connections, limits }: WriteRuntime, work: (session: Session) => Promise<T>): Promise<T> {
+  try {
+    return await connections.use(work, limits.transactionMs);
   } catch (error) {
     throw error instanceof CommitUnanswered ? error : asStoreError(error);
   }
@@ -134,10 +140,7 @@ function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, ma
   };
 }
 
-type Opening<Found> = Pick<
-  WriteTransaction<Found, unknown>,
-  "statements" | "waits" | "waitAtMostMs" | "find" | "verify"
->;
+type Opening<Found> = Omit<WriteTransaction<Found, unknown>, "decide">;
 
 async function open<Found>(
   runtime: WriteRuntime,
@@ -153,7 +156,7 @@ async function open<Found>(
     ]),
   );
   const opened = openedOf(rows[0] as OpenedRow);
-  transaction.verify(opened, floor);
+  if (transaction.anyHistory !== true) runtime.history.verify(opened.history, floor);
   return { found, opened };
 }
 
@@ -182,13 +185,6 @@ function limited({ limits }: WriteRuntime, session: Session, { statements, waits
 
 function limiting({ statementMs, lockMs }: StatementLimits): Command {
   return { statement: limitWaits, values: [String(statementMs), String(lockMs)] };
-}
-
-async function decide<Found, Result>(
-  transaction: WriteTransaction<Found, Result>,
-  { found, opened }: { found: Found; opened: Opened },
-): Promise<Decision<Result>> {
-  return transaction.decide(found, opened);
 }
 
 /** The lanes are let go before the error travels on. A server with another history may be the wrong one: ask anew. */
@@ -240,18 +236,14 @@ export interface WholeTransaction {
  * the opening statement, the rest in the commands. Null: it said that nothing is committed.
  */
 export async function commitAtOnce(runtime: WriteRuntime, whole: WholeTransaction): Promise<Opened | null> {
-  const { slots, clock, limits, connections } = runtime;
+  const { slots, clock } = runtime;
   const { slot, marker } = whole.mark;
-  try {
-    return await connections.use(async (session) => {
-      slots.sent(slot, marker);
-      const opened = await sendAtOnce(runtime, session, whole);
-      if (opened !== null) slots.acknowledged(slot, marker, clock.monotonicMs());
-      return opened;
-    }, limits.transactionMs);
-  } catch (error) {
-    throw error instanceof CommitUnanswered ? error : asStoreError(error);
-  }
+  return using(runtime, async (session) => {
+    slots.sent(slot, marker);
+    const opened = await sendAtOnce(runtime, session, whole);
+    if (opened !== null) slots.acknowledged(slot, marker, clock.monotonicMs());
+    return opened;
+  });
 }
 
 async function sendAtOnce(
@@ -277,15 +269,6 @@ async function sendAtOnce(
   return openedOf(opening?.value[0] as OpenedRow);
 }
 
-export function openedOf(row: OpenedRow): Opened {
-  return {
-    now: row.now,
-    history: {
-      systemIdentifier: row.system_identifier,
-      timeline: row.timeline,
-      walPosition: row.wal_position,
-      epoch: row.epoch,
-      synchronous: row.synchronous,
-    },
-  };
+export function openedOf({ now, systemIdentifier, timeline, walPosition, epoch, synchronous }: OpenedRow): Opened {
+  return { now, history: { systemIdentifier, timeline, walPosition, epoch, synchronous } };
 }

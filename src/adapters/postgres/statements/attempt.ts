@@ -1,3 +1,5 @@
+import type { Hex } from "../../../domain/lane.ts";
+import type { AttemptRecord } from "../../../ports/query-store.ts";
 import type { FeeColumns } from "../columns.ts";
 import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
@@ -32,33 +34,25 @@ export const markAttemptsSent = statement<unknown>(
    WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = c.tx_id AND a.ordinal = c.ordinal AND a.first_sent_at IS NULL`,
 );
 
+const COLUMNS = `a.tx_id, a.ordinal, a.kind, a.tx_hash, a.gas::numeric AS gas, a.fee_type AS type, a.gas_price,
+     a.max_fee_per_gas, a.max_priority_fee_per_gas, a.is_foreign, a.node_signed, a.created_at, a.first_sent_at`;
+
 /** Every attempt of these transactions. */
 export const readAttempts = statement<AttemptRow>(
   "read-attempts",
-  `SELECT a.tx_id, a.ordinal, a.kind, a.tx_hash, a.gas, a.fee_type, a.gas_price, a.max_fee_per_gas,
-     a.max_priority_fee_per_gas, a.is_foreign, a.node_signed, a.created_at, a.first_sent_at
+  `SELECT ${COLUMNS}
    FROM fencepost.attempt AS a
    WHERE a.tx_id = ANY ($1::uuid[])
    ORDER BY a.tx_id, a.ordinal`,
 );
 
-export interface AttemptRow extends FeeColumns {
-  readonly tx_id: string;
-  readonly ordinal: number;
-  readonly kind: string;
-  readonly tx_hash: string | null;
-  readonly gas: number;
-  readonly is_foreign: boolean;
-  readonly node_signed: boolean;
-  readonly created_at: Date;
-  readonly first_sent_at: Date | null;
-}
+export type AttemptRow = Omit<AttemptRecord, "fees" | "foreign" | "nodeSigned"> &
+  FeeColumns & { readonly txId: string; readonly isForeign: boolean; readonly nodeSigned: boolean };
 
 /** Every attempt of what a lane's owner follows. The ids are collected first, so that attempts are found by key. */
 export const readTrackedAttempts = statement<AttemptRow>(
   "read-tracked-attempts",
-  `SELECT a.tx_id, a.ordinal, a.kind, a.tx_hash, a.gas, a.fee_type, a.gas_price, a.max_fee_per_gas,
-     a.max_priority_fee_per_gas, a.is_foreign, a.node_signed, a.created_at, a.first_sent_at
+  `SELECT ${COLUMNS}
    FROM fencepost.attempt AS a
    WHERE a.tx_id = ANY (ARRAY(
      SELECT t.tx_id FROM fencepost.transaction AS t
@@ -69,21 +63,15 @@ export const readTrackedAttempts = statement<AttemptRow>(
 );
 
 /** The bytes of attempts, found by transaction; the caller picks the ordinals it asked for. */
-export const readRawTransactions = statement<RawRow>(
+export const readRawTransactions = statement<{ readonly txId: string; readonly ordinal: number; readonly bytes: Hex }>(
   "read-raw-transactions",
-  `SELECT a.tx_id, a.ordinal, encode(a.raw_transaction, 'hex') AS raw_transaction
+  `SELECT a.tx_id, a.ordinal, '0x' || encode(a.raw_transaction, 'hex') AS bytes
    FROM fencepost.attempt AS a
    WHERE a.tx_id = ANY ($1::uuid[]) AND a.raw_transaction IS NOT NULL`,
 );
 
-export interface RawRow {
-  readonly tx_id: string;
-  readonly ordinal: number;
-  readonly raw_transaction: string;
-}
-
 /** Which transaction an attempt's hash belongs to, old attempts too; one per chain at most. */
-export const findByHash = statement<{ readonly tx_id: string }>(
+export const findByHash = statement<{ readonly txId: string }>(
   "find-by-hash",
   "SELECT a.tx_id FROM fencepost.attempt AS a WHERE a.tx_hash = $1",
 );

@@ -27,16 +27,18 @@ export const readOwnMarkers = statement<{ readonly slot: number; readonly marker
 
 /**
  * Waits for the transaction that uses the slot, also where that is its first and no row shows yet. Where it left its
- * marker ($3), that stays; else the slot is closed, and a transaction that is still on its way to the server ends there. The
- * time counts from now: the purge of old markers must not remove a closed slot before the late transaction arrives.
+ * marker ($3), that stays, with its time; else the slot is closed, and a transaction that is still on its way to the server
+ * ends there. The time of a closed slot is now: the purge of old markers must not remove it before the late transaction
+ * arrives.
  */
-export const closeSlot = statement<{ readonly marker: string }>(
+export const closeSlot = statement<{ readonly marker: string; readonly writtenAt: Date }>(
   "close-slot",
   `INSERT INTO fencepost.commit_marker AS m (store_id, slot, marker, written_at)
    VALUES ($1::uuid, $2::integer, '${CLOSED}', now())
    ON CONFLICT (store_id, slot) DO UPDATE
-   SET marker = CASE m.marker WHEN $3::uuid THEN m.marker ELSE excluded.marker END, written_at = excluded.written_at
-   RETURNING m.marker`,
+   SET marker = CASE m.marker WHEN $3::uuid THEN m.marker ELSE excluded.marker END,
+     written_at = CASE m.marker WHEN $3::uuid THEN m.written_at ELSE excluded.written_at END
+   RETURNING m.marker, m.written_at`,
 );
 
 /** Markers of processes that are gone. Of one that sleeps they must stay: they are what it knows the history by. */

@@ -1,3 +1,4 @@
+import type { Confirmation } from "../../../domain/confirmations.ts";
 import { statement } from "./statement.ts";
 
 /** Canonical blocks as the deciding node saw them. */
@@ -9,19 +10,14 @@ export const insertConfirmations = statement<unknown>(
 );
 
 /** The stored canonical blocks of a chain from a height on, ascending. */
-export const readConfirmations = statement<BlockRow>(
+export const readConfirmations = statement<Confirmation>(
   "read-confirmations",
-  `SELECT c.block_number, c.block_hash
+  `SELECT c.block_number AS number, c.block_hash AS hash
    FROM fencepost.confirmation AS c
    WHERE c.chain_id = $1 AND c.block_number >= $2
    ORDER BY c.block_number
    LIMIT $3`,
 );
-
-export interface BlockRow {
-  readonly block_number: number;
-  readonly block_hash: string;
-}
 
 /** Blocks of a chain that are gone: those from the fork up, and those that are no longer needed. */
 export const deleteConfirmations = statement<unknown>(

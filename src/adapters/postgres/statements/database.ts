@@ -1,3 +1,5 @@
+import type { Applied } from "../schema-skew.ts";
+import type { DatabaseIdentity } from "../session/known-history.ts";
 import { statement } from "./statement.ts";
 
 /** The history that the newest registration saw. */
@@ -10,15 +12,12 @@ export const readDatabaseHistory = statement<DatabaseHistoryRow>(
    LIMIT 1`,
 );
 
-export interface DatabaseHistoryRow {
+export interface DatabaseHistoryRow extends DatabaseIdentity {
   readonly ordinal: number;
-  readonly system_identifier: string;
-  readonly timeline: string;
-  readonly wal_position: bigint;
   readonly epoch: number;
-  readonly may_have_lost: boolean;
+  readonly mayHaveLost: boolean;
   /** Not below the recorded one, unless that was of another history: read behind the lock under which it was written. */
-  readonly position_now: bigint;
+  readonly positionNow: bigint;
 }
 
 /** The history a registration sees: a new row where it is another one, else the position it has come to. */
@@ -43,15 +42,10 @@ export const rememberPosition = statement<unknown>(
 );
 
 /** What the schema has beyond the newest migration that the program knows ($1), and which older programs that works with. */
-export const readNewerMigrations = statement<MigrationRow>(
+export const readNewerMigrations = statement<Applied>(
   "read-newer-migrations",
   "SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name",
 );
-
-export interface MigrationRow {
-  readonly name: string;
-  readonly works_with: string | null;
-}
 
 export const readClusterSecret = statement<{ readonly secret: string }>(
   "read-cluster-secret",

@@ -1,3 +1,5 @@
+import type { CompletionRecord, FeedPosition } from "../../../ports/query-store.ts";
+import type { Flat } from "../columns.ts";
 import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
@@ -11,7 +13,7 @@ const ROWS = lists(
  * row until COMMIT, so numbers become visible in order and without gaps. $1 to $9, a place for each, in their order; $10 how many
  * they are.
  */
-export const appendCompletions = statement<AppendedRow>(
+export const appendCompletions = statement<unknown>(
   "append-completions",
   `WITH counter AS (
      UPDATE fencepost.feed AS f SET last_seq = f.last_seq + $10 WHERE f.only_row RETURNING f.epoch, f.last_seq
@@ -27,12 +29,8 @@ export const appendCompletions = statement<AppendedRow>(
    SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), $10, 'completions') FROM counter`,
 );
 
-export interface AppendedRow {
-  readonly last_seq: number;
-}
-
 /** The feed after a number. Nothing below a number that was seen can appear later: see `appendCompletions`. */
-export const readCompletions = statement<CompletionRow>(
+export const readCompletions = statement<Flat<CompletionRecord>>(
   "read-completions",
   `SELECT c.seq, c.epoch, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce, c.state, c.sub_state, c.settled,
      c.tx_hash, c.at
@@ -42,32 +40,10 @@ export const readCompletions = statement<CompletionRow>(
    LIMIT $2`,
 );
 
-export interface CompletionRow {
-  readonly seq: number;
-  readonly epoch: number;
-  readonly tx_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly request_id: string | null;
-  readonly nonce: number | null;
-  readonly state: string;
-  readonly sub_state: string | null;
-  readonly settled: boolean;
-  readonly tx_hash: string | null;
-  readonly at: Date;
-}
-
-export const readFeed = statement<FeedRow>(
+export const readFeed = statement<FeedPosition>(
   "read-feed",
   "SELECT f.epoch, f.last_seq, f.truncated_through, f.epoch_starts_after FROM fencepost.feed AS f WHERE f.only_row",
 );
-
-export interface FeedRow {
-  readonly epoch: number;
-  readonly last_seq: number;
-  readonly truncated_through: number;
-  readonly epoch_starts_after: number;
-}
 
 /** A new epoch of the feed ($1), above $2. */
 export const beginEpoch = statement<unknown>(

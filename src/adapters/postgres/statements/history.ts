@@ -1,3 +1,5 @@
+import type { Decision } from "../../../ports/lane-store.ts";
+import type { HistoryRecord } from "../../../ports/query-store.ts";
 import { lists } from "../lists.ts";
 import { statement } from "./statement.ts";
 
@@ -53,18 +55,7 @@ export const readHistory = statement<HistoryRow>(
    ORDER BY h.ordinal`,
 );
 
-export interface HistoryRow {
-  readonly ordinal: number;
-  readonly event: string;
-  readonly from_state: string | null;
-  readonly state: string;
-  readonly sub_state: string | null;
-  readonly node_id: string | null;
-  readonly token: number | null;
-  readonly reason: string | null;
+export interface HistoryRow extends Omit<HistoryRecord, "decision"> {
   readonly actor: string | null;
-  readonly audit: Readonly<Record<string, unknown>> | null;
-  readonly count: number;
-  readonly first_at: Date;
-  readonly last_at: Date;
+  readonly audit: Decision["audit"];
 }

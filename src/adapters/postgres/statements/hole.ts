@@ -1,3 +1,5 @@
+import type { Hole } from "../../../domain/holes.ts";
+import type { Lane } from "../../../domain/lane.ts";
 import { statement } from "./statement.ts";
 
 /** Plain inserts: a nonce that is a hole already would be one that was given up twice, which must be loud. */
@@ -32,15 +34,7 @@ export const readHoles = statement<HoleRow>(
    ORDER BY h.signer, h.chain_id, h.nonce`,
 );
 
-export interface HoleRow {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly nonce: number;
-  readonly why: string;
-  readonly detail: string;
-  readonly reservation_id: string | null;
-  readonly since: Date;
-}
+export type HoleRow = Hole & Lane;
 
 /** Every hole of the signers from $1 to $2. */
 export const listHoles = statement<HoleRow>(

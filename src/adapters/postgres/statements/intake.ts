@@ -1,6 +1,9 @@
-import type { PayloadColumns } from "../columns.ts";
+import type { Intent } from "../../../domain/transaction.ts";
+import type { ExistingTransaction } from "../../../ports/lane-store.ts";
+import type { Flat, PayloadColumns } from "../columns.ts";
+import { payloadOf } from "../lists.ts";
 import { statement } from "./statement.ts";
-import type { ExistingRow } from "./transaction.ts";
+import type { RecordRow } from "./transaction.ts";
 
 /** The only write without a fence, on a connection that is not ours. Sent unnamed. */
 export const insertIntakeRow = statement<unknown>(
@@ -29,9 +32,8 @@ export const findAnyIntake = statement<{ readonly waiting: number }>(
  */
 export const loadIntake = statement<IntakeIntentRow>(
   "load-intake",
-  `SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.to_address, encode(i.data, 'hex') AS data, i.value,
-     i.gas, i.fee_type, i.gas_price, i.max_fee_per_gas, i.max_priority_fee_per_gas, i.access_list, i.metadata,
-     encode(i.fingerprint, 'hex') AS fingerprint
+  `SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.metadata,
+     '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${payloadOf("i")}
    FROM (
      SELECT w.* FROM fencepost.intake AS w
      WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[])
@@ -42,66 +44,46 @@ export const loadIntake = statement<IntakeIntentRow>(
    LIMIT $4`,
 );
 
-export interface IntakeIntentRow extends PayloadColumns {
-  readonly intake_id: number;
-  readonly tx_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly request_id: string | null;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-  readonly fingerprint: string;
-}
+export type IntakeIntentRow = Flat<Omit<Intent, "payload">> & PayloadColumns & { readonly intakeId: number };
 
 /** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
 export const readIntake = statement<IntakeRow>(
   "read-intake",
   `SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.alias_of, i.created_at,
-     i.created_at::text AS accepted_at, encode(i.fingerprint, 'hex') AS fingerprint
+     i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint
    FROM fencepost.intake AS i
    WHERE i.intake_id = ANY ($1::bigint[])`,
 );
 
-export interface IntakeRow {
-  readonly intake_id: number;
-  readonly alias_of: string | null;
-  readonly tx_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly request_id: string | null;
-  readonly created_at: Date;
+export interface IntakeRow extends Flat<Pick<Intent, "txId" | "lane" | "requestId" | "fingerprint">> {
+  readonly intakeId: number;
+  readonly aliasOf: string | null;
+  readonly createdAt: Date;
   /** The same to the microsecond, which a Date cannot hold. */
-  readonly accepted_at: string;
-  readonly fingerprint: string;
+  readonly acceptedAt: string;
 }
 
-/** Intake rows by transaction id, aliases included: their id is another name of `alias_of`. */
+/** Intake rows by transaction id, as the transactions that they may become; the id of an alias is another name of `alias_of`. */
 export const readIntakeRecords = statement<IntakeRecordRow>(
   "read-intake-records",
-  `SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.alias_of, i.created_at, i.to_address,
-     encode(i.data, 'hex') AS data, i.value, i.gas, i.fee_type, i.gas_price, i.max_fee_per_gas,
-     i.max_priority_fee_per_gas, i.access_list, i.metadata
+  `SELECT i.tx_id, i.chain_id, i.signer, i.request_id, NULL::bigint AS nonce, 'CREATED' AS state, NULL::text AS sub_state,
+     NULL::text AS last_error, 0 AS submit_attempts, NULL::timestamptz AS last_submitted_at, i.created_at,
+     i.created_at AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit, i.metadata, i.alias_of,
+     ${payloadOf("i")}
    FROM fencepost.intake AS i
    WHERE i.tx_id = ANY ($1::uuid[])`,
 );
 
-export interface IntakeRecordRow extends PayloadColumns {
-  readonly tx_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly request_id: string | null;
-  readonly alias_of: string | null;
-  readonly created_at: Date;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-}
+export type IntakeRecordRow = RecordRow & { readonly aliasOf: string | null };
 
 /**
  * Intake rows that wait under one of these request ids, the earliest first; the caller drops those of lanes it did not
  * mean. OFFSET 0 keeps the planner from walking the ids of everything that waits, for the sake of their order.
  */
-export const findWaitingRequests = statement<ExistingRow>(
+export const findWaitingRequests = statement<Flat<ExistingTransaction>>(
   "find-waiting-requests",
   `SELECT i.tx_id, i.chain_id, i.signer, i.request_id, NULL::bigint AS nonce, 'CREATED' AS state,
-     encode(i.fingerprint, 'hex') AS fingerprint
+     '0x' || encode(i.fingerprint, 'hex') AS fingerprint
    FROM (
      SELECT w.* FROM fencepost.intake AS w
      WHERE w.request_id = ANY ($1::text[]) AND w.request_id IS NOT NULL AND w.alias_of IS NULL

@@ -1,6 +1,8 @@
-import type { SuspendedBy } from "../../../ports/lane-store.ts";
+import type { Lane } from "../../../domain/lane.ts";
+import type { LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
+import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
+import type { OwnerColumns } from "../columns.ts";
 import { lists } from "../lists.ts";
-import type { OwnerColumns } from "./lease.ts";
 import { statement } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
@@ -10,11 +12,12 @@ export const ensureLanes = statement<unknown>(
    SELECT k.chain_id, k.signer
    FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
    ORDER BY k.chain_id, k.signer
-   ON CONFLICT (signer, chain_id) DO NOTHING`,
+   ON CONFLICT (signer, chain_id) DO NOTHING
+   RETURNING chain_id`,
 );
 
 /** Which of these lanes exist; the caller drops pairs that it did not ask for. */
-export const findLanes = statement<{ readonly chain_id: number; readonly signer: string }>(
+export const findLanes = statement<Lane>(
   "find-lanes",
   `SELECT l.chain_id, l.signer
    FROM fencepost.lane AS l
@@ -35,39 +38,56 @@ export const lockLanesByKey = statement<unknown>(
    FOR NO KEY UPDATE OF l`,
 );
 
-const TERMS = lists("chain_id bigint, signer text, instance_id uuid, token bigint");
-
 /**
  * The fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it. A term
  * that waited for a takeover finds its row changed: the join with the term is evaluated again on the row as it is now,
  * and the lane is not returned. The heartbeat is read, never locked.
  *
  * $1 to $4, a place for each term: chain, signer, instance, token. Chains and signers are named once more as lists, so
- * that lanes are found by key whatever the planner believes about the size of the table.
+ * that lanes are found by key whatever the planner believes about the size of the table. `expected`: what else must be
+ * true of the lane `l` by what the term `f` says of it, in the columns behind those four.
  */
-export const lockLanes = statement<LockedLaneRow>(
-  "lock-lanes",
-  `SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
+const held = (columns: string, expected: string): string => `
+   SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
      n.node_id
    FROM fencepost.lane AS l
-   JOIN (${TERMS}) AS f
-     ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
+   JOIN (${lists(`chain_id bigint, signer text, instance_id uuid, token bigint${columns}`)}) AS f
+     ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token${expected}
    JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
    WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
      AND NOT n.dead AND n.expires_at > clock_timestamp()
    ORDER BY l.chain_id, l.signer
-   FOR NO KEY UPDATE OF l`,
+   FOR NO KEY UPDATE OF l`;
+
+/** First in a commit of two round trips: what it answers with stays true until COMMIT. */
+export const lockLanes = statement<LockedLaneRow>("lock-lanes", held("", ""));
+
+/**
+ * First in a commit of one round trip, which was decided from lanes as they were left: ends the transaction unless every
+ * one of them is so, behind the same fence.
+ *
+ * $1 to $4 as in `lockLanes`; $5 to $7 cursor, suspension and epoch as they were left; $8 how many lanes they are, $9 the
+ * transaction's marker.
+ */
+export const proveLanes = statement<unknown>(
+  "prove-lanes",
+  `WITH held AS MATERIALIZED (${held(
+    ", cursor bigint, suspended_by text, reconciled_epoch integer",
+    `
+       AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
+       AND l.reconciled_epoch = f.reconciled_epoch`,
+  )}
+   )
+   SELECT fencepost.require_rows((SELECT count(*) FROM held), $8, 'lanes as they were left'), fencepost.require_open($9)`,
 );
 
-export interface LockedLaneRow {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly owner_instance: string;
+export interface LockedLaneRow extends Lane {
+  readonly ownerInstance: string;
   readonly token: number;
-  readonly next_nonce: number | null;
-  readonly suspended_by: SuspendedBy | null;
-  readonly reconciled_epoch: number;
-  readonly node_id: string;
+  readonly nextNonce: number | null;
+  readonly suspendedBy: SuspendedBy | null;
+  readonly reconciledEpoch: number;
+  readonly nodeId: string;
 }
 
 /**
@@ -75,9 +95,9 @@ export interface LockedLaneRow {
  * Where the kept count says that nothing waits to be signed, it is counted: on that word, rows would never be read again.
  * In order of nonces, so that the index of the lane's live rows is walked also by a plan from when the table was empty.
  */
-export const readLane = statement<LaneStateRow>(
+export const readLane = statement<Omit<LaneSnapshot, "tracking" | "watched" | "holes" | "reservations">>(
   "read-lane",
-  `SELECT l.next_nonce, l.suspended_by,
+  `SELECT l.next_nonce AS cursor, l.suspended_by,
      CASE WHEN l.live_allocated > 0 THEN l.live_allocated ELSE (
        SELECT count(*) FROM (
          SELECT FROM fencepost.transaction AS t
@@ -86,9 +106,9 @@ export const readLane = statement<LaneStateRow>(
        ) AS waiting
      ) END AS allocated,
      l.reconciled_epoch >= (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS reconciled,
-     (
+     coalesce((
        SELECT e.next_nonce FROM fencepost.epoch_floor AS e WHERE e.signer = l.signer AND e.chain_id = l.chain_id
-     ) AS epoch_floor,
+     ), 0) AS epoch_floor,
      (SELECT c.genesis_hash FROM fencepost.chain AS c WHERE c.chain_id = l.chain_id) AS genesis_hash
    FROM fencepost.lane AS l
    WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
@@ -97,15 +117,6 @@ export const readLane = statement<LaneStateRow>(
      )`,
 );
 
-export interface LaneStateRow {
-  readonly next_nonce: number | null;
-  readonly suspended_by: SuspendedBy | null;
-  readonly reconciled: boolean;
-  readonly allocated: number;
-  readonly epoch_floor: number | null;
-  readonly genesis_hash: string | null;
-}
-
 /**
  * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with what is open on them: as kept beside and on the lane,
  * never counted. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
@@ -113,7 +124,8 @@ export interface LaneStateRow {
  */
 export const listLanes = statement<LaneListRow>(
   "list-lanes",
-  `SELECT l.chain_id, l.signer, l.next_nonce, l.suspended_by, l.token, l.acquired_at, l.confirmed_total, l.failed_total,
+  `SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,
+     l.confirmed_total AS confirmed, l.failed_total AS failed,
      o.instance_id, o.node_id, o.url, o.expires_at,
      kept.pending + waiting.pending AS pending,
      kept.stuck,
@@ -157,86 +169,10 @@ export const listLanes = statement<LaneListRow>(
    ORDER BY l.signer, l.chain_id`,
 );
 
-export interface LaneListRow extends OwnerColumns {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly next_nonce: number | null;
-  readonly suspended_by: SuspendedBy | null;
-  readonly token: number;
-  readonly acquired_at: Date | null;
-  readonly confirmed_total: number;
-  readonly failed_total: number;
-  readonly pending: number;
-  readonly stuck: number;
-  readonly reserved: number;
-  readonly oldest_pending_at: Date | null;
-  readonly head_of_line: {
-    readonly txId: string;
-    readonly nonce: number;
-    readonly state: string;
-    readonly createdAt: string;
-  } | null;
+/** The head of the line as JSON, which has no dates. */
+export interface LaneListRow extends Omit<LaneRecord, "lane" | "owner" | "holes" | "headOfLine">, Lane, OwnerColumns {
+  readonly headOfLine: (Omit<NonNullable<LaneRecord["headOfLine"]>, "createdAt"> & { createdAt: string }) | null;
 }
-
-/**
- * As `advanceLanes`, for one lane alone: the update is its lock, and there is no order to keep.
- *
- * $1 to $7 the lane as it was left: chain, signer, instance, token, cursor, suspension and epoch; $8 the new cursor, $9 how
- * many transactions it allocates, $10 the transaction's marker.
- */
-export const advanceLane = statement<unknown>(
-  "advance-lane",
-  `WITH advanced AS (
-     UPDATE fencepost.lane SET next_nonce = $8::bigint, live_allocated = live_allocated + $9::bigint
-     WHERE chain_id = $1::bigint AND signer = $2::text AND owner_instance = $3::uuid AND token = $4::bigint
-       AND next_nonce = $5::bigint AND suspended_by IS NOT DISTINCT FROM $6::text AND reconciled_epoch = $7::integer
-       AND (
-         SELECT NOT n.dead AND n.expires_at > clock_timestamp()
-         FROM fencepost.node_instance AS n WHERE n.instance_id = $3::uuid
-       )
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), 1, 'lanes as they were left'),
-     fencepost.require_open($10)`,
-);
-
-const ADVANCES = lists(
-  "chain_id bigint, signer text, instance_id uuid, token bigint, cursor bigint, suspended_by text, " +
-    "reconciled_epoch integer, new_cursor bigint, allocated bigint",
-);
-
-/**
- * Fence, lock and cursor of an allocation that was planned from memory: as `lockLanes`, but only where the lane is as
- * it was left, and the cursor moves at once. One lane that is not ends the transaction.
- *
- * $1 to $9, a place for each lane: chain, signer, instance, token, then cursor, suspension and epoch as they were left,
- * the new cursor, and how many transactions it allocates. $10 how many lanes they are, $11 the transaction's marker.
- */
-export const advanceLanes = statement<unknown>(
-  "advance-lanes",
-  `WITH held AS MATERIALIZED (
-     SELECT l.chain_id, l.signer, f.new_cursor, f.allocated
-     FROM fencepost.lane AS l
-     JOIN (${ADVANCES}) AS f
-       ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token
-         AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
-         AND l.reconciled_epoch = f.reconciled_epoch
-     JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
-     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
-       AND NOT n.dead AND n.expires_at > clock_timestamp()
-     ORDER BY l.chain_id, l.signer
-     FOR NO KEY UPDATE OF l
-   ), advanced AS (
-     UPDATE fencepost.lane AS l
-     SET next_nonce = h.new_cursor, live_allocated = l.live_allocated + h.allocated
-     FROM held AS h
-     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
-       AND l.chain_id = h.chain_id AND l.signer = h.signer
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM advanced), $10, 'lanes as they were left'),
-     fencepost.require_open($11)`,
-);
 
 const LANE_CHANGES = lists(
   "chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text, " +
@@ -247,7 +183,8 @@ const LANE_CHANGES = lists(
 /**
  * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13, a place
  * for each lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and what is added to the
- * live transactions of each state. $14 how many they are.
+ * live transactions of each state. $14 how many they are, $15 the transaction's marker where the answer to BEGIN is still
+ * outstanding, else null.
  */
 export const updateLanes = statement<unknown>(
   "update-lanes",
@@ -269,7 +206,7 @@ export const updateLanes = statement<unknown>(
        AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
      RETURNING 1
    )
-   SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes')`,
+   SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes'), fencepost.require_open($15)`,
 );
 
 /** The highest nonce of each lane that may have left: a transaction's, or one that a caller had reserved and not released. */
@@ -286,11 +223,7 @@ export const readBoundNonces = statement<BoundNonceRow>(
    WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`,
 );
 
-export interface BoundNonceRow {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly nonce: number | null;
-}
+export type BoundNonceRow = Lane & { readonly nonce: number | null };
 
 /** Who decided what about a lane, in the transaction that did it. */
 export const insertLaneDecisions = statement<unknown>(
@@ -303,7 +236,7 @@ export const insertLaneDecisions = statement<unknown>(
 );
 
 /** The newest decisions about a lane, newest first. */
-export const readLaneDecisions = statement<LaneDecisionRow>(
+export const readLaneDecisions = statement<LaneDecisionRecord>(
   "read-lane-decisions",
   `SELECT d.action, d.actor, d.reason, d.node_id, d.token, d.at
    FROM fencepost.lane_decision AS d
@@ -311,12 +244,3 @@ export const readLaneDecisions = statement<LaneDecisionRow>(
    ORDER BY d.decision_id DESC
    LIMIT $3`,
 );
-
-export interface LaneDecisionRow {
-  readonly action: string;
-  readonly actor: string;
-  readonly reason: string;
-  readonly node_id: string | null;
-  readonly token: number;
-  readonly at: Date;
-}

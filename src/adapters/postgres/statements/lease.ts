@@ -1,7 +1,10 @@
+import type { Lane } from "../../../domain/lane.ts";
+import type { LeaseRecord } from "../../../ports/lease-store.ts";
+import type { Flat, OwnerColumns } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 /** Those of these lanes that have no owner, or a dead one; looked at, not locked. */
-export const findFreeLanes = statement<{ readonly chain_id: number; readonly signer: string }>(
+export const findFreeLanes = statement<Lane>(
   "find-free-lanes",
   `SELECT l.chain_id, l.signer
    FROM fencepost.lane AS l
@@ -27,12 +30,7 @@ export const pickLanes = statement<PickedRow>(
    FOR NO KEY UPDATE OF l SKIP LOCKED`,
 );
 
-export interface PickedRow {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly token: number;
-  readonly kept: boolean;
-}
+export type PickedRow = Lane & { readonly token: number; readonly kept: boolean };
 
 /**
  * Takes lanes over that are free: never held, released, or of a dead instance. They were locked and judged by the
@@ -58,35 +56,24 @@ export const takeLanes = statement<unknown>(
    SELECT fencepost.require_rows((SELECT count(*) FROM taken), $5, 'lanes taken')`,
 );
 
-/** Who holds what. The lanes of a dead instance are free, so they have no owner here. */
+/** The lanes of a dead instance are free, so they have no owner here. */
+const LEASES = `SELECT l.chain_id, l.signer, l.token, l.acquired_at, o.instance_id, o.node_id, o.url, o.expires_at
+   FROM fencepost.lane AS l
+   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead`;
+
+/** Who holds what. */
 export const listLeases = statement<LeaseRow>(
   "list-leases",
-  `SELECT l.chain_id, l.signer, l.token, l.acquired_at, o.instance_id, o.node_id, o.url, o.expires_at
-   FROM fencepost.lane AS l
-   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead
+  `${LEASES}
    ORDER BY l.chain_id, l.signer`,
 );
 
-export interface LeaseRow extends OwnerColumns {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly token: number;
-  readonly acquired_at: Date | null;
-}
-
-export interface OwnerColumns {
-  readonly instance_id: string | null;
-  readonly node_id: string | null;
-  readonly url: string | null;
-  readonly expires_at: Date | null;
-}
+export type LeaseRow = Flat<Omit<LeaseRecord, "owner">> & OwnerColumns;
 
 /** One lane and its owner; after the lane was locked, what is true until COMMIT. */
 export const readLease = statement<LeaseRow>(
   "read-lease",
-  `SELECT l.chain_id, l.signer, l.token, l.acquired_at, o.instance_id, o.node_id, o.url, o.expires_at
-   FROM fencepost.lane AS l
-   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead
+  `${LEASES}
    WHERE l.chain_id = $1 AND l.signer = $2`,
 );
 
@@ -100,7 +87,7 @@ export const lockLanesOfInstance = statement<unknown>(
 );
 
 /** Frees a lane where the term is exactly this one. */
-export const releaseLane = statement<{ readonly chain_id: number }>(
+export const releaseLane = statement<{ readonly chainId: number }>(
   "release-lane",
   `UPDATE fencepost.lane AS l
    SET owner_instance = NULL
@@ -109,7 +96,7 @@ export const releaseLane = statement<{ readonly chain_id: number }>(
 );
 
 /** Frees every lane that an instance holds. The token stays: the next term is above it. */
-export const releaseLanes = statement<{ readonly chain_id: number }>(
+export const releaseLanes = statement<{ readonly chainId: number }>(
   "release-lanes",
   "UPDATE fencepost.lane AS l SET owner_instance = NULL WHERE l.owner_instance = $1 RETURNING l.chain_id",
 );

@@ -1,3 +1,5 @@
+import type { Address } from "../../../domain/lane.ts";
+import type { InstanceRecord } from "../../../ports/lease-store.ts";
 import { SESSION_LOCKS } from "../session-locks.ts";
 import { statement } from "./statement.ts";
 
@@ -60,13 +62,14 @@ export const renewKnownInstance = statement<unknown>(
 export const announceInstance = statement<unknown>(
   "announce-instance",
   `UPDATE fencepost.node_instance AS n SET chains = $2::bigint[], draining = $3, stands_back = $4
-   WHERE n.instance_id = $1`,
+   WHERE n.instance_id = $1
+   RETURNING n.instance_id`,
 );
 
-export const listInstances = statement<InstanceRow>(
+export const listInstances = statement<InstanceRecord>(
   "list-instances",
   `SELECT n.instance_id, n.node_id, n.url, n.version, n.mode, n.started_at, n.heartbeat_at, n.expires_at, n.counter,
-     n.dead, n.chains, n.draining, n.stands_back, n.expires_at <= clock_timestamp() AS expired,
+     n.dead, n.chains::float8[] AS chains, n.draining, n.stands_back, n.expires_at <= clock_timestamp() AS expired,
      coalesce(held.lanes, 0) AS lanes,
      CASE WHEN n.session_lock IS NULL THEN 'none' WHEN locked.key IS NULL THEN 'gone' ELSE 'held' END AS lock
    FROM fencepost.node_instance AS n
@@ -77,25 +80,6 @@ export const listInstances = statement<InstanceRow>(
    ORDER BY n.started_at, n.instance_id`,
 );
 
-export interface InstanceRow {
-  readonly instance_id: string;
-  readonly node_id: string;
-  readonly url: string;
-  readonly version: string;
-  readonly mode: "basic" | "worker-queue";
-  readonly started_at: Date;
-  readonly heartbeat_at: Date;
-  readonly expires_at: Date;
-  readonly counter: number;
-  readonly dead: boolean;
-  readonly expired: boolean;
-  readonly lanes: number;
-  readonly chains: readonly (string | number)[];
-  readonly draining: boolean;
-  readonly stands_back: boolean;
-  readonly lock: "none" | "held" | "gone";
-}
-
 /** Whether an instance may still take anything. */
 export const readInstance = statement<{ readonly alive: boolean }>(
   "read-instance",
@@ -104,7 +88,7 @@ export const readInstance = statement<{ readonly alive: boolean }>(
    WHERE n.instance_id = $1`,
 );
 
-export const readSigners = statement<{ readonly signer: string }>(
+export const readSigners = statement<{ readonly signer: Address }>(
   "read-signers",
   "SELECT unnest(n.signers) AS signer FROM fencepost.node_instance AS n WHERE n.instance_id = $1",
 );
@@ -122,14 +106,14 @@ export const takeSessionLock = statement<SessionLockRow>(
      pg_backend_pid() AS session,
      (extract(epoch FROM clock_timestamp() - greatest(
        pg_postmaster_start_time(), (SELECT w.stats_reset FROM pg_stat_wal AS w)
-     )) * 1000)::float8 AS server_up_ms`,
+     )) * 1000)::float8 AS "serverUpMs"`,
 );
 
 export interface SessionLockRow {
   /** Null: there is no schema yet. */
   readonly taken: boolean | null;
   readonly session: number;
-  readonly server_up_ms: number;
+  readonly serverUpMs: number;
 }
 
 /** Tells of the lock $2 where the session $3 holds it as others see it, else of none. Either way a sign of life. */
@@ -167,24 +151,19 @@ export const tellKnownLock = statement<unknown>(
  * Instances that have recorded a session lock which is not held now. On a standby none: a direct URL may lead to one, where
  * the rows are those of the primary, and its locks do not show.
  */
-export const listMissingLocks = statement<MissingLockRow>(
+export const listMissingLocks = statement<{ readonly instanceId: string; readonly counter: number }>(
   "list-missing-locks",
-  `SELECT n.instance_id, n.counter::float8 AS counter FROM fencepost.node_instance AS n
+  `SELECT n.instance_id AS "instanceId", n.counter::float8 AS counter FROM fencepost.node_instance AS n
    WHERE NOT n.dead AND n.session_lock IS NOT NULL AND NOT pg_is_in_recovery()
      AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)`,
 );
-
-export interface MissingLockRow {
-  readonly instance_id: string;
-  readonly counter: number;
-}
 
 /**
  * Ends an instance once and for all, by compare-and-set on its counter: a sign of life in between makes it fail. $3: the
  * database's clock must agree, or its list of locks once more; unless the claimant has watched the counter stand still on
  * a clock of its own.
  */
-export const declareDead = statement<{ readonly instance_id: string }>(
+export const declareDead = statement<{ readonly instanceId: string }>(
   "declare-dead",
   `UPDATE fencepost.node_instance AS n
    SET dead = true

@@ -1,34 +1,30 @@
+import type { QueuedChange } from "../../../ports/lane-store.ts";
 import type { PayloadColumns } from "../columns.ts";
+import { payloadOf } from "../lists.ts";
 import { statement } from "./statement.ts";
 
 /** What these transactions say, as their callers gave it. */
 export const readPayloads = statement<PayloadRow>(
   "read-payloads",
-  `SELECT p.tx_id, p.to_address, encode(p.data, 'hex') AS data, p.value, p.gas, p.gas_limit, p.fee_type, p.gas_price,
-     p.max_fee_per_gas, p.max_priority_fee_per_gas, p.access_list
+  `SELECT p.tx_id, p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
    FROM fencepost.payload AS p
    WHERE p.tx_id = ANY ($1::uuid[])`,
 );
 
 export interface PayloadRow extends PayloadColumns {
-  readonly tx_id: string;
-  readonly gas_limit: number;
+  readonly txId: string;
+  readonly gasLimit: bigint;
 }
 
 /** What is to be signed instead of the payloads of these transactions. */
 export const readQueuedChanges = statement<QueuedChangeRow>(
   "read-queued-changes",
-  `SELECT q.tx_id, q.kind, q.to_address, encode(q.data, 'hex') AS data, q.value, q.gas, q.gas_limit, q.fee_type,
-     q.gas_price, q.max_fee_per_gas, q.max_priority_fee_per_gas, q.access_list
+  `SELECT q.tx_id, q.kind, q.gas_limit::numeric AS gas_limit, ${payloadOf("q")}
    FROM fencepost.queued_change AS q
    WHERE q.tx_id = ANY ($1::uuid[])`,
 );
 
-export interface QueuedChangeRow extends PayloadColumns {
-  readonly tx_id: string;
-  readonly kind: string;
-  readonly gas_limit: number;
-}
+export type QueuedChangeRow = PayloadRow & Pick<QueuedChange, "kind">;
 
 /** What is signed instead of the caller's payload. Changed twice before it was signed, the last one counts. */
 export const writeQueuedChanges = statement<unknown>(

@@ -1,6 +1,6 @@
-import type { ReceiptColumns } from "../columns.ts";
+import type { Confirmation } from "../../../domain/confirmations.ts";
+import type { Receipt } from "../../../domain/transaction.ts";
 import { lists } from "../lists.ts";
-import type { BlockRow } from "./confirmation.ts";
 import { statement } from "./statement.ts";
 
 const ROWS = lists(
@@ -36,25 +36,23 @@ export const deleteReceipts = statement<unknown>(
   "DELETE FROM fencepost.receipt AS r WHERE r.tx_id = ANY ($1::uuid[])",
 );
 
+const RECEIPTS = `SELECT r.tx_id, r.tx_hash, r.block_number, r.block_hash, r.transaction_index, r.status,
+     r.gas_used::numeric AS gas_used, r.effective_gas_price, r.contract_address
+   FROM fencepost.receipt AS r`;
+
 /** The receipts of these transactions. */
 export const readReceipts = statement<ReceiptRow>(
   "read-receipts",
-  `SELECT r.tx_id, r.tx_hash AS receipt_tx_hash, r.block_number, r.block_hash, r.transaction_index,
-     r.status AS receipt_status, r.gas_used, r.effective_gas_price, r.contract_address
-   FROM fencepost.receipt AS r
+  `${RECEIPTS}
    WHERE r.tx_id = ANY ($1::uuid[])`,
 );
 
-export interface ReceiptRow extends ReceiptColumns {
-  readonly tx_id: string;
-}
+export type ReceiptRow = Receipt & { readonly txId: string };
 
 /** The receipts of what a lane's owner follows. */
 export const readTrackedReceipts = statement<ReceiptRow>(
   "read-tracked-receipts",
-  `SELECT r.tx_id, r.tx_hash AS receipt_tx_hash, r.block_number, r.block_hash, r.transaction_index,
-     r.status AS receipt_status, r.gas_used, r.effective_gas_price, r.contract_address
-   FROM fencepost.receipt AS r
+  `${RECEIPTS}
    WHERE r.tx_id = ANY (ARRAY(
      SELECT t.tx_id FROM fencepost.transaction AS t
      WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('TRACKING', 'STUCK')
@@ -63,9 +61,9 @@ export const readTrackedReceipts = statement<ReceiptRow>(
 );
 
 /** The blocks that hold settled transactions of a lane still under watch. */
-export const readWatchedBlocks = statement<BlockRow>(
+export const readWatchedBlocks = statement<Confirmation>(
   "read-watched-blocks",
-  `SELECT DISTINCT r.block_number, r.block_hash
+  `SELECT DISTINCT r.block_number AS number, r.block_hash AS hash
    FROM fencepost.receipt AS r
    WHERE r.tx_id = ANY (ARRAY(
      SELECT t.tx_id FROM fencepost.transaction AS t

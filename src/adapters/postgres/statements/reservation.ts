@@ -1,3 +1,5 @@
+import type { Reservation } from "../../../domain/reservations.ts";
+import type { Flat } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 /** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
@@ -23,6 +25,11 @@ export const settleReservations = statement<unknown>(
    SELECT fencepost.require_rows((SELECT count(*) FROM settled), $3, 'settled reservations')`,
 );
 
+/** With what is left of each, by the database's clock. */
+const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
+     clock_timestamp() AS asked_at, extract(epoch FROM r.expires_at - clock_timestamp())::float8 * 1000 AS left_ms
+   FROM fencepost.reservation AS r`;
+
 /**
  * The reservations that a commit is about, by their own id or by the caller's, whatever the lane: the reader drops what it
  * did not mean. Whether one is past is judged by the database's clock as it stands behind the lane's lock: `now()` would be
@@ -30,55 +37,26 @@ export const settleReservations = statement<unknown>(
  */
 export const findReservations = statement<ReservationRow>(
   "find-reservations",
-  `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
-     clock_timestamp() AS asked_at
-   FROM fencepost.reservation AS r
+  `${RESERVATIONS}
    WHERE r.reservation_id = ANY ($1::uuid[])
    UNION ALL
-   SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
-     clock_timestamp() AS asked_at
-   FROM fencepost.reservation AS r
+   ${RESERVATIONS}
    WHERE r.request_id = ANY ($2::text[]) AND r.request_id IS NOT NULL`,
 );
 
-export interface ReservationRow {
-  readonly reservation_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly nonce: number;
-  readonly request_id: string | null;
-  readonly state: string;
-  readonly expires_at: Date;
-  readonly tx_id: string | null;
-  readonly asked_at: Date;
-}
+export type ReservationRow = Flat<Reservation> & { readonly askedAt: Date; readonly leftMs: number };
 
-/** Open reservations of these lanes, lowest nonce first, with what is left of each by the database's clock. */
-export const findOpenReservations = statement<OpenReservationRow>(
+/** Open reservations of these lanes, lowest nonce first. */
+export const findOpenReservations = statement<ReservationRow>(
   "find-open-reservations",
-  `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.expires_at, clock_timestamp() AS asked_at,
-     extract(epoch FROM r.expires_at - clock_timestamp())::float8 * 1000 AS left_ms
-   FROM fencepost.reservation AS r
+  `${RESERVATIONS}
    WHERE r.signer = ANY ($1::text[]) AND r.chain_id = ANY ($2::bigint[]) AND r.state = 'RESERVED'
    ORDER BY r.nonce`,
 );
 
-export interface OpenReservationRow {
-  readonly reservation_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly nonce: number;
-  readonly request_id: string | null;
-  readonly expires_at: Date;
-  readonly asked_at: Date;
-  readonly left_ms: number;
-}
-
 /** One reservation, by its id. */
 export const readReservation = statement<ReservationRow>(
   "read-reservation",
-  `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
-     clock_timestamp() AS asked_at
-   FROM fencepost.reservation AS r
+  `${RESERVATIONS}
    WHERE r.reservation_id = $1`,
 );

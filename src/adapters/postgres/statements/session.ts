@@ -1,4 +1,5 @@
-import { HISTORY, LIMITS } from "../session/opening.ts";
+import type { DatabaseIdentity, ObservedHistory } from "../session/known-history.ts";
+import { HISTORY, LIMITS, PLANNER } from "../session/opening.ts";
 import { statement } from "./statement.ts";
 
 /**
@@ -10,12 +11,7 @@ export const openRead = statement<unknown>(
   `SELECT
      set_config('statement_timeout', $1, true),
      set_config('idle_in_transaction_session_timeout', $1, true),
-     set_config('plan_cache_mode', 'force_generic_plan', true),
-     set_config('enable_seqscan', 'off', true),
-     set_config('enable_bitmapscan', 'off', true),
-     set_config('enable_nestloop', 'off', true),
-     set_config('jit', 'off', true),
-     set_config('DateStyle', 'ISO', true)`,
+     ${PLANNER}`,
 );
 
 /**
@@ -39,16 +35,7 @@ export const openRead = statement<unknown>(
  */
 export const openTransaction = statement<OpenedRow>("open-transaction", `SELECT ${LIMITS}, ${HISTORY}`);
 
-export interface OpenedRow {
-  readonly system_identifier: string;
-  readonly timeline: string;
-  readonly wal_position: bigint;
-  /** Of the feed: the node that noticed another history has begun a new one. */
-  readonly epoch: number;
-  /** What is acknowledged here is on a standby's disk too. */
-  readonly synchronous: boolean;
-  readonly now: Date;
-}
+export type OpenedRow = ObservedHistory & { readonly now: Date };
 
 /**
  * As `openTransaction`, for a transaction that leaves in one write: whether the history is the one known cannot be
@@ -136,14 +123,11 @@ export const inspectServer = statement<ServerRow>(
      CASE WHEN pg_is_in_recovery() THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric END AS wal_position`,
 );
 
-export interface ServerRow {
+export interface ServerRow extends DatabaseIdentity {
   /** A name for this connection to the database, from its own chance. */
-  readonly store_id: string;
+  readonly storeId: string;
   readonly version: number;
-  readonly synchronous_commit: string;
+  readonly synchronousCommit: string;
   readonly encoding: string;
   readonly standby: boolean;
-  readonly system_identifier: string;
-  readonly timeline: string;
-  readonly wal_position: bigint;
 }

@@ -1,8 +1,8 @@
 import {
+  byId,
   CHAINS,
   CHAINS_OF_INTAKE,
   chainsOf,
-  FEW_OF_THEM,
   IN_FLIGHT_MET,
   liveIn,
   MANY,
@@ -24,30 +24,20 @@ export const preferOrder = statement<unknown>(
  * A page over all transactions by id, which is by time of creation. $1 the order, $2 where the page before ended, $3
  * how many. Only the half whose order was asked for is executed.
  */
-export const pageTransactions = statement<{ readonly tx_id: string }>(
+export const pageTransactions = statement<{ readonly txId: string }>(
   "page-transactions",
-  `(
-     SELECT t.tx_id FROM fencepost.transaction AS t
-     WHERE $1::text = 'newest' AND t.tx_id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-     ORDER BY t.tx_id DESC LIMIT $3
-   )
-   UNION ALL
-   (
-     SELECT t.tx_id FROM fencepost.transaction AS t
-     WHERE $1::text = 'oldest' AND t.tx_id > coalesce($2::uuid, '00000000-0000-0000-0000-000000000000')
-     ORDER BY t.tx_id LIMIT $3
-   )`,
+  byId("fencepost.transaction"),
 );
 
 /** A page over everything live. $1 order, $2 after, $3 limit, $4 chain or null. */
-export const pageLive = statement<{ readonly tx_id: string }>(
+export const pageLive = statement<{ readonly txId: string }>(
   "page-live",
   `WITH ${CHAINS}
    ${walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`,
 );
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
-export const pageLiveOfSigner = statement<{ readonly tx_id: string }>(
+export const pageLiveOfSigner = statement<{ readonly txId: string }>(
   "page-live-of-signer",
   `WITH ${chainsOf("$5")}
    ${walk({
@@ -58,7 +48,7 @@ export const pageLiveOfSigner = statement<{ readonly tx_id: string }>(
 );
 
 /** A page over what is live in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state. */
-export const pageLiveState = statement<{ readonly tx_id: string }>(
+export const pageLiveState = statement<{ readonly txId: string }>(
   "page-live-state",
   `WITH ${CHAINS}, ${liveIn("true", IN_FLIGHT_MET)}
    ${walk({
@@ -68,11 +58,11 @@ export const pageLiveState = statement<{ readonly tx_id: string }>(
      from: MANY,
    })}
    UNION ALL
-${FEW_OF_THEM}`,
+${byId("few")}`,
 );
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 state, $6 signer. */
-export const pageLiveStateOfSigner = statement<{ readonly tx_id: string }>(
+export const pageLiveStateOfSigner = statement<{ readonly txId: string }>(
   "page-live-state-of-signer",
   `WITH ${chainsOf("$6")}, ${liveIn("c.signer = $6")}
    ${walk({
@@ -82,11 +72,11 @@ export const pageLiveStateOfSigner = statement<{ readonly tx_id: string }>(
      from: MANY,
    })}
    UNION ALL
-${FEW_OF_THEM}`,
+${byId("few")}`,
 );
 
 /** A page over what is over, by outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
-export const pageFinal = statement<{ readonly tx_id: string }>(
+export const pageFinal = statement<{ readonly txId: string }>(
   "page-final",
   `WITH ${CHAINS}
    ${walk({
@@ -97,7 +87,7 @@ export const pageFinal = statement<{ readonly tx_id: string }>(
 );
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome, $6 signer. */
-export const pageFinalOfSigner = statement<{ readonly tx_id: string }>(
+export const pageFinalOfSigner = statement<{ readonly txId: string }>(
   "page-final-of-signer",
   `WITH ${chainsOf("$6")}
    ${walk({
@@ -108,14 +98,14 @@ export const pageFinalOfSigner = statement<{ readonly tx_id: string }>(
 );
 
 /** A page over waiting intake rows. $1 order, $2 after, $3 limit, $4 chain or null. */
-export const pageIntake = statement<{ readonly tx_id: string }>(
+export const pageIntake = statement<{ readonly txId: string }>(
   "page-intake",
   `WITH ${CHAINS_OF_INTAKE}
    ${walk({ number: WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`,
 );
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
-export const pageIntakeOfSigner = statement<{ readonly tx_id: string }>(
+export const pageIntakeOfSigner = statement<{ readonly txId: string }>(
   "page-intake-of-signer",
   `WITH ${CHAINS_OF_INTAKE}
    ${walk({

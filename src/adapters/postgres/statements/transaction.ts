@@ -1,5 +1,10 @@
-import { OUT_OF_THE_WAY, type PayloadColumns } from "../columns.ts";
-import { lists } from "../lists.ts";
+import type { Hex, Lane } from "../../../domain/lane.ts";
+import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
+import type { State } from "../../../domain/transitions.ts";
+import type { AllocatedRecord, ExistingTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
+import type { TransactionRecord } from "../../../ports/query-store.ts";
+import { type Flat, OUT_OF_THE_WAY, type PayloadColumns } from "../columns.ts";
+import { lists, payloadOf } from "../lists.ts";
 import { statement } from "./statement.ts";
 
 const NEW_TRANSACTIONS = lists(
@@ -125,8 +130,8 @@ export const readTransactions = statement<CurrentRow>(
   `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
      t.last_event, t.attempt_count, t.accepted_ordinal, t.allocated_by, t.allocated_under,
      CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
-       SELECT encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
-     ) ELSE '' END AS fingerprint,
+       SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
+     ) END AS fingerprint,
      CASE WHEN t.tx_id = ANY ($3::uuid[]) THEN (
        SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id
      ) END AS block_number
@@ -134,57 +139,32 @@ export const readTransactions = statement<CurrentRow>(
    WHERE t.tx_id = ANY ($1::uuid[])`,
 );
 
-export interface CurrentRow {
-  readonly tx_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly request_id: string | null;
-  readonly nonce: number | null;
-  readonly state: string;
-  readonly sub_state: string | null;
-  readonly live: boolean;
-  readonly history_count: number;
-  readonly last_event: string;
-  readonly attempt_count: number;
-  readonly accepted_ordinal: number | null;
+export interface CurrentRow
+  extends Lane,
+    Omit<LedgerTransaction, "steps" | "minedIn" | "fingerprint" | "attempts" | "details"> {
+  readonly historyCount: number;
   /** Under whose term the steps were written that stand on the row. Null: none stands there. */
-  readonly allocated_by: string | null;
-  readonly allocated_under: number | null;
-  /** Empty where it was not asked for. */
-  readonly fingerprint: string;
+  readonly allocatedBy: string | null;
+  readonly allocatedUnder: number | null;
+  /** Null where it was not asked for. */
+  readonly fingerprint: Hex | null;
   /** Null where it has no receipt, or was not asked for. */
-  readonly block_number: number | null;
+  readonly blockNumber: number | null;
 }
 
 /** Transactions as a caller sees them, without attempts and receipt. Both sides are found by key. */
 export const readRecords = statement<RecordRow>(
   "read-records",
   `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.last_error, t.submit_attempts,
-     t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, p.to_address, encode(p.data, 'hex') AS data,
-     p.value, p.gas, p.gas_limit, p.fee_type, p.gas_price, p.max_fee_per_gas, p.max_priority_fee_per_gas, p.access_list,
-     p.metadata
+     t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, p.gas_limit::numeric AS gas_limit, p.metadata,
+     ${payloadOf("p")}
    FROM fencepost.transaction AS t
    JOIN fencepost.payload AS p ON p.tx_id = t.tx_id
    WHERE t.tx_id = ANY ($1::uuid[]) AND p.tx_id = ANY ($1::uuid[])`,
 );
 
-export interface RecordRow extends PayloadColumns {
-  readonly tx_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly request_id: string | null;
-  readonly nonce: number | null;
-  readonly state: string;
-  readonly sub_state: string | null;
-  readonly last_error: string | null;
-  readonly submit_attempts: number;
-  readonly last_submitted_at: Date | null;
-  readonly created_at: Date;
-  readonly updated_at: Date;
-  readonly confirmed_at: Date | null;
-  readonly gas_limit: number | null;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-}
+export type RecordRow = Flat<Omit<TransactionRecord, "payload" | "gas" | "attempts" | "receipt">> &
+  PayloadColumns & { readonly gasLimit: bigint | null };
 
 /** A page of what waits to be signed, in nonce order. The page is found first, then its payloads by key. */
 export const readAllocated = statement<AllocatedRow>(
@@ -196,22 +176,20 @@ export const readAllocated = statement<AllocatedRow>(
      ORDER BY t.nonce
      LIMIT $4
    )
-   SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count, p.to_address, encode(p.data, 'hex') AS data, p.value,
-     p.gas, p.gas_limit, p.fee_type, p.gas_price, p.max_fee_per_gas, p.max_priority_fee_per_gas, p.access_list
+   SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count,
+     p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
    FROM page
    JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
    WHERE p.tx_id = ANY (ARRAY(SELECT page.tx_id FROM page))
    ORDER BY page.nonce`,
 );
 
-export interface AllocatedRow extends PayloadColumns {
-  readonly tx_id: string;
-  readonly nonce: number;
-  readonly request_id: string | null;
-  readonly created_at: Date;
-  readonly gas_limit: number;
+export interface AllocatedRow
+  extends PayloadColumns,
+    Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
+  readonly gasLimit: bigint;
   /** More than none where it was signed at another nonce before. */
-  readonly attempt_count: number;
+  readonly attemptCount: number;
 }
 
 /** What a lane's owner follows: signed and not settled, in nonce order. */
@@ -227,22 +205,12 @@ export const readTracked = statement<TrackedRow>(
    ORDER BY t.nonce`,
 );
 
-export interface TrackedRow {
-  readonly tx_id: string;
-  readonly nonce: number;
-  readonly state: string;
-  readonly sub_state: string | null;
-  readonly submit_attempts: number;
-  readonly created_at: Date;
-  readonly request_id: string | null;
-  readonly last_submitted_at: Date | null;
-  readonly accepted_ordinal: number | null;
-  readonly last_error: string | null;
-  readonly lost_sight_at: Date | null;
-}
+export type TrackedRow = Omit<TrackedRecord, "attempts" | "receipt" | "firstSentAt" | "lostSightAt"> & {
+  readonly lostSightAt: Date | null;
+};
 
 /** One above the highest nonce of a lane that is settled and past its watch. The index is walked from its end. */
-export const readSettledBelow = statement<SettledBelowRow>(
+export const readSettledBelow = statement<{ readonly settledBelow: number }>(
   "read-settled-below",
   `SELECT t.nonce + 1 AS settled_below
    FROM fencepost.transaction AS t
@@ -250,10 +218,6 @@ export const readSettledBelow = statement<SettledBelowRow>(
    ORDER BY t.nonce DESC
    LIMIT 1`,
 );
-
-export interface SettledBelowRow {
-  readonly settled_below: number;
-}
 
 const REQUESTS = lists("chain_id bigint, signer text, request_id text");
 
@@ -263,10 +227,10 @@ const REQUESTS = lists("chain_id bigint, signer text, request_id text");
  * in every combination before PostgreSQL 17, a million of them for a thousand lanes with a request each. OFFSET 0 keeps
  * the planner from turning that into a join, for which it would walk the whole index.
  */
-export const findRequests = statement<ExistingRow>(
+export const findRequests = statement<Flat<ExistingTransaction>>(
   "find-requests",
   `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state,
-     (SELECT encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
+     (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
    FROM (${REQUESTS}) AS asked
    CROSS JOIN LATERAL (
      SELECT own.* FROM fencepost.transaction AS own
@@ -276,18 +240,8 @@ export const findRequests = statement<ExistingRow>(
    ) AS t`,
 );
 
-export interface ExistingRow {
-  readonly tx_id: string;
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly request_id: string | null;
-  readonly nonce: number | null;
-  readonly state: string;
-  readonly fingerprint: string;
-}
-
 /** Every transaction and waiting intake row under a request id, on whatever lane, refused ones too. */
-export const findByRequest = statement<{ readonly tx_id: string }>(
+export const findByRequest = statement<{ readonly txId: string }>(
   "find-by-request",
   `SELECT t.tx_id FROM fencepost.transaction AS t
    WHERE t.request_id = $1 AND t.owns_request AND t.request_id IS NOT NULL
@@ -300,7 +254,7 @@ export const findByRequest = statement<{ readonly tx_id: string }>(
 );
 
 /** Whose nonce it is. */
-export const findByNonce = statement<{ readonly tx_id: string }>(
+export const findByNonce = statement<{ readonly txId: string }>(
   "find-by-nonce",
   `SELECT t.tx_id
    FROM fencepost.transaction AS t
@@ -315,12 +269,7 @@ export const findHeldNonces = statement<HeldNonceRow>(
    WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.nonce = ANY ($3::bigint[])`,
 );
 
-export interface HeldNonceRow {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly nonce: number;
-  readonly tx_id: string;
-}
+export type HeldNonceRow = Lane & { readonly nonce: number; readonly txId: string };
 
 /**
  * Settled transactions of these lanes that were mined at or below a block. A chain mines a lane in nonce order, so they
@@ -346,15 +295,7 @@ export const findUnwatchable = statement<UnwatchableRow>(
    WHERE settled.block_number <= settled.through_block`,
 );
 
-export interface UnwatchableRow {
-  readonly chain_id: number;
-  readonly signer: string;
-  readonly through_block: number;
-  readonly tx_id: string;
-  readonly nonce: number;
-  readonly state: string;
-  readonly block_number: number;
-}
+export type UnwatchableRow = Lane & Watched & { readonly throughBlock: number; readonly blockNumber: number };
 
 /** Settled transactions of a lane, still under watch, that were mined in one of these blocks. */
 export const findWatched = statement<TrackedRow>(
@@ -368,7 +309,7 @@ export const findWatched = statement<TrackedRow>(
 );
 
 /** Live transactions by state, as kept; what waits in the intake table is CREATED, and counted. */
-export const countLiveStates = statement<{ readonly state: string; readonly count: number }>(
+export const countLiveStates = statement<{ readonly state: State; readonly count: number }>(
   "count-live-states",
   `SELECT c.state, sum(c.count)::bigint AS count FROM fencepost.live_count AS c GROUP BY c.state HAVING sum(c.count) > 0
    UNION ALL

@@ -17,12 +17,8 @@ export interface Audit {
 /** Asks the database what was accepted and the chain what was executed, and compares: neither is believed alone. */
 export async function audit(client: FencepostClient, chain: DevChain, accepted: readonly Accepted[]): Promise<Audit> {
   const stored = await everything(client);
-  const byRequest = new Map(
-    stored.map((transaction) => [`${transaction.signer} ${transaction.requestId}`, transaction]),
-  );
-  const confirmed = accepted.filter(
-    ({ signer, requestId }) => byRequest.get(`${signer} ${requestId}`)?.state === "CONFIRMED",
-  );
+  const states = new Map(stored.map(({ signer, requestId, state }) => [`${signer} ${requestId}`, state]));
+  const confirmed = accepted.filter(({ signer, requestId }) => states.get(`${signer} ${requestId}`) === "CONFIRMED");
   const counts = await executed(chain);
   const signers = new Set(accepted.map(({ signer }) => signer));
   let duplicate = 0;
@@ -30,19 +26,12 @@ export async function audit(client: FencepostClient, chain: DevChain, accepted: 
   for (const signer of signers) {
     const ours = stored.filter((transaction) => transaction.signer === signer);
     const nonces = new Set(ours.map(({ nonce }) => nonce));
-    duplicate += Math.max(
-      0,
-      (counts.get(signer.toLowerCase()) ?? 0) - new Set(ours.map(({ requestId }) => requestId)).size,
-    );
+    const asked = new Set(ours.map(({ requestId }) => requestId));
+    duplicate += Math.max(0, (counts.get(signer.toLowerCase()) ?? 0) - asked.size);
     gaps += Math.max(...ours.map(({ nonce }) => nonce ?? -1)) + 1 - nonces.size;
   }
-  return {
-    accepted: accepted.length,
-    confirmed: confirmed.length,
-    lost: accepted.length - confirmed.length,
-    duplicate,
-    gaps,
-  };
+  const lost = accepted.length - confirmed.length;
+  return { accepted: accepted.length, confirmed: confirmed.length, lost, duplicate, gaps };
 }
 
 async function everything(client: FencepostClient): Promise<readonly Transaction[]> {
@@ -64,8 +53,9 @@ async function executed(chain: DevChain): Promise<ReadonlyMap<string, number>> {
     const block = (await chain.rpc("eth_getBlockByNumber", [`0x${number.toString(16)}`, true])) as {
       readonly transactions: readonly { readonly from: string }[];
     };
-    for (const { from } of block.transactions)
-      counts.set(from.toLowerCase(), (counts.get(from.toLowerCase()) ?? 0) + 1);
+    for (const sender of block.transactions.map(({ from }) => from.toLowerCase())) {
+      counts.set(sender, (counts.get(sender) ?? 0) + 1);
+    }
   }
   return counts;
 }

@@ -43,7 +43,7 @@ export async function demo(transactions: number, output: ProgressOutput): Promis
   const progress = createProgress(transactions, output);
   try {
     progress.say(`starting PostgreSQL, an EVM chain and ${NODES} nodes`);
-    const stage = await setUp({ directory, progress, undo, signal: stop.signal });
+    const stage = { ...(await setUp(directory, undo, stop.signal)), progress };
     return await Promise.race([perform(transactions, stage), interrupted]);
   } finally {
     for (const step of undo) await step().catch(() => undefined);
@@ -51,15 +51,8 @@ export async function demo(transactions: number, output: ProgressOutput): Promis
   }
 }
 
-interface Site {
-  readonly directory: string;
-  readonly progress: Progress;
-  readonly undo: (() => Promise<unknown>)[];
-  readonly signal: AbortSignal;
-}
-
 /** Whatever is up when the demo is interrupted is taken down again, last first. */
-async function setUp({ directory, progress, undo, signal }: Site): Promise<Stage> {
+async function setUp(directory: string, undo: (() => Promise<unknown>)[], signal: AbortSignal) {
   const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
   undo.unshift(() => postgres.stop());
   const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS });
@@ -70,7 +63,7 @@ async function setUp({ directory, progress, undo, signal }: Site): Promise<Stage
     nodes.push(await startNodeChild(`node-${n}`, variables(n, postgres, chain)));
   }
   const signers = chain.accounts.slice(0, SIGNERS).map(({ address }) => address);
-  return { chain, nodes, signers, progress };
+  return { chain, nodes, signers };
 }
 
 function variables(n: number, postgres: EmbeddedPostgres, chain: DevChain): Readonly<Record<string, string>> {

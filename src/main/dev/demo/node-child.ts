@@ -45,10 +45,7 @@ export function inherited(options: readonly string[]): readonly string[] {
   return options.filter((option) => /^--(max[-_]semi[-_]space[-_]size=|no[-_]parallel[-_]scavenge$)/.test(option));
 }
 
-async function readyLine(
-  name: string,
-  child: ChildProcess,
-): Promise<{ readonly url: string; readonly nodeId: string }> {
+async function readyLine(name: string, child: ChildProcess): Promise<Pick<NodeChild, "url" | "nodeId">> {
   const said: string[] = [];
   child.stderr?.on("data", (chunk: Buffer) => said.push(chunk.toString()));
   if (child.stdout === null) throw new Error(`${name} has no standard output`);

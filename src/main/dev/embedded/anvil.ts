@@ -3,11 +3,11 @@ import { startChildChain } from "./chain/child.ts";
 import { assertPortFree, freePort, LOOPBACK } from "./loopback-port.ts";
 import { type ChainOptions, type ChainSettings, chainSettings, type DevChain } from "./start-chain.ts";
 
-export interface AnvilOptions extends ChainOptions {
+export type AnvilOptions = ChainOptions & {
   readonly clock: Clock;
   /** Looked up on PATH; another name or a path where several are installed. */
   readonly command?: string | undefined;
-}
+};
 
 /** Foundry's anvil, where it is installed, instead of the embedded chain. */
 export async function startAnvil(options: AnvilOptions): Promise<DevChain> {

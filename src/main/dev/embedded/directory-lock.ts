@@ -7,17 +7,13 @@ import { findProcess } from "./processes.ts";
 const PREFIX = "supervisor.";
 const RELEASED = "released";
 
-export interface DirectoryLock {
-  release(): Promise<void>;
-}
-
 /**
  * One Fencepost per directory, by the same idea as the lanes: terms with a number that only grows. `supervisor.<n>` is a
  * symbolic link whose target names the holder (`<pid>:<identity>`): made in one atomic step, contents included, and only
  * by one process per number. The highest number is the holder. A dead holder is never removed, only outnumbered, so a
  * slow claimant that saw an older term cannot delete, or slip in under, a newer one.
  */
-export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+export async function lockDirectory(directory: string) {
   const identity = (await findProcess(process.pid))?.identity ?? "unknown";
   for (;;) {
     const last = await highestTerm(directory);
@@ -28,7 +24,8 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
       await rm(pathOf(directory, term), { force: true });
       continue;
     }
-    await forgetBefore(directory, term);
+    const older = (await terms(directory)).filter((each) => each < term);
+    for (const each of older) await rm(pathOf(directory, each), { force: true });
     return { release: () => release(directory, term) };
   }
 }
@@ -62,12 +59,6 @@ async function release(directory: string, term: number): Promise<void> {
   } catch (error) {
     // The directory may have been deleted under us: then there is nothing left to release.
     if (systemCode(error) !== "ENOENT") throw error;
-  }
-}
-
-async function forgetBefore(directory: string, term: number): Promise<void> {
-  for (const old of await terms(directory)) {
-    if (old < term) await rm(pathOf(directory, old), { force: true });
   }
 }
 

@@ -1,4 +1,4 @@
-import { createServer } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { EmbeddedError, systemCode } from "./embedded-error.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -17,10 +17,13 @@ export async function assertPortFree(port: number): Promise<void> {
 }
 
 export function portTaken(port: number): EmbeddedError {
-  return new EmbeddedError(
-    "PORT_TAKEN",
-    `port ${port} is already in use: choose another one, or stop what listens there`,
-  );
+  const message = `port ${port} is already in use: choose another one, or stop what listens there`;
+  return new EmbeddedError("PORT_TAKEN", message);
+}
+
+/** Of a server that listens on TCP. */
+export function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
 }
 
 function probe(port: number): Promise<number> {
@@ -28,8 +31,7 @@ function probe(port: number): Promise<number> {
     const server = createServer();
     server.once("error", reject);
     server.listen(port, LOOPBACK, () => {
-      const address = server.address();
-      const bound = typeof address === "object" && address !== null ? address.port : port;
+      const bound = portOf(server);
       server.close(() => resolve(bound));
     });
   });

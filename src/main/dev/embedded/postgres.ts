@@ -6,8 +6,7 @@ import { type Binaries, locateNative, prepareBinaries } from "./postgres/binarie
 import { type Cluster, openCluster, SUPERUSER } from "./postgres/cluster.ts";
 import { choosePlace, makeDirectory, type Place } from "./postgres/place.ts";
 import { clearLeftover } from "./postgres/postmaster-file.ts";
-import { PredecessorAlive, type RunningServer, type StopMode, startServer } from "./postgres/server.ts";
-import type { Settings } from "./postgres/settings.ts";
+import { PredecessorAlive, type RunningServer, type Settings, type StopMode, startServer } from "./postgres/server.ts";
 
 export interface EmbeddedPostgresOptions {
   /** Everything the server keeps goes in here; it is made where it does not exist. */
@@ -51,6 +50,11 @@ interface Prepared {
   readonly options: EmbeddedPostgresOptions;
 }
 
+interface Started {
+  readonly server: RunningServer;
+  readonly port: number;
+}
+
 const PORT_TRIES = 5;
 const PREDECESSOR_POLL_MS = 100;
 const PREDECESSOR_TIMEOUT_MS = 15_000;
@@ -61,8 +65,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const lock = await lockDirectory(directory);
   try {
     const prepared = await prepare(directory, options);
-    const { server, port } = await startSomewhere(prepared);
-    return supervise(prepared, { server, port, unlock: lock.release });
+    return supervise(prepared, await startSomewhere(prepared), lock.release);
   } catch (error) {
     await lock.release();
     throw error;
@@ -79,7 +82,7 @@ async function prepare(directory: string, options: EmbeddedPostgresOptions): Pro
 }
 
 /** A port that was asked for is the port or an error; one that we chose ourselves may be lost to another process. */
-async function startSomewhere(prepared: Prepared): Promise<{ server: RunningServer; port: number }> {
+async function startSomewhere(prepared: Prepared): Promise<Started> {
   const asked = prepared.options.port;
   if (asked !== undefined) {
     await assertPortFree(asked);
@@ -113,13 +116,7 @@ async function startOn({ place, binaries, cluster, options }: Prepared, port: nu
   }
 }
 
-interface Started {
-  readonly server: RunningServer;
-  readonly port: number;
-  readonly unlock: () => Promise<void>;
-}
-
-function supervise(prepared: Prepared, { server, port, unlock }: Started): EmbeddedPostgres {
+function supervise(prepared: Prepared, { server, port }: Started, unlock: () => Promise<void>): EmbeddedPostgres {
   const { binaries, cluster, options, place } = prepared;
   // The start signal has done its duty: aborting it later must not disturb a restart.
   const again: Prepared = { ...prepared, options: { ...options, signal: undefined } };

@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFile, readlink } from "node:fs/promises";
-import type { Clock } from "../../../ports/clock.ts";
+import { type Clock, within } from "../../../ports/clock.ts";
+import { systemCode } from "./embedded-error.ts";
 
 /** Who a child runs as; null where it simply runs as we do. */
 export interface Account {
@@ -76,22 +77,10 @@ export function parsePsLine(line: string): LiveProcess | null {
 /** Runs a short command to its end. Never rejects: a command that cannot be started is a failed one. */
 export function run(file: string, args: readonly string[], account: Account | null = null): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = spawn(file, args, {
-      ...account,
-      cwd: "/",
-      env: CHILD_ENVIRONMENT,
-      stdio: ["ignore", "pipe", "pipe"],
+    const child = execFile(file, args, { ...account, cwd: "/", env: CHILD_ENVIRONMENT }, (error, stdout, stderr) => {
+      const neverRan = child.pid === undefined && error !== null;
+      resolve({ code: neverRan ? null : child.exitCode, stdout, stderr: neverRan ? error.message : stderr });
     });
-    let stdout = "";
-    let stderr = "";
-    child.stdout.on("data", (chunk) => {
-      stdout += chunk;
-    });
-    child.stderr.on("data", (chunk) => {
-      stderr += chunk;
-    });
-    child.on("error", (error) => resolve({ code: null, stdout, stderr: error.message }));
-    child.on("close", (code) => resolve({ code, stdout, stderr }));
   });
 }
 
@@ -108,14 +97,8 @@ export async function waitForExit(clock: Clock, pid: number, timeoutMs: number):
 
 /** True when `promise` settles within `ms`. */
 export function settlesWithin(clock: Clock, promise: Promise<unknown>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = clock.after(ms, () => resolve(false));
-    const settled = () => {
-      cancel();
-      resolve(true);
-    };
-    promise.then(settled, settled);
-  });
+  const settled = () => true;
+  return within(clock, promise.then(settled, settled), { ms, late: () => false });
 }
 
 /** Sends a signal; a process that is already gone is no error. */
@@ -123,6 +106,6 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    if (systemCode(error) !== "ESRCH") throw error;
   }
 }

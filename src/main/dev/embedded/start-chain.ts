@@ -6,19 +6,6 @@ import { serveRpc } from "./chain/rpc-server.ts";
 import { spareEdr } from "./chain/spare-edr.ts";
 import { LOOPBACK } from "./loopback-port.ts";
 
-export interface ChainOptions {
-  /** A free one is chosen where none is given. */
-  readonly port?: number | undefined;
-  /** A block every so often, empty or not. Without it, and without `automine`, only `mine` makes blocks. */
-  readonly blockTimeMs?: number | undefined;
-  /** A block for every transaction as it comes. */
-  readonly automine?: boolean | undefined;
-  readonly chainId?: number | undefined;
-  readonly mnemonic?: string | undefined;
-  readonly accounts?: number | undefined;
-  readonly balanceEther?: number | undefined;
-}
-
 export interface DevChain {
   readonly url: string;
   readonly port: number;
@@ -34,13 +21,20 @@ export interface DevChain {
 
 /** The options with every default filled in. */
 export interface ChainSettings {
+  /** A block every so often, empty or not. Without it, and without `automine`, only `mine` makes blocks. */
   readonly blockTimeMs: number | null;
+  /** A block for every transaction as it comes. */
   readonly automine: boolean;
   readonly chainId: number;
   readonly mnemonic: string;
   readonly accounts: number;
   readonly balanceEther: number;
 }
+
+export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings[K] | undefined } & {
+  /** A free one is chosen where none is given. */
+  readonly port?: number | undefined;
+};
 
 export function chainSettings(options: ChainOptions): ChainSettings {
   return {

@@ -185,7 +185,7 @@ describe("health", () => {
     });
     for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
     expect(server(b, 0).calls("who")).toHaveLength(3);
-    // What was proved before it was put aside is proved again: a probe that asked nothing would take anybody back.
+    // What was proved before it was put aside is proved again: a probe that asked nothing would take any endpoint back.
     server(b, 0).on("eth_chainId", () => "0x1");
     const asked = server(b, 0).requests.length;
     await b.clock.advance(1_000);
@@ -230,7 +230,7 @@ describe("an endpoint of another chain", () => {
     const b = await bench(CHAIN, CHAIN);
     for (const each of b.servers) each.on("eth_getBlockByNumber", () => blockZero(known));
     expect(await b.endpoints.read(who)).toBe(0);
-    b.endpoints.rememberGenesis(known);
+    await b.endpoints.identity(known);
     server(b, 0).failNext({ kind: "cut" });
     expect(await b.endpoints.read(who)).toBe(1);
     expect(await b.endpoints.read(who)).toBe(0);
@@ -244,7 +244,7 @@ describe("an endpoint of another chain", () => {
   it("is still asked which chain it serves, where no other endpoint is left", async () => {
     const b = await bench(1);
     await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
-    expect(await b.endpoints.readUnproven((rpc) => rpc.request("eth_chainId", []))).toBe("0x1");
+    expect(await b.endpoints.identity(null)).toEqual({ chainId: 1, genesisHash: null });
   });
 
   it("comes back when it serves the right chain", async () => {

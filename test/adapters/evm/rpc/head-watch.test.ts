@@ -101,7 +101,7 @@ describe("an endpoint whose head stands still", () => {
     await looks(2 + MINUTE, (look) => rival.go(100 + look));
     silence(rival);
     await looks(MINUTE - 1, (look) => still.go(150 + look));
-    expect(still.behind, "nobody has said otherwise yet").toBe(true);
+    expect(still.behind, "no other endpoint has said otherwise yet").toBe(true);
     await looks(2, (look) => still.go(200 + look));
     expect(still.behind).toBe(false);
   });

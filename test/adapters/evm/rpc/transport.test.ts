@@ -111,7 +111,7 @@ describe("matching replies to calls", () => {
     ["a number", "7"],
     ["neither result nor error", '{"jsonrpc":"2.0","id":1}'],
     ["an error that is a text", '{"jsonrpc":"2.0","id":1,"error":"no"}'],
-    ["a result of nobody", '{"jsonrpc":"2.0","id":null,"result":"0x1"}'],
+    ["a result without an id", '{"jsonrpc":"2.0","id":null,"result":"0x1"}'],
     ["HTML", "<html><body>502 Bad Gateway</body></html>"],
     ["nothing", ""],
   ])("takes %s as no answer", async (_, body) => {
@@ -169,7 +169,7 @@ describe("no answer", () => {
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe(kind);
   });
 
-  it("nobody listens", async () => {
+  it("no process listens at the port", async () => {
     const { rpc } = await bench({ url: "http://127.0.0.1:1" });
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe("connection");
   });

@@ -12,12 +12,12 @@ const HOME: ObservedHistory = {
 };
 const ROW: DatabaseHistoryRow = {
   ordinal: 2,
-  system_identifier: "7001",
+  systemIdentifier: "7001",
   timeline: "00000009",
-  wal_position: 400n,
+  walPosition: 400n,
   epoch: 3,
-  may_have_lost: false,
-  position_now: 500n,
+  mayHaveLost: false,
+  positionNow: 500n,
 };
 const PROMOTED: ObservedHistory = { ...HOME, timeline: "0000000A", walPosition: 490n };
 
@@ -47,7 +47,7 @@ describe("a registration", () => {
     );
     expect(judge()).toEqual(SAME);
     expect(judge({ memory: null })).toEqual(SAME);
-    expect(judge({ recorded: { ...ROW, may_have_lost: true } })).toEqual({ ...SAME, mayHaveLost: true });
+    expect(judge({ recorded: { ...ROW, mayHaveLost: true } })).toEqual({ ...SAME, mayHaveLost: true });
   });
 
   it.each<[string, Partial<Evidence>]>([
@@ -57,8 +57,8 @@ describe("a registration", () => {
     ["an epoch that was begun and is gone", { memory: { ...HOME, epoch: 4 }, seen: { epoch: 3, seq: 10 } }],
     ["a feed behind what was told", { feed: { epoch: 3, lastSeq: 9 } }],
     ["commits of this process missing", { commitsKept: false }],
-    ["commits missing once more", { commitsKept: false, recorded: { ...ROW, may_have_lost: true } }],
-    ["a promotion that nobody here remembers the time before of", { observed: PROMOTED, memory: null }],
+    ["commits missing once more", { commitsKept: false, recorded: { ...ROW, mayHaveLost: true } }],
+    ["a promotion, where this process remembers nothing from before it", { observed: PROMOTED, memory: null }],
     ["a promotion without a synchronous standby", { observed: PROMOTED, memory: { ...HOME, synchronous: false } }],
     ["a promotion that lacks our commits", { observed: PROMOTED, commitsKept: false }],
     ["a promotion that lacks numbers of the feed", { observed: PROMOTED, feed: { epoch: 3, lastSeq: 9 } }],
@@ -75,11 +75,11 @@ describe("a registration", () => {
   });
 
   it("does not begin what another node has begun, unless it knows of a loss that that one did not", () => {
-    const begun = { ...ROW, ordinal: 3, epoch: 4, timeline: "0000000A", wal_position: 480n };
+    const begun = { ...ROW, ordinal: 3, epoch: 4, timeline: "0000000A", walPosition: 480n };
     const late = { observed: { ...PROMOTED, epoch: 4 }, recorded: begun, feed: { epoch: 4, lastSeq: 10 } };
     expect(judge(late)).toEqual({ ...KEPT, begins: false });
     expect(judge({ ...late, commitsKept: false })).toEqual({ ordinal: 4, epoch: 5, begins: true, mayHaveLost: true });
-    const known = { ...late, recorded: { ...begun, may_have_lost: true } };
+    const known = { ...late, recorded: { ...begun, mayHaveLost: true } };
     expect(judge({ ...known, commitsKept: false })).toEqual({ ...LOST, begins: false });
   });
 

@@ -41,7 +41,7 @@ describe("the known history", () => {
     ["another system", at(500n, { systemIdentifier: "7002" })],
     ["another timeline", at(500n, { timeline: "00000002" })],
     ["a position behind the highest seen", at(99n)],
-    ["an epoch that somebody else has begun", at(500n, { epoch: 2 })],
+    ["an epoch that another node has begun", at(500n, { epoch: 2 })],
   ])("stops at %s, and stays stopped until an instance registers", (_, observed) => {
     const history = opened();
     history.pin(HOME);

@@ -280,7 +280,7 @@ describe("a lane that is lost while its creates wait", () => {
     },
   );
 
-  it("is told that nobody knows where the database did not say what became of the commit", async () => {
+  it("is told that its outcome is unknown where the database did not say what became of the commit", async () => {
     const made = bench();
     made.control.meanwhile = () => made.lane.stop("lost");
     made.control.answer = () => new OutcomeUnknown("the connection broke");

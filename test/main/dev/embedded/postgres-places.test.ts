@@ -108,7 +108,7 @@ test("Debian's PostgreSQL 15 is supervised the same way, where it is installed",
 
 if (isRoot() && process.platform === "linux") {
   describe("as root, whom PostgreSQL refuses", () => {
-    test("the server runs as nobody", async () => {
+    test("the server runs under the account `nobody`", async () => {
       const server = await start();
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
       expect((await stat(join(server.home, "postgres", "password"))).mode & 0o777).toBe(0o600);
@@ -121,7 +121,7 @@ if (isRoot() && process.platform === "linux") {
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(1);
     });
 
-    test("an owner without a name cannot run initdb: nobody does", async () => {
+    test("an owner without a name cannot run initdb: the account `nobody` does", async () => {
       await chown(temporary.path, 54_321, 54_321);
       const server = await start();
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
@@ -172,7 +172,7 @@ if (isRoot() && process.platform === "linux") {
 const sources = dirname(fileURLToPath(import.meta.url));
 const readable = await run(process.execPath, ["-e", `fs.readdirSync(${JSON.stringify(sources)})`], NOBODY);
 
-/** Everybody else runs the whole suite as an ordinary user. */
+/** Where the suite is not run as root, all of it runs as an ordinary user. */
 if (isRoot() && readable.code === 0) {
   test("as an ordinary user, in a process of its own", async () => {
     await chown(temporary.path, NOBODY.uid, NOBODY.gid);

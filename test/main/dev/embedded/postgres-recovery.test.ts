@@ -141,7 +141,7 @@ describe("what an earlier run left behind", () => {
     const client = new Client({ connectionString: server.url });
     client.on("error", () => undefined);
     await client.connect();
-    // A loop that asks nobody: such a backend does not notice that its postmaster is gone.
+    // A loop that neither reads from its client nor waits: such a backend does not notice that its postmaster is gone.
     const busy = client.query(
       "DO $$ BEGIN WHILE clock_timestamp() < statement_timestamp() + interval '1.5 s' LOOP END LOOP; END $$",
     );
@@ -248,7 +248,7 @@ async function processesHere(): Promise<string[]> {
   return commands.filter((command) => /postgres|initdb/.test(command.split(" ")[0] ?? ""));
 }
 
-/** A server that nobody supervises. */
+/** A server without a supervisor. */
 async function startOrphan({ home, port }: EmbeddedPostgres): Promise<number> {
   const data = join(home, "postgres", "data");
   const { uid, gid } = await stat(data);

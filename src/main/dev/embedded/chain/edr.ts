@@ -1,4 +1,5 @@
 import { EmbeddedError } from "../embedded-error.ts";
+import type { ChainSettings } from "../start-chain.ts";
 import type { DevAccount } from "./accounts.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR } from "./json-rpc.ts";
 
@@ -6,14 +7,9 @@ type Edr = typeof import("@nomicfoundation/edr");
 type EdrContext = import("@nomicfoundation/edr").EdrContext;
 type ProviderConfig = import("@nomicfoundation/edr").ProviderConfig;
 
-export interface EngineOptions {
-  readonly chainId: number;
+export interface EngineOptions extends Pick<ChainSettings, "chainId" | "blockTimeMs" | "automine"> {
   readonly accounts: readonly DevAccount[];
   readonly balanceWei: bigint;
-  /** Null: no block by time. */
-  readonly blockTimeMs: number | null;
-  /** A block for every transaction as it comes. */
-  readonly automine: boolean;
 }
 
 /** Mainnet's block gas limit and, since Osaka, its cap for one transaction (EIP-7825). */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { messageOf, systemCode } from "../embedded-error.ts";
-import { LOOPBACK, portTaken } from "../loopback-port.ts";
+import { LOOPBACK, portOf, portTaken } from "../loopback-port.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "./json-rpc.ts";
 
 export interface RpcServer {
@@ -19,17 +19,12 @@ export function serveRpc(handle: Handle, port: number): Promise<RpcServer> {
   });
   return new Promise((resolve, reject) => {
     server.once("error", (error) => reject(systemCode(error) === "EADDRINUSE" ? portTaken(port) : error));
-    server.listen(port, LOOPBACK, () => {
-      const address = server.address();
-      resolve({
-        port: typeof address === "object" && address !== null ? address.port : port,
-        close: () =>
-          new Promise((closed) => {
-            server.close(() => closed());
-            server.closeAllConnections();
-          }),
+    const close = () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
       });
-    });
+    server.listen(port, LOOPBACK, () => resolve({ port: portOf(server), close }));
   });
 }
 
@@ -108,6 +103,6 @@ function envelope(id: unknown, answer: Answer): unknown {
 
 function send(response: ServerResponse, status: number, body: unknown): void {
   const text = JSON.stringify(body);
-  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
-  response.end(text);
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+  response.writeHead(status, headers).end(text);
 }

@@ -65,11 +65,7 @@ function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {
  */
 function isBeyondWealth(call: unknown): boolean {
   const prices = [fieldOf(call, "gasPrice"), fieldOf(call, "maxFeePerGas"), fieldOf(call, "maxPriorityFeePerGas")];
-  return prices.some(isBeyondPrice) || toQuantity(fieldOf(call, "value")) >> 255n > 0n;
-}
-
-function isBeyondPrice(price: unknown): boolean {
-  return toQuantity(price) >> 100n > 0n;
+  return prices.some((price) => toQuantity(price) >> 100n > 0n) || toQuantity(fieldOf(call, "value")) >> 255n > 0n;
 }
 
 /** EDR looks for a library's address behind a PUSH20 that code begins with, and does not expect that the code may end there. */

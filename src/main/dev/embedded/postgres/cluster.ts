@@ -1,9 +1,9 @@
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { EmbeddedError } from "../embedded-error.ts";
-import { guardChild } from "../guard.ts";
+import { launch } from "../guard.ts";
 import { CHILD_ENVIRONMENT } from "../processes.ts";
 import type { Binaries } from "./binaries.ts";
 import { handOver, handOverTree, type Place } from "./place.ts";
@@ -33,7 +33,7 @@ const DRAFT = "postgres.draft-";
 export async function openCluster(request: ClusterRequest): Promise<Cluster> {
   const root = join(request.place.home, "postgres");
   await sweepDrafts(request.place.home);
-  if (await exists(root)) await assertUsable(root, request);
+  if (existsSync(root)) await assertUsable(root, request);
   else await create(root, request);
   return {
     // The server reports its directory with links resolved; the leftover check compares with that.
@@ -86,8 +86,9 @@ async function create(root: string, request: ClusterRequest): Promise<void> {
 }
 
 /** Skips fsync: a power cut in these 0.7 s costs an empty database, which is made anew. */
-function initdb(draft: string, { binaries, place, signal }: ClusterRequest): Promise<void> {
-  const args = [
+async function initdb(draft: string, { binaries, place, signal }: ClusterRequest): Promise<void> {
+  const command = [
+    binaries.initdb,
     `--pgdata=${join(draft, "data")}`,
     `--username=${SUPERUSER}`,
     `--pwfile=${join(draft, "password")}`,
@@ -96,32 +97,16 @@ function initdb(draft: string, { binaries, place, signal }: ClusterRequest): Pro
     "--no-locale",
     "--no-sync",
   ];
-  return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
-    // A process group of its own: Ctrl-C reaches us alone, and we end it through the signal.
-    const child = spawn(binaries.initdb, args, {
-      ...place.account,
-      detached: true,
-      cwd: "/",
-      env: CHILD_ENVIRONMENT,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    const dismiss = child.pid === undefined ? () => undefined : guardChild(child.pid, "TERM");
-    const abort = () => void child.kill("SIGTERM");
-    signal?.addEventListener("abort", abort, { once: true });
-    let stderr = "";
-    child.stderr.on("data", (chunk) => {
-      stderr += chunk;
-    });
-    child.on("error", reject);
-    child.on("close", (code) => {
-      dismiss();
-      signal?.removeEventListener("abort", abort);
-      if (signal?.aborted) reject(signal.reason);
-      else if (code === 0) resolve();
-      else reject(new EmbeddedError("START_FAILED", `initdb failed: ${complaint(stderr) ?? `exit code ${code}`}`));
-    });
-  });
+  signal?.throwIfAborted();
+  const options = { ...place.account, cwd: "/", env: CHILD_ENVIRONMENT };
+  const { handle, ended } = launch(command, { ...options, stdio: ["ignore", "ignore", "pipe"] }, "TERM");
+  const abort = () => void handle.kill("SIGTERM");
+  signal?.addEventListener("abort", abort, { once: true });
+  const { code, error, how, stderr } = await ended;
+  signal?.removeEventListener("abort", abort);
+  signal?.throwIfAborted();
+  if (error !== undefined) throw error;
+  if (code !== 0) throw new EmbeddedError("START_FAILED", `initdb failed: ${complaint(stderr) ?? how}`);
 }
 
 function complaint(stderr: string): string | undefined {
@@ -139,11 +124,4 @@ async function readPassword(root: string): Promise<string> {
 
 function unusable(message: string): EmbeddedError {
   return new EmbeddedError("DIRECTORY_UNUSABLE", message);
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

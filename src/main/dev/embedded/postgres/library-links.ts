@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { chmod, readFile, rename, stat, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { systemCode } from "../embedded-error.ts";
@@ -17,7 +18,7 @@ export async function makeLibraryLinks(native: string): Promise<void> {
   for (const entry of await readEntries(native)) {
     const target = join(native, withinNative(entry.target));
     const source = join(native, withinNative(entry.source));
-    if (!(await exists(target))) await link(relative(dirname(target), source), target);
+    if (!existsSync(target)) await link(relative(dirname(target), source), target);
   }
   for (const name of ["initdb", "postgres"]) await makeExecutable(join(native, "bin", name));
 }
@@ -58,11 +59,4 @@ async function link(source: string, target: string): Promise<void> {
 async function makeExecutable(path: string): Promise<void> {
   const { mode } = await stat(path);
   if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555);
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -4,16 +4,12 @@ import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError } from "../embedded-error.ts";
 import { findProcess, sendSignal, waitForExit } from "../processes.ts";
 
-const FAST_STOP_MS = 15_000;
-const IMMEDIATE_STOP_MS = 5_000;
+const IMMEDIATE_STOP = [["SIGQUIT", 5_000]] as const;
+/** How PostgreSQL is asked to stop, and for how long each is waited for. */
+export const STOP_SIGNALS = { fast: [["SIGINT", 15_000], ...IMMEDIATE_STOP], immediate: IMMEDIATE_STOP } as const;
 
 /** What `postmaster.pid` says; the server writes it, line by line, as it comes up. */
-export interface PostmasterFile {
-  readonly pid: number;
-  readonly ready: boolean;
-}
-
-export async function readPostmasterFile(data: string): Promise<PostmasterFile | null> {
+export async function readPostmasterFile(data: string) {
   const text = await readFile(pathIn(data), "utf8").catch(() => "");
   const lines = text.split("\n");
   const pid = Number.parseInt(lines[0] ?? "", 10);
@@ -48,10 +44,10 @@ async function serves(pid: number, data: string): Promise<boolean> {
 }
 
 async function stopStranger(pid: number, clock: Clock): Promise<void> {
-  sendSignal(pid, "SIGINT");
-  if (await waitForExit(clock, pid, FAST_STOP_MS)) return;
-  sendSignal(pid, "SIGQUIT");
-  if (await waitForExit(clock, pid, IMMEDIATE_STOP_MS)) return;
+  for (const [signal, withinMs] of STOP_SIGNALS.fast) {
+    sendSignal(pid, signal);
+    if (await waitForExit(clock, pid, withinMs)) return;
+  }
   throw new EmbeddedError("ALREADY_RUNNING", `a PostgreSQL server (pid ${pid}) holds this directory and does not stop`);
 }
 

@@ -1,15 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { open, readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError } from "../embedded-error.ts";
-import { guardChild } from "../guard.ts";
-import { portTaken } from "../loopback-port.ts";
+import { type Child, endChild, launch } from "../guard.ts";
+import { LOOPBACK, portTaken } from "../loopback-port.ts";
 import { type Account, CHILD_ENVIRONMENT, settlesWithin } from "../processes.ts";
 import type { Cluster } from "./cluster.ts";
-import { readPostmasterFile } from "./postmaster-file.ts";
-import { commandLine, type Settings } from "./settings.ts";
+import { readPostmasterFile, STOP_SIGNALS } from "./postmaster-file.ts";
 
-export type StopMode = "fast" | "immediate";
+export type Settings = Readonly<Record<string, string>>;
+export type StopMode = keyof typeof STOP_SIGNALS;
 
 /** A server that accepts connections. */
 export interface RunningServer {
@@ -32,25 +31,16 @@ export interface ServerRequest {
 /** The server refused because backends of a killed predecessor still hold its shared memory: they end by themselves. */
 export class PredecessorAlive extends Error {}
 
-interface Launched {
-  readonly child: ChildProcess;
-  readonly exited: Promise<string>;
-}
-
 const READY_POLL_MS = 20;
 const READY_TIMEOUT_MS = 120_000;
-const FAST_STOP_MS = 15_000;
-const IMMEDIATE_STOP_MS = 5_000;
 const LOG_KEPT_BYTES = 10_000_000;
 
 export async function startServer(request: ServerRequest): Promise<RunningServer> {
   const logFrom = await startOfLog(request.cluster.logFile);
-  const { child, exited } = await launch(request);
-  const server: RunningServer = {
-    pid: child.pid ?? 0,
-    exited,
-    stop: (mode) => stop({ child, exited }, mode, request.clock),
-  };
+  const child = await launchServer(request);
+  const exited = child.ended.then(({ how }) => how);
+  const stop = (mode: StopMode) => endChild(child, request.clock, STOP_SIGNALS[mode]);
+  const server: RunningServer = { pid: child.handle.pid ?? 0, exited, stop };
   const outcome = await waitUntilReady(server, request);
   if (outcome === "ready") return server;
   await server.stop("fast");
@@ -60,33 +50,17 @@ export async function startServer(request: ServerRequest): Promise<RunningServer
 
 /**
  * The log goes to a file, not through us: a pipe that is not read would block the server, and after a crash the file is what
- * one wants to read. Its own process group keeps Ctrl-C away from it: we stop it last, when the node has drained.
+ * one wants to read.
  */
-async function launch({ postgres, cluster, account, port, settings }: ServerRequest): Promise<Launched> {
+async function launchServer({ postgres, cluster, account, port, settings }: ServerRequest): Promise<Child> {
   const log = await open(cluster.logFile, "a");
   try {
-    const child = spawn(postgres, ["-D", cluster.data, ...commandLine(port, settings)], {
-      ...account,
-      detached: true,
-      cwd: "/",
-      env: CHILD_ENVIRONMENT,
-      stdio: ["ignore", log.fd, log.fd],
-    });
-    return { child, exited: watch(child) };
+    const command = [postgres, "-D", cluster.data, ...commandLine(port, settings)];
+    const options = { ...account, cwd: "/", env: CHILD_ENVIRONMENT };
+    return launch(command, { ...options, stdio: ["ignore", log.fd, log.fd] }, "INT");
   } finally {
     await log.close();
   }
-}
-
-function watch(child: ChildProcess): Promise<string> {
-  const dismiss = child.pid === undefined ? () => undefined : guardChild(child.pid, "INT");
-  return new Promise((resolve) => {
-    child.on("error", (error) => resolve(error.message));
-    child.on("exit", (code, signal) => {
-      dismiss();
-      resolve(signal === null ? `exit code ${code}` : `signal ${signal}`);
-    });
-  });
 }
 
 async function waitUntilReady(server: RunningServer, request: ServerRequest): Promise<"ready" | "failed"> {
@@ -98,17 +72,6 @@ async function waitUntilReady(server: RunningServer, request: ServerRequest): Pr
     if (await settlesWithin(clock, server.exited, READY_POLL_MS)) return "failed";
   }
   return "failed";
-}
-
-async function stop({ child, exited }: Launched, mode: StopMode, clock: Clock): Promise<void> {
-  if (mode === "fast") {
-    child.kill("SIGINT");
-    if (await settlesWithin(clock, exited, FAST_STOP_MS)) return;
-  }
-  child.kill("SIGQUIT");
-  if (await settlesWithin(clock, exited, IMMEDIATE_STOP_MS)) return;
-  child.kill("SIGKILL");
-  await exited;
 }
 
 function explain(log: string, { port, cluster }: ServerRequest): Error {
@@ -128,4 +91,26 @@ async function startOfLog(path: string): Promise<number> {
 
 async function logSince(path: string, from: number): Promise<string> {
   return (await readFile(path)).subarray(from).toString("utf8");
+}
+
+/** A small server for one machine that is as durable as a real one: what Fencepost promises must hold in `dev` too. */
+const DEFAULTS: Settings = {
+  listen_addresses: LOOPBACK,
+  // No socket file: its path may hold 107 characters only, and a checkout may lie deeper than that.
+  unix_socket_directories: "",
+  max_connections: "100",
+  shared_buffers: "128MB",
+  fsync: "on",
+  synchronous_commit: "on",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  log_checkpoints: "off",
+  logging_collector: "off",
+  log_destination: "stderr",
+};
+
+/** Given on the command line: nothing in postgresql.conf has to be edited, and the next start may choose anew. */
+function commandLine(port: number, overrides: Settings): string[] {
+  const settings = { ...DEFAULTS, ...overrides, port: String(port) };
+  return Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 }

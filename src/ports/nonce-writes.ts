@@ -1,1 +1,0 @@
-export type * from "../domain/ledger/nonce-writes.ts";

@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { play } from "../support/simulation/play.ts";
+
+/** Worlds that once came to grief, and how. */
+const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
+
+it.each(REGRESSIONS)("seed %i, where %s, comes to rest", async (seed) => {
+  await play(seed);
+});
+
+it("one seed is one story, told again word for word", async () => {
+  const tell = async (): Promise<string> => {
+    const { world } = await play(11);
+    const story = { events: world.nodes.map(({ events }) => events), wire: world.chain.witness };
+    return JSON.stringify(story, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
+  };
+  const first = await tell();
+  expect(first.length).toBeGreaterThan(10_000);
+  expect(await tell()).toBe(first);
+});

@@ -1,0 +1,44 @@
+import {
+  apply,
+  type Change,
+  type Ledger,
+  type LedgerOutcome,
+  type LedgerWrite,
+  newLedger,
+} from "../../../src/domain/ledger/index.ts";
+import { BatchRefused } from "../../../src/ports/lane-store.ts";
+import { type Happening, LANE, Teller } from "./story.ts";
+
+export interface Chapter {
+  readonly write: LedgerWrite;
+  readonly before: Ledger;
+  readonly after: Ledger;
+  readonly outcome: LedgerOutcome;
+  readonly changes: readonly Change[];
+  readonly at: Date;
+}
+
+/** Every write of a story up to the first that is a mistake, as the ledger judged it. */
+export function* chaptersOf(happenings: readonly Happening[]): IterableIterator<Chapter> {
+  const teller = new Teller();
+  let ledger = newLedger(LANE);
+  for (const happening of happenings) {
+    const write = teller.tell(ledger, happening);
+    if (write === null) continue;
+    const before = teller.loaded(ledger);
+    const applied = unlessMistaken(() => apply(before, write, teller.now));
+    if (applied === null) return;
+    yield { write, before, after: applied.ledger, ...applied, at: teller.now };
+    ledger = applied.ledger;
+    teller.took(ledger);
+  }
+}
+
+export function unlessMistaken<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof BatchRefused) return null;
+    throw error;
+  }
+}

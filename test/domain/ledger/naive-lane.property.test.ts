@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { apply, type Ledger, type LedgerWrite, newLedger } from "../../../src/domain/ledger/index.ts";
+import { TRANSITIONS } from "../../../src/domain/transitions.ts";
+import { chaptersOf, unlessMistaken } from "./chapters.ts";
+import { wordsOf } from "./contents.ts";
+import { NaiveLane } from "./naive-lane.ts";
+import { LANE, story, Teller } from "./story.ts";
+
+describe("a ledger and a naive lane, told the same story", () => {
+  it("come to the same outcomes, mistakes among them, and stand the same after each", () => {
+    fc.assert(
+      fc.property(story, (happenings) => {
+        const teller = new Teller();
+        const naive = new NaiveLane();
+        naive.mayHaveLost = true;
+        let ledger = newLedger(LANE);
+        for (const happening of happenings) {
+          const write = teller.tell(ledger, happening);
+          naive.reconciled = teller.reconciled;
+          naive.waiting = new Map(teller.intake.map((row) => [row.intakeId, row]));
+          if (write === null) continue;
+          const applied = unlessMistaken(() => apply(teller.loaded(ledger), write, teller.now));
+          const words = applied === null ? "mistake" : wordsOf(applied.outcome);
+          expect(
+            words,
+            JSON.stringify(write, (_, value) => (typeof value === "bigint" ? `${value}` : value)),
+          ).toBe(outcomeOf(naive, write, teller.now));
+          if (applied === null) return;
+          ledger = applied.ledger;
+          teller.took(ledger);
+          expect(standing(ledger)).toEqual(standingOf(naive));
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("come to every outcome and every step that there is, or the comparison would be worth little", () => {
+    const seen = new Set<string>();
+    for (const happenings of fc.sample(story, { numRuns: 300, seed: 1 })) {
+      for (const { write, outcome, changes } of chaptersOf(happenings)) {
+        seen.add(`${write.kind} ${wordsOf(outcome).replaceAll(/[ ,].*$/g, "")}`);
+        for (const change of changes) if (change.kind === "moved") seen.add(change.item.event);
+      }
+    }
+    expect(WORTH_SEEING.filter((each) => !seen.has(each))).toEqual([]);
+  });
+});
+
+const BEFORE_A_NONCE = ["accept", "allocate", "refuse", "refuseReusedRequestId"];
+const WORTH_SEEING = [
+  ...["allocate created", "allocate again", "allocate reused", "allocate held", "allocate noCursor"],
+  ...["transition applied", "transition conflict"],
+  ...["reserve reserved", "reserve existing", "reserve taken", "reserve noCursor"],
+  ...["release settled", "release late", "release conflict", "expire holes", "bind settled", "bind late"],
+  ...["bind conflict", "bind held", "findSkipped holes", "closeHoles done", "realign at", "reconcile at"],
+  ...["settleIntake done", "unwatch done", "suspend done", "align at"],
+  ...Object.keys(TRANSITIONS).filter((event) => !BEFORE_A_NONCE.includes(event)),
+];
+
+function outcomeOf(naive: NaiveLane, write: LedgerWrite, at: Date): string {
+  try {
+    return naive.apply(write, at.getTime());
+  } catch {
+    return "mistake";
+  }
+}
+
+function standing(ledger: Ledger) {
+  const places: (readonly [number, string])[] = [
+    ...[...ledger.nonces.known()].map(([nonce, txId]) => [nonce, `tx:${txId}`] as const),
+    ...[...ledger.reserved.known()].map(([nonce, id]) => [nonce, `reserved:${id}`] as const),
+    ...[...ledger.holes.known()].map(([nonce, { why }]) => [nonce, `hole:${why}`] as const),
+  ];
+  return {
+    ...{ cursor: ledger.cursor, suspendedBy: ledger.suspendedBy, reconciled: ledger.reconciled },
+    places: places.sort(([a], [b]) => a - b),
+    transactions: [...ledger.transactions.known()].map(
+      ([txId, { state, subState, nonce, live, attemptCount, details }]) => [
+        txId,
+        { state, subState, nonce, live, attempts: attemptCount, block: details?.receipt?.blockNumber ?? null },
+      ],
+    ),
+    reservations: [...ledger.reservations.known()].map(([id, { nonce, state }]) => [id, nonce, state]),
+    owners: [...ledger.requests.known()].map(([requestId, { txId }]) => [requestId, txId]),
+  };
+}
+
+function standingOf(naive: NaiveLane): ReturnType<typeof standing> {
+  const byKey = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    ...{ cursor: naive.cursor, suspendedBy: naive.suspendedBy as Ledger["suspendedBy"], reconciled: naive.reconciled },
+    places: [...naive.places].sort(([a], [b]) => a - b),
+    transactions: byKey(naive.transactions).map(([txId, { state, subState, nonce, live, attempts, block }]) => [
+      txId,
+      { state, subState, nonce, live, attempts, block },
+    ]),
+    reservations: byKey(naive.reservations).map(([id, { nonce, state }]) => [id, nonce, state]),
+    owners: byKey(naive.owners),
+  };
+}

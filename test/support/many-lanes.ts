@@ -1,0 +1,44 @@
+import type { Address } from "../../src/domain/lane.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import { World, type WorldNode } from "./world.ts";
+
+export const LANES = 1_000;
+export const signersOf = (count: number): readonly Address[] =>
+  Array.from({ length: count }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "c")}` as Address);
+
+export interface Calls {
+  /** What was asked, by name. */
+  readonly byName: Map<string, number>;
+  /** What is asked in one instant shares a request; so this many were needed. */
+  readonly instants: Set<number>;
+}
+
+/** Every call of a port from here on. */
+export function countCalls(port: object, clock: Clock): Calls {
+  const calls: Calls = { byName: new Map(), instants: new Set() };
+  for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(port))) {
+    const member: unknown = name === "constructor" ? null : Reflect.get(port, name);
+    if (typeof member !== "function") continue;
+    const counted = (...parameters: unknown[]): unknown => {
+      calls.byName.set(name, (calls.byName.get(name) ?? 0) + 1);
+      calls.instants.add(clock.monotonicMs());
+      return member.apply(port, parameters);
+    };
+    Object.defineProperty(port, name, { value: counted, configurable: true });
+  }
+  return calls;
+}
+
+/**
+ * Every call takes a millisecond there and one back, so that what waits for an answer is in an instant of its own. Before
+ * that it takes longer, so that lanes are taken over seconds and not all at once.
+ */
+export async function startWithLanes(lanes: number): Promise<{ readonly world: World; readonly entry: WorldNode }> {
+  const settings = { pollIntervalMs: 1_000 };
+  const world = new World({ signers: signersOf(lanes), settings });
+  let wayMs = 25;
+  const entry = await world.startNode({ latency: () => world.clock.sleep(wayMs) });
+  wayMs = 1;
+  await world.clock.advance(5_000);
+  return { world, entry };
+}

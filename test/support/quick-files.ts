@@ -1,0 +1,45 @@
+import { relative } from "node:path";
+import type { Reporter, TestModule } from "vitest/node";
+
+/** What a file of the quick tests may take on two idle cores. */
+const WANTED_MS = 3_000;
+/** A busy machine slows all files alike, so a run fails by shares: three seconds are a twenty-fifth of what all files take. */
+const LARGEST_SHARE = 0.15;
+/** Of fewer files each one has a large share. */
+const WHOLE_RUN = 100;
+
+interface Ports {
+  say(line: string): void;
+  fail(): void;
+}
+
+const OF_THE_PROCESS: Ports = {
+  say: (line) => void process.stderr.write(`${line}\n`),
+  fail: () => {
+    process.exitCode = 1;
+  },
+};
+
+/**
+ * Reports, after `npm run test:unit`, each file whose tests took longer than is wanted, and fails the run where one takes a
+ * large share of it: a test that waits in real time, or plays more than it needs. Loading is not counted: files share it.
+ */
+export default class QuickFiles implements Reporter {
+  private readonly ports: Ports;
+
+  constructor(ports: Partial<Ports> = {}) {
+    this.ports = { ...OF_THE_PROCESS, ...ports };
+  }
+
+  onTestRunEnd(modules: readonly Pick<TestModule, "moduleId" | "diagnostic">[]): void {
+    const slow = modules
+      .map((module) => ({ path: relative(process.cwd(), module.moduleId), ms: module.diagnostic().duration }))
+      .filter(({ ms }) => ms > WANTED_MS)
+      .sort((a, b) => b.ms - a.ms);
+    for (const { path, ms } of slow) {
+      this.ports.say(`slow: ${path} took ${(ms / 1_000).toFixed(1)} s, ${WANTED_MS / 1_000} s are wanted`);
+    }
+    const allMs = modules.reduce((sum, module) => sum + module.diagnostic().duration, 0);
+    if (modules.length >= WHOLE_RUN && slow.some(({ ms }) => ms > LARGEST_SHARE * allMs)) this.ports.fail();
+  }
+}
