@@ -177,7 +177,7 @@ class Deferred<T extends object> {
 function peerFace(node: FencepostNode, store: PostgresStore): PeerReceiver {
   return {
     secret: () => store.clusterSecret(),
-    create: (creates, repeat) => node.createForwarded(creates, repeat),
+    create: (creates, repeat) => node.create(creates, { repeat }),
     act: (lane, request) => node.actions.receive(lane, request),
   };
 }

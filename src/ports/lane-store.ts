@@ -13,6 +13,7 @@ import type { Attempt, Intent, LaneTransaction, Payload, Receipt } from "../doma
 export { BatchRefused } from "../domain/ledger/batch-refused.ts";
 export type * from "../domain/ledger/fates.ts";
 export type * from "../domain/ledger/nonce-writes.ts";
+export { NotLoaded } from "../domain/ledger/part.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**
@@ -161,7 +162,7 @@ export interface LaneStore {
   /**
    * One database transaction: open with SET LOCAL timeouts, check the database's history, lock the lanes ascending and
    * prove each fence, apply every write, completions last, commit. Throws `StoreUnavailable` (nothing committed),
-   * `OutcomeUnknown`, `HistoryChanged` or `BatchRefused`.
+   * `OutcomeUnknown`, `HistoryChanged`, or for the sake of one of the writes `BatchRefused` or `NotLoaded`.
    */
   commit(writes: readonly LaneWrite[]): Promise<Committed>;
 

@@ -109,7 +109,7 @@ describe("a create that reaches a node which no longer leads", () => {
     staying.store.claimLanes = async () => [];
     const closing = leaving.node.close();
     await world.until(() => lanesOf(leaving) === 0);
-    const [fate] = await world.settle(leaving.node.createForwarded([asForwarded(1, SIGNER)], false));
+    const [fate] = await world.settle(leaving.node.create([asForwarded(1, SIGNER)], { repeat: false }));
     expect(fate).toMatchObject({ code: "NOT_LEADER" });
     expect(lanesOf(leaving)).toBe(0);
     const { answer, tookMs } = await timed(staying.node.api.create(transfer()));
@@ -127,7 +127,7 @@ describe("a create that reaches a node which no longer leads", () => {
     const cut = ownerOf(nodes, SIGNER);
     cut.store.cut();
     await world.clock.advance(9_500);
-    const [fate] = await world.settle(cut.node.createForwarded([asForwarded(1, SIGNER)], false));
+    const [fate] = await world.settle(cut.node.create([asForwarded(1, SIGNER)], { repeat: false }));
     expect(fate).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
     expect(world.rows()).toEqual([]);
   });

@@ -78,9 +78,9 @@ describe("a node that wakes from a pause", () => {
     const claim = second.store.claimLanes.bind(second.store);
     second.store.claimLanes = async () => [];
     if (fence !== undefined) fence.owner = null;
-    const created = first.node.createForwarded(
+    const created = first.node.create(
       [{ txId: "019b76da-a800-749a-9400-258a4494ceee", request: { ...transfer({ signer }) } }],
-      false,
+      { repeat: false },
     );
     const [answer] = await world.settle(created);
     expect(answer).toMatchObject({ code: "NOT_LEADER" });

@@ -51,6 +51,7 @@ export const ENDLESS: TermPorts = {
   writer: { write: () => Promise.reject(new Error("nothing is written here")) },
   lease: { mayAct: () => true, maySend: () => true },
   telemetry: { emit: () => undefined },
+  reload: () => undefined,
 };
 
 export function createOwnedLane(

@@ -58,7 +58,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
     codec: createCodec(),
     signer: new FakeSigner(SIGNERS),
     lease: { mayAct: () => control.mayAct, maySend: () => control.mayAct && control.maySend },
-    reload: ({ term }: OwnedLane, reason: string) => void (term.hasEnded || reloads.push(reason)),
+    reload: (_: unknown, reason: string) => void reloads.push(reason),
     feedGrew: () => void control.feedGrew++,
     failpoint: (name: Failpoint) => {
       passed.push(name);

@@ -201,7 +201,7 @@ export class World {
     if (url !== "")
       this.network.join(
         url,
-        (creates, repeat) => node.createForwarded(creates, repeat),
+        (creates, repeat) => node.create(creates, { repeat }),
         (lane, request) => node.actions.receive(lane, request),
       );
     const entry = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };

@@ -1,4 +1,5 @@
 /** From rows to what the domain calls them. */
+import { grouped } from "../../domain/grouped.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { LedgerAttempt } from "../../domain/ledger/index.ts";
 import type { Reservation } from "../../domain/reservations.ts";
@@ -41,18 +42,6 @@ export function reservationOf({ askedAt, leftMs, ...row }: ReservationRow): Rese
 
 export function receiptsOf(rows: readonly ReceiptRow[]): ReadonlyMap<string, Receipt> {
   return new Map(rows.map(({ txId, ...receipt }) => [txId, receipt]));
-}
-
-/** Rows with the same key together, in the order they came. */
-export function grouped<Key, Row>(rows: readonly Row[], keyOf: (row: Row) => Key): ReadonlyMap<Key, readonly Row[]> {
-  const groups = new Map<Key, Row[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [row]);
-    else group.push(row);
-  }
-  return groups;
 }
 
 export function groupByTransaction<Row extends { readonly txId: string }>(

@@ -49,13 +49,19 @@ export class CountMemory {
   proven = 0;
   /** A mined count above the cursor that is not proved yet, and the block that the follower had come to when it was met. */
   claim: { readonly count: number; readonly atBlock: number } | null = null;
-  /** The comparison that is under way. */
+  /** The comparison that is under way, and counts: one that began before the last failure does not. */
   proving: Promise<number | null> | null = null;
   /** A mined count that a look has reported: what lies below and is not mined for us may be somebody else's. A hint. */
   reported = 0;
   /** Which head of line the count is next compared with, and when. Monotonic. */
   check: { readonly nonce: number; readonly dueMs: number } | null = null;
   standing: StandingHead | null = null;
+
+  /** A batch failed: what was asked before, also where the answer is still on its way, was true for a batch that did not happen. */
+  clear(): void {
+    this.comparedAtMs = null;
+    this.proving = null;
+  }
 
   /** No nonce below may be given: the chain may have passed it. */
   get usedBelow(): number {

@@ -16,6 +16,7 @@ import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
 import { happened } from "../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
+import { canStick } from "./stuck.ts";
 
 export interface AnotherAttemptPorts extends LaneWriterPorts {
   readonly signer: Pick<BoundedSigner, "sign">;
@@ -32,6 +33,8 @@ export interface AnotherPayload {
   readonly reason: string;
   /** Absent where the lane's own loop decided by its settings. */
   readonly decision?: Decision;
+  /** Reported as STUCK in the same commit, where it is the head of the line: a crash never leaves one without the other. */
+  readonly thenStuck?: boolean;
 }
 
 /** But for "committed", the transaction moved on meanwhile: it is being sent, or was mined. Nothing was written. */
@@ -84,8 +87,11 @@ async function commitAttempt(
   const { ordinal } = attempt;
   tx.attempts.push(attempt);
   const decision = payload.decision === undefined ? {} : { decision: payload.decision };
-  const planned = plan(tx, payload.kind, { attempt, claim: { ordinal }, reason: payload.reason, ...decision });
-  await commitPlanned(ports, lane, [planned]);
+  const { kind, reason, thenStuck } = payload;
+  const planned = [plan(tx, kind, { attempt, claim: { ordinal }, reason, ...decision })];
+  if (thenStuck === true && canStick(lane, tx))
+    planned.push(plan(tx, "stick", { reason, lastError: reason, ...decision }));
+  await commitPlanned(ports, lane, planned);
   happened(tx, signedAnew, attempt, tx.receipt !== null);
   tx.submitAttempts++;
   tx.facts.delete("REFUSED_FOR_GOOD");

@@ -9,9 +9,9 @@
 import { committed, LOOK_DUE, namedOnly } from "../../domain/pace/transaction-pace.ts";
 import type { PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { OutcomeUnknown, type SettleFate, type Unfenced } from "../../ports/lane-store.ts";
+import type { SettleFate, Unfenced } from "../../ports/lane-store.ts";
 import { happened } from "../lane/happened.ts";
-import type { LaneWriterPorts } from "../lane/lane-writer.ts";
+import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { signed, type Tracked } from "../lane/tracked.ts";
 
@@ -22,25 +22,17 @@ export interface BindPorts extends LaneWriterPorts {
 export type Binding = Omit<Unfenced<"bind">, "kind">;
 
 export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<SettleFate> {
-  const outcome = await write(ports, lane, binding);
+  const outcome = await lane.term.write({ kind: "bind", ...binding });
   if (outcome.fate !== "settled") return outcome.fate;
   await ports.failpoint("bind.committed");
   const { createdAt, requestId } = outcome;
   const tx = trackedOf({ ...binding, intent: { ...binding.intent, requestId } }, createdAt);
   tx.firstSentAt = binding.attempt.rawTransaction === null ? null : ports.clock.now();
   lane.track(tx);
-  report(ports, lane, tx);
+  const txHash = binding.attempt.txHash ?? null;
+  reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event: "sign", from: "ALLOCATED", ...tx.status, txHash });
   lane.broadcasting?.kick();
   return outcome.fate;
-}
-
-async function write(ports: BindPorts, lane: OwnedLane, binding: Binding) {
-  try {
-    return await lane.term.write({ kind: "bind", ...binding });
-  } catch (error) {
-    if (error instanceof OutcomeUnknown) ports.reload(lane, "the database did not say whether it bound a nonce");
-    throw error;
-  }
 }
 
 interface Bound {
@@ -61,20 +53,4 @@ function trackedOf({ nonce, intent, attempt }: Bound, createdAt: Date): Tracked 
   happened(tx, namedOnly);
   tx.submitAttempts = 0;
   return tx;
-}
-
-function report({ telemetry, nodeId }: BindPorts, lane: OwnedLane, tx: Tracked): void {
-  telemetry.emit({
-    type: "tx.transition",
-    lane: lane.lane,
-    txId: tx.txId,
-    nonce: tx.nonce,
-    event: "sign",
-    from: "ALLOCATED",
-    state: tx.status.state,
-    subState: tx.status.subState,
-    txHash: tx.attempts[0]?.txHash ?? null,
-    nodeId,
-    token: lane.fence.token,
-  });
 }

@@ -22,7 +22,7 @@ import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
 import { leastInPlaceOf, leastReplacement, type Offer, reaches, replacementFees } from "../../domain/replacement.ts";
 import { covers, highestOffer } from "../../domain/repricing.ts";
-import type { Payload, UnsignedTransaction } from "../../domain/transaction.ts";
+import type { Attempt, Payload, Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
@@ -52,6 +52,8 @@ export interface PayloadChange {
   readonly fees: FeeWishes;
   readonly reason: string;
   readonly decision: Decision;
+  /** Once it is signed, and where it is the head of the line. */
+  readonly thenStuck?: boolean;
 }
 
 /** "movedOn": it is being sent. Look at it anew; it may even be done. */
@@ -72,7 +74,9 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   const payload = await lane.term.during(askingChain(() => anotherPayload(ports, context, work)));
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
-  const fate = await signing(() => signAnother(ports, lane, { tx, payload: { ...payload, over, ...decided(change) } }));
+  const { thenStuck = false } = change;
+  const another = { ...payload, over, thenStuck, ...decided(change) };
+  const fate = await signing(() => signAnother(ports, lane, { tx, payload: another }));
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
@@ -96,7 +100,7 @@ export async function changeQueued(
     const planned = plan(tx, "amend", { change: amended, ...decided(change) });
     await commitPlanned(ports, lane, [planned]);
     // A row at hand, or on its way here from an allocation, still has the payload from before.
-    ports.reload(lane, `${record.txId} is to be signed with another payload`);
+    lane.term.readAgain(`${record.txId} is to be signed with another payload`);
     return "done";
   } finally {
     lane.signingHeld--;
@@ -332,10 +336,14 @@ function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]): void {
 /** Losing the race is reported as what really happened. */
 export function refuseMined({ txId, receipt, attempts }: Tracked): void {
   if (receipt === null) return;
-  const mined = attempts.find(({ txHash }) => txHash === receipt.txHash);
-  const which = mined === undefined ? "" : `, as its attempt ${mined.ordinal} (${mined.kind})`;
-  const what = `was mined in block ${receipt.blockNumber}${which}: ${receipt.txHash} (${receipt.status})`;
+  const what = `${minedAs(receipt, attempts)}: ${receipt.txHash} (${receipt.status})`;
   throw new FencepostError("CONFLICT", `transaction ${txId} ${what}`, { txId, txHash: receipt.txHash });
+}
+
+export function minedAs({ txHash, blockNumber }: Receipt, attempts: readonly Attempt[]): string {
+  const mined = attempts.find((attempt) => attempt.txHash === txHash);
+  const which = mined === undefined ? "" : `, as its attempt ${mined.ordinal} (${mined.kind})`;
+  return `was mined in block ${blockNumber}${which}`;
 }
 
 export function conflict(txId: string, why: string): FencepostError {

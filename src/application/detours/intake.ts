@@ -7,12 +7,13 @@
  * A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
  */
 import { FencepostError } from "../../domain/errors.ts";
-import { type LaneKey, laneKey } from "../../domain/lane.ts";
+import { grouped } from "../../domain/grouped.ts";
+import { laneKey } from "../../domain/lane.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, LaneStore, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { prepare } from "../stages/1-create/prepare.ts";
+import { prepare, type Standing } from "../stages/1-create/prepare.ts";
 import { type AllocatePorts, allocate } from "../stages/2-allocate/allocate.ts";
 
 export interface IntakePorts extends AllocatePorts {
@@ -72,7 +73,7 @@ export class Intake {
         AT_ONCE,
       );
       if (rows.length > 0) this.lastNewsMs = this.ports.clock.monotonicMs();
-      const byLane = groupByLane(rows);
+      const byLane = grouped(rows, ({ intent }) => laneKey(intent.lane));
       const isFull = rows.length === AT_ONCE;
       for (const lane of open) {
         const own = byLane.get(lane.key);
@@ -103,17 +104,6 @@ export class Intake {
   }
 }
 
-function groupByLane(rows: readonly IntakeRow[]): ReadonlyMap<LaneKey, readonly IntakeRow[]> {
-  const byLane = new Map<LaneKey, IntakeRow[]>();
-  for (const row of rows) {
-    const key = laneKey(row.intent.lane);
-    const own = byLane.get(key);
-    if (own === undefined) byLane.set(key, [row]);
-    else own.push(row);
-  }
-  return byLane;
-}
-
 /**
  * In call order. What the chain cannot prepare now stops the rest of the lane, so that nothing overtakes. True where
  * every row was taken.
@@ -124,8 +114,8 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   const fates: IntakeFate[] = [];
   let waits = false;
   for (const row of rows) {
-    const behindPending = prepared.length > 0 || lane.hasUnmined();
-    const result = await lane.term.during(prepareRow(ports, { context, lane, row, behindPending }));
+    const standing = { behindPending: prepared.length > 0 || lane.hasUnmined(), laneKnown: lane.cursor !== null };
+    const result = await lane.term.during(prepareRow(ports, row, standing));
     waits = result === "wait";
     if (result === "wait") break;
     if ("fate" in result) fates.push(result);
@@ -139,19 +129,15 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   return !waits;
 }
 
-interface RowWork {
-  readonly context: ChainContext;
-  readonly lane: OwnedLane;
-  readonly row: IntakeRow;
-  readonly behindPending: boolean;
-}
-
-async function prepareRow(ports: IntakePorts, work: RowWork): Promise<NewTransaction | IntakeFate | "wait"> {
-  const { context, lane, row, behindPending } = work;
+async function prepareRow(
+  ports: IntakePorts,
+  row: IntakeRow,
+  standing: Standing,
+): Promise<NewTransaction | IntakeFate | "wait"> {
   const { intakeId, intent } = row;
+  const context = ports.chains.get(intent.lane.chainId) as ChainContext;
   try {
-    const laneKnown = lane.cursor !== null;
-    return { intakeId, intent: await prepare(context, intent, { behindPending, laneKnown }) };
+    return { intakeId, intent: await prepare(context, intent, standing) };
   } catch (error) {
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE" || error.extras.dependsOnPending === true) return "wait";

@@ -18,11 +18,6 @@ import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 
 export type ReconcilePorts = TrustPorts;
 
-interface MinedAndPending {
-  readonly latest: number;
-  readonly pending: number;
-}
-
 /** Lanes whose turn has come, side by side: their questions leave together, and what is the same for all is asked once. */
 export async function reconcile(
   ports: ReconcilePorts,
@@ -85,11 +80,7 @@ async function compare(
   return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
 }
 
-async function countAll(
-  { counts, settings }: ChainContext,
-  { lane }: OwnedLane,
-  finalized: Turn["finalized"],
-): Promise<MinedAndPending> {
+async function countAll({ counts, settings }: ChainContext, { lane }: OwnedLane, finalized: Turn["finalized"]) {
   const tagged = await finalized;
   const [latest, pending, final] = await Promise.all([
     // Whether the chain can be trusted was decided a moment ago, by a count that serves here too.
@@ -103,7 +94,7 @@ async function countAll(
 
 /** Proved as for a create, so that creates find it done. Never down. */
 async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
-  context.counts.of(lane.lane.signer).comparedAtMs = null;
+  context.counts.of(lane.lane.signer).clear();
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   if (floor === null) return "drift";
   await lane.term.write({ kind: "align", floor });

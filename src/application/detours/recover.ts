@@ -8,6 +8,7 @@
 import { judgeCount } from "../../domain/counts.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
 export interface RecoverPorts {
@@ -22,12 +23,7 @@ const ANEW = { atMostMs: 0 };
 /** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
 export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
   const owing = lanes.filter((lane) => !lane.reconciled);
-  const worker = async (): Promise<void> => {
-    for (let lane = owing.shift(); lane !== undefined; lane = owing.shift()) {
-      await reconcile(ports, lane).catch(() => undefined);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, owing.length) }, worker));
+  await sideBySide(owing, AT_ONCE, (lane) => reconcile(ports, lane).catch(() => undefined));
 }
 
 async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {

@@ -30,6 +30,7 @@ import {
   refuseMined,
 } from "./change-payload.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
+import { canStick } from "./stuck.ts";
 
 export interface ResolvePorts extends ChangePorts, Pick<PlaceholderPorts, "entropy"> {
   readonly feedGrew: () => void;
@@ -70,7 +71,7 @@ export async function resolveStuck(
   }
   if (await lane.term.during(isDone(ports, context, { tx, change }))) return "repeated";
   if ((await changeTracked(ports, context, { lane, tx, change })) === "movedOn") return "movedOn";
-  if (verdict.afterwards === "stuck") await stick(ports, resolution, tx);
+  if (tx.status.state === "STUCK") ports.feedGrew();
   return "applied";
 }
 
@@ -93,34 +94,24 @@ async function fillBelow(
 /** Nothing is signed; but who said what is kept, and where it is said so the state follows. */
 async function decideOnly(ports: ResolvePorts, resolution: Resolution): Promise<ResolutionFate> {
   const { lane, record, tx, verdict, reason, decision } = resolution;
+  const decided = { reason, decision };
   if (tx !== null && verdict.afterwards === "stuck" && canStick(lane, tx)) {
-    await stick(ports, resolution, tx);
+    await commitPlanned(ports, lane, [plan(tx, "stick", { ...decided, lastError: reason })]);
+    ports.feedGrew();
     return "applied";
   }
   const moved = tx ?? queued({ ...record, nonce: record.nonce as number });
   const leaves = moved.status.state === "STUCK" && verdict.afterwards === "track";
-  const planned = plan(moved, leaves ? "unstick" : "decide", { reason, decision });
-  await commitPlanned(ports, lane, [planned]);
+  await commitPlanned(ports, lane, [plan(moved, leaves ? "unstick" : "decide", decided)]);
   return "applied";
-}
-
-/** Only the head of a lane becomes STUCK: what is behind it waits for it. */
-function canStick(lane: OwnedLane, { nonce, status }: Tracked): boolean {
-  return status.state === "TRACKING" && nonce === lane.headOfLine();
-}
-
-async function stick(ports: ResolvePorts, { lane, reason, decision }: Resolution, tx: Tracked): Promise<void> {
-  if (!canStick(lane, tx) || tx.receipt !== null) return;
-  await commitPlanned(ports, lane, [plan(tx, "stick", { reason, decision, lastError: reason })]);
-  ports.feedGrew();
 }
 
 const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace" } as const;
 
 async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<PayloadChange> {
   const { verdict, reason, decision, record, lane } = resolution;
-  const { action, payload, fees, rawTransaction } = verdict;
-  const common = { fees, reason, decision };
+  const { action, payload, fees, rawTransaction, afterwards } = verdict;
+  const common = { fees, reason, decision, thenStuck: afterwards === "stuck" };
   if (rawTransaction !== undefined) {
     const decoded = await decodeGiven(ports.codec, rawTransaction, (why) => invalid("rawTransaction", why));
     const { chainId, nonce } = decoded.unsigned;

@@ -25,6 +25,11 @@ export function mayStick({ status, receipt }: Tracked): boolean {
   return receipt === null && status.state === "TRACKING" && status.subState !== "MINED";
 }
 
+/** Only the head of a lane becomes STUCK: what is behind it waits for it. */
+export function canStick(lane: OwnedLane, tx: Tracked): boolean {
+  return mayStick(tx) && tx.nonce === lane.headOfLine();
+}
+
 /** Whoever finds that the head cannot get on by itself calls this; the reason is shown to people as it is. */
 export async function stick(ports: StuckPorts, lane: OwnedLane, { tx, reason }: StuckWork): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;

@@ -12,6 +12,21 @@ export function inTurn(...steps: readonly (() => Working)[]): Working {
   return null;
 }
 
+/** So many at once: the next begins when one of them has ended. */
+export async function sideBySide<T>(
+  items: Iterable<T>,
+  most: number,
+  work: (item: T) => Promise<unknown>,
+): Promise<void> {
+  const all = [...items];
+  // One iterator for all workers: each takes what no other has taken.
+  const left = all.values();
+  const worker = async (): Promise<void> => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.max(0, Math.min(most, all.length)) }, worker));
+}
+
 /**
  * One kind of work that never overlaps itself. A kick while it runs means "look again afterwards": however many kicks
  * arrive, none is lost and none queues up.

@@ -1,7 +1,7 @@
 import { type ErrorExtras, FencepostError, notLeader } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { OwnedLane } from "./owned-lane.ts";
-import { unlessOver } from "./term.ts";
+import { type TermOver, unlessOver } from "./term.ts";
 
 const NOTHING_ACCEPTED = { consequence: "nothing was accepted", extras: {} };
 
@@ -37,14 +37,15 @@ export class LeftInDoubt extends BetweenOwners {
   }
 }
 
-/** The lane was ours when the work began, and is no more: nothing was done. */
-export function lostLane(): FencepostError {
-  return notLeader("another node took this signer over");
+/** The lane was ours when the work began, and nothing was done. Whoever asked for it is told who may do it now. */
+export function orRefused<T>(work: Promise<T>): Promise<T> {
+  return unlessOver(work, (over) => Promise.reject<T>(refusalAfter(over)));
 }
 
-/** Whoever asked for it is told, and asks the next owner. */
-export function orLostLane<T>(work: Promise<T>): Promise<T> {
-  return unlessOver(work, () => Promise.reject<T>(lostLane()));
+function refusalAfter({ how }: TermOver): FencepostError {
+  if (how === "lost") return notLeader("another node took this signer over");
+  if (how === "lapsed") return new LeaseLapsed();
+  return new BetweenOwners("this node reads the signer's state again, or is handing the signer over");
 }
 
 /** Work whose one effect is one write has consumed nothing where the term ended before it: done under the next term. */
@@ -53,7 +54,7 @@ export function underNextTerm<T>(
   lane: OwnedLane,
   work: (lane: OwnedLane) => Promise<T>,
 ): Promise<T> {
-  return unlessOver(work(lane), async () => orLostLane(work(await lanes.own(lane.lane))));
+  return unlessOver(work(lane), async () => orRefused(work(await lanes.own(lane.lane))));
 }
 
 /** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */

@@ -7,7 +7,7 @@ import {
 } from "../../domain/transitions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type NewCompletion, OutcomeUnknown, type TransitionItem } from "../../ports/lane-store.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
 import { TermOver } from "./term.ts";
 
@@ -15,8 +15,6 @@ export interface LaneWriterPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly nodeId: string;
-  /** Memory and database may differ: drop the one and read the other. */
-  readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
 type Changes = Omit<TransitionItem, "txId" | "event" | "from" | "to" | "subState" | "completion">;
@@ -72,39 +70,39 @@ function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly P
   return lane.term.write({ kind: "transition", items: planned.map(({ item }) => item) }).then(
     ({ items }) => {
       planned.forEach((move, index) => {
-        if (items[index] === "applied") report(ports, lane, move);
+        if (items[index] === "applied") reportPlanned(ports, lane, move);
       });
       const conflict = planned[items.indexOf("conflict")]?.item;
       if (conflict !== undefined)
-        reload(ports, lane, `${conflict.txId} was not ${conflict.from} when it was to ${conflict.event}`);
+        readAgain(lane, `${conflict.txId} was not ${conflict.from} when it was to ${conflict.event}`);
     },
     (error: unknown) => {
       lane.mayStillCommit ||= error instanceof OutcomeUnknown;
-      reload(ports, lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`);
+      readAgain(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`, error);
     },
   );
 }
 
 /** Memory has moved already. Where the database did not follow, or may have, the lane is read again. */
-function reload(ports: LaneWriterPorts, lane: OwnedLane, reason: string): never {
-  ports.reload(lane, reason);
-  throw new TermOver();
+function readAgain({ term }: OwnedLane, reason: string, error?: unknown): never {
+  term.readAgain(reason);
+  throw error instanceof TermOver ? error : new TermOver();
 }
 
-function report(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {
-  const ageMs = isSettled(item.to) ? { ageMs: ports.clock.now().getTime() - tx.createdAt.getTime() } : {};
-  ports.telemetry.emit({
-    type: "tx.transition",
-    lane: lane.lane,
-    txId: tx.txId,
-    nonce: tx.nonce,
-    event: item.event,
-    from: item.from,
-    state: item.to,
-    subState: item.subState,
-    txHash: tx.receipt?.txHash ?? tx.attempts.at(-1)?.txHash ?? null,
-    nodeId: ports.nodeId,
-    token: lane.fence.token,
-    ...ageMs,
-  });
+function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {
+  const { event, from, to: state, subState } = item;
+  const txHash = tx.receipt?.txHash ?? tx.attempts.at(-1)?.txHash ?? null;
+  const ageMs = isSettled(state) ? { ageMs: ports.clock.now().getTime() - tx.createdAt.getTime() } : {};
+  reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event, from, state, subState, txHash, ...ageMs });
+}
+
+type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
+
+/** Tells what the database has taken. */
+export function reportMove(
+  { telemetry, nodeId }: Pick<LaneWriterPorts, "telemetry" | "nodeId">,
+  { lane, fence }: OwnedLane,
+  move: Omit<Transition, "type" | "lane" | "nodeId" | "token">,
+): void {
+  telemetry.emit({ type: "tx.transition", lane, ...move, nodeId, token: fence.token });
 }

@@ -11,6 +11,8 @@ import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lea
 import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";
+import { sideBySide } from "./activity.ts";
+import { askAgain, type Patience } from "./ask-again.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
 import { type HashIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
@@ -50,12 +52,16 @@ type Held = Extract<Acquisition, { fence: Fence }>;
 
 const RESUME_AT_ONCE = 8;
 /** Half of what a router waits for: a caller hears of it while there is time to ask elsewhere. */
-const BUSY_AT_MOST_MS = 2_000;
-const BUSY_PAUSE_MS = 50;
+const BUSY: Patience = {
+  forMs: 2_000,
+  pauseMs: 50,
+  mayPass: (error) => error instanceof StoreUnavailable && error.busy,
+};
 const STARTING_OVER = "this node was taken for dead and starts over";
 
 export class Lanes {
   private readonly ports: LanesPorts;
+  private readonly termPorts: TermPorts;
   private readonly held = new Map<LaneKey, OwnedLane>();
   /** The values of `held`, until it changes: they are gone through many times a second, and ten thousand are not copied each time. */
   private listed: readonly OwnedLane[] | null = null;
@@ -73,6 +79,7 @@ export class Lanes {
 
   constructor(ports: LanesPorts) {
     this.ports = ports;
+    this.termPorts = { ...ports, reload: (reading, reason) => this.reload(reading, reason) };
     this.addresses = new Set(ports.signer.addresses());
   }
 
@@ -129,21 +136,16 @@ export class Lanes {
     const free = missing.filter((lane) => this.isFree(lane));
     this.owesClaim = missing.length > 0 && this.closedBecause === null;
     if (!this.owesClaim || free.length === 0) return;
-    const claimed = [...(await store.claimLanes(free, lease.instanceId, free.length))];
+    const claimed = await store.claimLanes(free, lease.instanceId, free.length);
     // An acquisition under way may have asked before the lane was freed: then nobody has it, and this was the last word.
     this.owesClaim = free.length < missing.length;
-    const worker = async (): Promise<void> => {
-      for (let next = claimed.pop(); next !== undefined; next = claimed.pop()) {
-        const acquisition = next;
-        const { lane } = acquisition.fence;
-        // A create that came meanwhile may have resumed it already; two readings of one lane would act twice.
-        if (this.held.has(laneKey(lane))) continue;
-        await this.acquire(lane, async () => acquisition).catch(() => undefined);
-      }
-    };
-    const results = claimed.map(({ result }) => result);
-    await Promise.all(Array.from({ length: RESUME_AT_ONCE }, worker));
-    this.summarise(results);
+    await sideBySide(claimed, RESUME_AT_ONCE, async (acquisition) => {
+      const { lane } = acquisition.fence;
+      // A create that came meanwhile may have resumed it already; two readings of one lane would act twice.
+      if (this.held.has(laneKey(lane))) return;
+      await this.acquire(lane, async () => acquisition).catch(() => undefined);
+    });
+    this.summarise(claimed.map(({ result }) => result));
   }
 
   /** Ours, and what others left lying. Where the database does not say what that is, the next claim asks again. */
@@ -155,8 +157,9 @@ export class Lanes {
   }
 
   /** Reads the lane again from the database: now, or as soon as that answers. */
-  reload(lane: OwnedLane, reason: string): void {
-    if (lane.term.hasEnded) return;
+  reload({ term }: Pick<OwnedLane, "term">, reason: string): void {
+    const lane = this.held.get(laneKey(term.fence.lane));
+    if (lane?.term !== term) return;
     this.drop(lane, reason);
     if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
   }
@@ -230,17 +233,12 @@ export class Lanes {
    * next one. A lane that hangs, because somebody has its row locked, keeps no other waiting.
    */
   async retryWanted(): Promise<void> {
-    const left = [...this.wanted];
-    const worker = async (): Promise<void> => {
+    await sideBySide(this.wanted, RESUME_AT_ONCE - this.retrying, async ([key, lane]) => {
+      if (this.acquiring.has(key) || !this.ports.lease.mayAct()) return;
       this.retrying++;
-      for (let next = left.shift(); next !== undefined && this.ports.lease.mayAct(); next = left.shift()) {
-        const [key, lane] = next;
-        if (!this.acquiring.has(key)) await this.retry(key, lane);
-      }
+      await this.retry(key, lane);
       this.retrying--;
-    };
-    const workers = Math.min(left.length, RESUME_AT_ONCE - this.retrying);
-    await Promise.all(Array.from({ length: Math.max(0, workers) }, worker));
+    });
   }
 
   private async retry(key: LaneKey, lane: Lane): Promise<void> {
@@ -311,17 +309,8 @@ export class Lanes {
   }
 
   /** A lock, idle or statement timeout has changed nothing: worth another try before a caller hears of it. */
-  private async patiently<T>(work: () => Promise<T>): Promise<T> {
-    const untilMs = this.ports.clock.monotonicMs() + BUSY_AT_MOST_MS;
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        const mayPass = error instanceof StoreUnavailable && error.busy;
-        if (!mayPass || this.ports.clock.monotonicMs() >= untilMs) throw error;
-        await this.ports.clock.sleep(BUSY_PAUSE_MS);
-      }
-    }
+  private patiently<T>(work: () => Promise<T>): Promise<T> {
+    return askAgain(work, this.ports.clock, BUSY);
   }
 
   private async load({ fence }: Held): Promise<OwnedLane> {
@@ -335,7 +324,7 @@ export class Lanes {
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
     context.counts.forget(fence.lane.signer);
-    const lane = new OwnedLane(new Term(fence, this.ports), snapshot, context.hashes);
+    const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context.hashes);
     this.keepPace(lane, context);
     this.held.set(lane.key, lane);
     this.forgetLists();

@@ -14,6 +14,7 @@ import type { Fence } from "../../domain/lane.ts";
 import {
   type LaneWrite,
   type OutcomeOf,
+  OutcomeUnknown,
   StoreUnavailable,
   type Unfenced,
   type WriteOutcome,
@@ -24,6 +25,8 @@ export interface TermPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly lease: { mayAct(): boolean; maySend(): boolean };
   readonly telemetry: Telemetry;
+  /** Drops this reading of the lane, and reads it from the database: now, or as soon as that answers. */
+  readonly reload: (reading: { readonly term: Term }, reason: string) => void;
 }
 
 /** "lost": another node may have the lane. "putOff": let go, or read again; its work is done by the next reading. */
@@ -31,9 +34,13 @@ export type Ending = "lost" | "putOff";
 
 /** Nothing more may be done for the lane by this reading of it. */
 export class TermOver extends Error {
-  constructor() {
+  /** "lapsed": the term itself has not ended, but our own deadline has come. */
+  readonly how: Ending | "lapsed";
+
+  constructor(how: TermOver["how"] = "putOff") {
     super("the lane's term is over");
     this.name = "TermOver";
+    this.how = how;
   }
 }
 
@@ -65,6 +72,11 @@ export class Term {
     if (this.ending !== "lost") this.ending = how;
   }
 
+  /** Memory and database may differ: the one is dropped, and the other read. */
+  readAgain(reason: string): void {
+    if (this.ending === null) this.ports.reload({ term: this }, reason);
+  }
+
   /** Null past the end: nothing begins then. */
   begin<T>(work: () => T): T | null {
     return this.ending === null ? work() : null;
@@ -83,7 +95,10 @@ export class Term {
     return work.then(write === undefined ? this.pass : (value) => this.pass(value, write), this.fail);
   }
 
-  /** Past the end nothing is written. Else what became of the write, whatever became of the term meanwhile. */
+  /**
+   * Past the end nothing is written. Else what became of the write, whatever became of the term meanwhile. Where the
+   * database did not say (`OutcomeUnknown`), memory may differ from it: the lane is read again.
+   */
   write<K extends LaneWrite["kind"]>(write: { readonly kind: K } & Unfenced<K>): Promise<OutcomeOf<K>> {
     if (!this.mayAct) return Promise.reject(this.tooLate(write.kind));
     // In this order V8 copies the write in a third of the time.
@@ -93,33 +108,34 @@ export class Term {
 
   /** Past the end nothing is signed. */
   sign<T>(sign: () => Promise<T>): Promise<T> {
-    return this.mayAct ? this.during(sign(), "sign") : Promise.reject(new TermOver());
+    return this.mayAct ? this.during(sign(), "sign") : Promise.reject(this.over());
   }
 
   /** Past the end nothing is sent. What a node said to bytes that left before is noted by the next reading of the lane. */
   send<T>(send: () => Promise<T>): Promise<T> {
-    return this.maySend ? this.during(send(), "broadcast") : Promise.reject(new TermOver());
+    return this.maySend ? this.during(send(), "broadcast") : Promise.reject(this.over());
   }
 
   private readonly pass = <T>(value: T, write?: string): T => {
-    if (this.ending !== null) throw write === undefined ? new TermOver() : this.tooLate(write);
+    if (this.ending !== null) throw write === undefined ? this.over() : this.tooLate(write);
     return value;
   };
 
   private readonly fail = (error: unknown): never => {
-    throw this.ending === null ? error : new TermOver();
+    throw this.ending === null ? error : this.over();
   };
 
   /** The writer has told the lanes, and counted it. */
   private readonly written = (outcome: WriteOutcome): WriteOutcome => {
     if (outcome.status !== "fenced") return outcome;
     this.end("lost");
-    throw new TermOver();
+    throw this.over();
   };
 
   /** Not made, and by now too late: counted by the writer, and like what the database refuses it may be done elsewhere. */
   private readonly unwritten = (error: unknown): never => {
-    throw error instanceof StoreUnavailable && this.isLate ? new TermOver() : error;
+    if (error instanceof OutcomeUnknown) this.readAgain("the database did not say what became of a write");
+    throw error instanceof StoreUnavailable && this.isLate ? this.over() : error;
   };
 
   private get isLate(): boolean {
@@ -129,7 +145,11 @@ export class Term {
   /** A term that was put off has its work done later. One that was lost, or is past the deadline, has come too late. */
   private tooLate(write: string): TermOver {
     if (this.ending !== "putOff") noteFenced(this.ports.telemetry, this.fence, { write, stoppedBy: "deadline" });
-    return new TermOver();
+    return this.over();
+  }
+
+  private over(): TermOver {
+    return new TermOver(this.ending ?? "lapsed");
   }
 }
 
@@ -146,9 +166,9 @@ export function noteFenced(
 }
 
 /** What the work comes to, or what is to be said where the term ended it. */
-export function unlessOver<T, E>(work: Promise<T>, otherwise: () => E | Promise<E>): Promise<T | E> {
+export function unlessOver<T, E>(work: Promise<T>, otherwise: (over: TermOver) => E | Promise<E>): Promise<T | E> {
   return work.catch((error: unknown) => {
-    if (error instanceof TermOver) return otherwise();
+    if (error instanceof TermOver) return otherwise(error);
     throw error;
   });
 }

@@ -12,7 +12,6 @@ import { shardOf } from "../../domain/lane.ts";
 import { chainLookOwed, comparisonSet } from "../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { HeadChange, Subscription } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
@@ -34,13 +33,14 @@ import {
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
 
-export interface ChainLoopPorts extends ReceiptPorts, FinalityPorts, ConfirmationsPorts, ReconcilePorts, GrayZonePorts {
-  readonly codec: FinalityPorts["codec"];
-  readonly store: FinalityPorts["store"] & ReconcilePorts["store"] & GrayZonePorts["store"];
-  readonly clock: Clock;
-  /** The lanes this node owns on the chain, now. */
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-}
+export type ChainLoopPorts = ReceiptPorts &
+  FinalityPorts &
+  ConfirmationsPorts &
+  ReconcilePorts &
+  GrayZonePorts & {
+    /** The lanes this node owns on the chain, now. */
+    readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+  };
 
 /** Parts of the reconciliation interval in which lanes have their turn. */
 const SPREAD = 64;
@@ -70,14 +70,9 @@ export class ChainLoop {
     this.context = context;
     this.subscription = context.follower.subscribe();
     context.lookSoon = () => this.lookSoon();
-    this.pass = new Activity(
-      () => this.runPass(),
-      (error) => this.reportFailure(error),
-    );
-    this.reconciling = new Activity(
-      () => this.reconcileDue(),
-      (error) => this.reportFailure(error),
-    );
+    const failed = (error: unknown): void => this.reportFailure(error);
+    this.pass = new Activity(() => this.runPass(), failed);
+    this.reconciling = new Activity(() => this.reconcileDue(), failed);
   }
 
   /** Blocks whose receipts are still owed. */
@@ -234,7 +229,7 @@ export class ChainLoop {
     const failed = new Set<OwnedLane>();
     const fail = (lane: OwnedLane, error: unknown): void => {
       failed.add(lane);
-      if (!(error instanceof ChainUnavailable || error instanceof TermOver)) this.ports.reload(lane, String(error));
+      if (!(error instanceof ChainUnavailable || error instanceof TermOver)) lane.term.readAgain(String(error));
     };
     const underWay: Promise<void>[] = [];
     for (const lane of lanes) {

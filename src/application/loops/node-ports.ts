@@ -30,3 +30,13 @@ export interface NodePorts {
   /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
   readonly stuckHook?: StuckResolutionHook;
 }
+
+/** What only memory knows, for the gauges. */
+export interface NodeGauges {
+  readonly lanesHeld: number;
+  readonly writerQueueDepth: number;
+  readonly pendingDepth: number;
+  readonly noncesReserved: number;
+  readonly oldestPendingAgeSeconds: number;
+  readonly receiptBacklog: number;
+}

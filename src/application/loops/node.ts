@@ -8,7 +8,6 @@ import { FencepostError } from "../../domain/errors.ts";
 import type { Block } from "../../ports/chain.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
-import type { ForwardedCreate } from "../../ports/peers.ts";
 import type { WakeUp } from "../../ports/wake-ups.ts";
 import type { Created, FencepostApi } from "../api.ts";
 import { ChainContext } from "../chain/chain-context.ts";
@@ -21,22 +20,19 @@ import { askAgain } from "../lane/ask-again.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { createOperations } from "../operations/operations.ts";
+import { createOperations, type OperationPorts } from "../operations/operations.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { readiness } from "../queries/readiness.ts";
 import { createReads } from "../queries/reads.ts";
 import type { NodeSettings } from "../settings.ts";
-import { type CreatePorts, create, createForwarded, createOne, createTogether } from "../stages/1-create/create.ts";
-import { Gathering } from "../stages/1-create/gather.ts";
+import { Creates, type Teller, type Told } from "../stages/1-create/create.ts";
 import { RequestIds } from "../stages/1-create/request-ids.ts";
 import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
-import { WORTH_A_COMMIT } from "../writer/batch.ts";
 import { Committer } from "../writer/committer.ts";
 import { ChainLoop } from "./chain-loop.ts";
-import { gaugesOf, type NodeGauges } from "./gauges.ts";
-import type { NodePorts } from "./node-ports.ts";
+import type { NodeGauges, NodePorts } from "./node-ports.ts";
 import { DRAINING, Reception } from "./reception.ts";
 import { SettlingIn } from "./settling-in.ts";
 import { StuckWatch } from "./stuck-watch.ts";
@@ -64,7 +60,7 @@ export class FencepostNode {
   private readonly feed: Feed;
   private readonly hook: HookRunner;
   private readonly watch: StuckWatch;
-  private readonly createPorts: CreatePorts;
+  private readonly creates: Creates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
   readonly settlingIn: SettlingIn;
@@ -118,35 +114,34 @@ export class FencepostNode {
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
     this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
     this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
-    this.createPorts = {
+    const admission = { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 };
+    const createPorts = {
       ...this.stagePorts(),
       intents: {
         codec,
         entropy,
         chainIds: [...this.chains.keys()],
-        isServedElsewhere: (chainId) => this.cluster.membership.servesChain(chainId),
+        isServedElsewhere: (chainId: number) => this.cluster.membership.servesChain(chainId),
       },
       requestIds: new RequestIds(store, clock),
       lanes: this.lanes,
-      chains: this.chains,
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
-      admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
-      gathering: new Gathering(clock, (heard, tell) => createTogether(this.createPorts, heard, tell), WORTH_A_COMMIT),
+      admission,
     };
+    this.creates = new Creates(createPorts);
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
-    const chainPorts = { ...this.stagePorts(), chains: this.chains };
-    this.intakes = new Intake(chainPorts, { onMore: () => this.intake.kick(), onFailed: tolerant });
+    this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant });
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
-    this.reconciling = new Activity(() => recoverLanes(chainPorts, this.lanes.all()), tolerant);
+    this.reconciling = new Activity(() => recoverLanes(createPorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     const { lease, cluster, wakefulness } = this;
-    this.reception = new Reception({ lease, cluster, wakefulness, admission: this.createPorts.admission });
-    this.api = tellingPauses(this.makeApi(), this.wakefulness);
+    this.reception = new Reception({ lease, cluster, wakefulness, admission });
+    this.api = tellingPauses(this.makeApi({ ...createPorts, hook: this.hook }), this.wakefulness);
   }
 
   /** A first transaction in doubt does no harm: an instance whose registration got no answer is replaced by the next. */
@@ -206,7 +201,18 @@ export class FencepostNode {
   }
 
   gauges(): NodeGauges {
-    return gaugesOf({ lanes: this.lanes.all(), writer: this.writer, loops: this.loops, now: this.ports.clock.now() });
+    const lanes = this.lanes.all();
+    const sumOf = (of: (lane: OwnedLane) => number): number => lanes.reduce((sum, lane) => sum + of(lane), 0);
+    const oldest = Math.min(...lanes.map((lane) => lane.oldestPendingAt()?.getTime() ?? Number.POSITIVE_INFINITY));
+    const isAny = Number.isFinite(oldest);
+    return {
+      lanesHeld: lanes.length,
+      writerQueueDepth: this.writer.depth,
+      pendingDepth: sumOf((lane) => lane.pendingDepth()),
+      noncesReserved: sumOf((lane) => lane.nonces.reserved),
+      oldestPendingAgeSeconds: isAny ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
+      receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
+    };
   }
 
   /** Blocks of one chain past a depth, ascending, each height once. */
@@ -217,17 +223,10 @@ export class FencepostNode {
   }
 
   private stagePorts() {
-    const { store, signer, codec, clock, entropy, telemetry, failpoint } = this.ports;
     return {
-      store,
-      signer,
-      codec,
-      clock,
-      entropy,
-      telemetry,
-      failpoint,
+      ...this.ports,
+      chains: this.chains,
       nodeId: this.settings.nodeId,
-      reload: (lane: OwnedLane, reason: string) => this.lanes.reload(lane, reason),
       feedGrew: () => this.feedGrew(),
       lanesOf: (chainId: number) => this.lanes.onChain(chainId),
     };
@@ -237,7 +236,7 @@ export class FencepostNode {
   private startLane(lane: OwnedLane): void {
     const context = this.chains.get(lane.lane.chainId) as ChainContext;
     const ports = this.stagePorts();
-    const failed = (error: unknown): void => this.lanes.reload(lane, String(error));
+    const failed = (error: unknown): void => lane.term.readAgain(String(error));
     const working = (work: () => Working): Activity => new Activity(() => lane.term.work(work), failed);
     const signing = working(() => sign(ports, context, lane));
     const broadcasting = working(() => broadcast(ports, context, lane));
@@ -351,28 +350,20 @@ export class FencepostNode {
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
-    await this.intake.settled();
-    await this.intakes.settled();
-    await this.claiming.settled();
-    await this.balancing.settled();
-    await this.reconciling.settled();
-    await this.watch.settled();
+    const { intake, intakes, claiming, balancing, reconciling, watch } = this;
+    for (const each of [intake, intakes, claiming, balancing, reconciling, watch]) await each.settled();
   }
 
-  private makeApi(): FencepostApi {
+  private makeApi(operationPorts: OperationPorts): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
-      ...createOperations({ ...this.createPorts, ...this.stagePorts(), hook: this.hook }, this.cluster.actions),
+      ...createOperations(operationPorts, this.cluster.actions),
       create: async (request) => {
-        const turnedAway = this.reception.turnedAway();
-        if (turnedAway !== null) throw turnedAway;
-        return this.reception.counted(createOne(this.createPorts, request));
+        const [fate] = await this.create([{ request }]);
+        if (fate instanceof FencepostError) throw fate;
+        return fate as Created;
       },
-      createBatch: async (requests) => {
-        const turnedAway = this.reception.turnedAway();
-        if (turnedAway !== null) return requests.map(() => turnedAway);
-        return this.reception.counted(create(this.createPorts, requests));
-      },
+      createBatch: (requests) => this.create(requests.map((request) => ({ request }))),
       readiness: (chainId) => {
         const { lease, ports } = this;
         const { draining } = this.reception;
@@ -388,11 +379,10 @@ export class FencepostNode {
     return this.cluster.actions;
   }
 
-  /** What another node heard: done here or refused, but never forwarded again. */
-  createForwarded(
-    creates: readonly ForwardedCreate[],
-    repeat: boolean,
-  ): Promise<readonly (Created | FencepostError)[]> {
-    return this.reception.counted(createForwarded(this.createPorts, creates, repeat));
+  /** One fate for each. Of callers, unless it is said that another node tells of them. */
+  async create(told: readonly Told[], by: Teller = "caller"): Promise<readonly (Created | FencepostError)[]> {
+    const turnedAway = by === "caller" ? this.reception.turnedAway() : null;
+    if (turnedAway !== null) return told.map(() => turnedAway);
+    return this.reception.counted(this.creates.create(told, by));
   }
 }

@@ -8,22 +8,19 @@ import type { Clock } from "../../ports/clock.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
+import type { HookRunner } from "../operations/stuck-hook.ts";
 
 export interface StuckWatchPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly hook: { readonly isConfigured: boolean; ask(question: Question): Promise<void> };
+  readonly hook: Pick<HookRunner, "isConfigured" | "ask">;
 }
 
-interface Question {
-  readonly lane: OwnedLane;
-  readonly context: ChainContext;
-  readonly tx: Tracked;
-  readonly trigger: StuckTrigger;
-}
+type Question = Parameters<HookRunner["ask"]>[0];
 
 /** What is wrong with a lane as a whole. */
 interface Finding {
@@ -48,7 +45,7 @@ export class StuckWatch {
     const restless = lanes.filter((lane) => lane.hasUnmined() || this.told.has(lane.key));
     const questions = restless.flatMap((lane) => this.lookAt(lane));
     if (this.asking !== null || questions.length === 0 || !this.ports.hook.isConfigured) return;
-    this.asking = this.askAll(questions).finally(() => {
+    this.asking = sideBySide(questions, ASK_AT_ONCE, (question) => this.ports.hook.ask(question)).finally(() => {
       this.asking = null;
     });
   }
@@ -104,14 +101,6 @@ export class StuckWatch {
     }
     if (findings.length > 0) this.told.set(lane.key, new Set(findings.map(({ code }) => code)));
     else this.told.delete(lane.key);
-  }
-
-  private async askAll(questions: readonly Question[]): Promise<void> {
-    const left = [...questions];
-    const worker = async (): Promise<void> => {
-      for (let next = left.shift(); next !== undefined; next = left.shift()) await this.ports.hook.ask(next);
-    };
-    await Promise.all(Array.from({ length: ASK_AT_ONCE }, worker));
   }
 }
 

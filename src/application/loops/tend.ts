@@ -21,12 +21,8 @@ import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 
-export interface TendPorts extends RepricePorts, StuckPorts {}
-
-export interface TendLanePorts extends TendPorts, HolePorts, LowerGasPorts {
-  readonly signer: HolePorts["signer"];
-  readonly store: TendPorts["store"] & HolePorts["store"] & LowerGasPorts["store"];
-}
+export type TendPorts = RepricePorts & StuckPorts;
+export type TendLanePorts = TendPorts & HolePorts & LowerGasPorts;
 
 /** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
 export function tendLane(ports: TendLanePorts, context: ChainContext, lane: OwnedLane): Working {

@@ -1,8 +1,12 @@
-import { FencepostError } from "../../domain/errors.ts";
+import { countNotExceeded, countUnanimous } from "../../domain/counts.ts";
+import { NO_DOUBT } from "../../domain/doubt.ts";
+import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
+import { ChainUnavailable } from "../../ports/chain.ts";
 import { bounded, type Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
@@ -10,28 +14,27 @@ import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { parseLaneOrder } from "../requests/order.ts";
 import type { Operation } from "./operation.ts";
-import { type LaneTask, type RealignPorts, realign, unsaid } from "./realign.ts";
 
-export interface LaneActionPorts extends SignerQueryPorts, RealignPorts {
+export interface LaneActionPorts extends SignerQueryPorts {
+  readonly chains: ReadonlyMap<number, ChainContext>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
-interface Asked extends LaneTask {
+/** An order about a lane. */
+interface Asked {
   readonly lane: Lane;
   readonly action: LaneAction;
+  readonly reason: string;
+  readonly actor: string;
+  /** With `realign`: the nonce to go down to. */
+  readonly nonce: number | null;
 }
 
 /** A send that is out is waited for this long before the answer says that nothing is sent any more. */
 const LAST_SENDS_MS = 5_000;
 
-type Performed = (ports: LaneActionPorts, lane: OwnedLane, task: LaneTask) => Promise<void>;
-
-const ACTIONS: Readonly<Record<LaneAction, Performed>> = {
-  suspend: (ports, lane, task) => setSuspended(ports, lane, { ...task, suspended: true }),
-  resume: (ports, lane, task) => setSuspended(ports, lane, { ...task, suspended: false }),
-  realign,
-};
+const ACTIONS = { suspend: setSuspended, resume: setSuspended, realign } as const;
 
 export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
   laneOf(ports, order) {
@@ -49,20 +52,16 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
 };
 
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
-async function setSuspended(
-  ports: LaneActionPorts,
-  lane: OwnedLane,
-  task: LaneTask & { readonly suspended: boolean },
-): Promise<void> {
-  const { reason, actor, suspended } = task;
+async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
+  const { action, reason, actor } = asked;
+  const suspended = action === "suspend";
   // Stops at once what would start meanwhile; starts nothing before it is durable.
   if (suspended) lane.suspending++;
   try {
-    const decision = { action: suspended ? "suspend" : "resume", actor, reason };
-    await lane.term.write({ kind: "suspend", suspended, decision });
+    await lane.term.write({ kind: "suspend", suspended, decision: { action, actor, reason } });
   } catch (error) {
     // The outcome is unknown: the database may or may not have it suspended, and other orders may have come in between.
-    ports.reload(lane, "the database did not say whether it was suspended or resumed");
+    lane.term.readAgain("the database did not say whether it was suspended or resumed");
     if (error instanceof TermOver) throw error;
     throw error instanceof FencepostError ? error : unsaid(error);
   } finally {
@@ -77,4 +76,50 @@ async function setSuspended(
 function lastSends(clock: Clock, { signing, broadcasting }: OwnedLane): Promise<void> {
   const sends = Promise.all([signing?.settled(), broadcasting?.settled()]);
   return bounded(clock, sends, clock.monotonicMs() + LAST_SENDS_MS);
+}
+
+/** How often an endpoint that lags is asked, a poll interval apart. */
+const LOOKS = 4;
+
+/**
+ * Lowers a cursor that a proven lie pushed too far: to the nonce given, or as far as it goes, which is never below what
+ * the chain counts, mined or pending, and never below a nonce that may have left. The lane is read again afterwards:
+ * what it believed about the chain belonged to the lie.
+ */
+async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked): Promise<void> {
+  const { reason, actor } = task;
+  if (lane.pace.doubt !== NO_DOUBT) {
+    throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.pace.distrust}`);
+  }
+  const floor = Math.max(task.nonce ?? 0, await lane.term.during(chainFloor(ports, lane)));
+  const decision = { action: "realign", actor, reason };
+  const { cursor } = await lane.term.write({ kind: "realign", floor, decision }).catch((error) => {
+    throw error instanceof TermOver ? error : unsaid(error);
+  });
+  lane.term.readAgain(`an operator set the cursor to ${cursor}`);
+}
+
+/** Also where nothing can have been done: the signer shows which it was, and looking is never wrong. */
+function unsaid(cause: unknown): FencepostError {
+  return outcomeUnknown("the database did not say whether this was done; look at the signer before repeating it", {
+    cause,
+  });
+}
+
+async function chainFloor(ports: LaneActionPorts, { lane }: OwnedLane): Promise<number> {
+  const context = ports.chains.get(lane.chainId) as ChainContext;
+  const { counts, follower } = context;
+  const atBlock = follower.head?.number ?? 0;
+  try {
+    for (let looks = 0; looks < LOOKS; looks++) {
+      if (looks > 0) await counts.nextPoll();
+      const answers = await counts.everywhere(lane.signer, atBlock);
+      const mined = countUnanimous(answers) ?? countNotExceeded(answers);
+      if (mined !== null) return Math.max(mined, (await counts.pending(lane.signer, { atMostMs: 0 })).count);
+    }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+    throw unavailable("the chain does not say how many transactions this signer has sent; nothing was changed", error);
+  }
+  throw unavailable("an RPC endpoint is behind the others or silent; nothing was changed, repeat this when it is back");
 }

@@ -7,19 +7,21 @@ import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
 import type { FencepostApi, OperationName } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
-import { orLostLane } from "../lane/between-owners.ts";
+import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { actOnLane, type LaneActionPorts } from "./lane-actions.ts";
 import type { Operation } from "./operation.ts";
-import { findReservation, releaseNonce, reserveNonce } from "./reservations.ts";
+import {
+  findReservation,
+  markUsed,
+  type ReservationPorts,
+  releaseNonce,
+  reserveNonce,
+  submitReserved,
+} from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
-import { markUsed, submitReserved, type UseNoncePorts } from "./use-nonce.ts";
 
-export interface OperationPorts extends ActionPorts, LaneActionPorts, UseNoncePorts {
-  readonly store: ActionPorts["store"] & LaneActionPorts["store"] & UseNoncePorts["store"];
-  readonly signer: ActionPorts["signer"] & LaneActionPorts["signer"];
-  readonly codec: ActionPorts["codec"];
-}
+export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts;
 
 const acting = <T>(work: Promise<T>): Promise<T> =>
   orDatabaseSilent(work, "look at the transaction before repeating this");
@@ -34,7 +36,7 @@ export function createOperations(
     { laneOf, travels, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
-    const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orLostLane(perform(ports, lane, asked));
+    const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orRefused(perform(ports, lane, asked));
     const hear = async (body: Body): Promise<Asked> => laneOf(ports, body);
     actions.register(action, async (lane, body) => {
       const asked = await acting(hear(body as Body));

@@ -1,22 +1,30 @@
 /**
  * Nonces for callers that sign themselves: kept under a time to live, then used, or given back. Only a release makes a
- * nonce free; one that expires is a hole, which the lane's policy closes (detours/holes.ts).
+ * nonce free; one that expires is a hole, which the lane's policy closes (detours/holes.ts). To use it, a caller hands in
+ * what it signed, or names the hash of what it sent.
  */
+import { bounded } from "../../domain/ceilings.ts";
 import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
-import type { Lane } from "../../domain/lane.ts";
+import { fingerprint } from "../../domain/fingerprint.ts";
+import type { Hash, Hex, Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
+import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
+import type { Codec } from "../../ports/codec.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import { OutcomeUnknown, type ReserveFate, type SettleFate } from "../../ports/lane-store.ts";
+import { BatchRefused, OutcomeUnknown, type ReserveFate } from "../../ports/lane-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
-import type { Reserved, ReserveRequest } from "../api.ts";
+import type { Created, Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { type Binding, bind } from "../detours/bind.ts";
+import { blobCost } from "../detours/change-payload.ts";
 import { underNextTerm } from "../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
-import { parseReserve } from "../requests/reservation.ts";
+import { type HandedIn, parseReserve, parseSubmission, parseUsed } from "../requests/reservation.ts";
+import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 
@@ -26,6 +34,7 @@ export interface ReservationPorts extends LaneWriterPorts, OwnerPorts {
   readonly entropy: Entropy;
   readonly failpoint: Failpoints;
   readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly codec: Codec;
 }
 
 interface Asked {
@@ -35,8 +44,7 @@ interface Asked {
   readonly ttlMs: number | null;
 }
 
-interface Wanted {
-  readonly requestId: string | null;
+interface Wanted extends Pick<Asked, "requestId"> {
   readonly ttlMs: number;
   readonly reservationId: string;
 }
@@ -67,8 +75,14 @@ interface Named {
 export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
   async perform(ports, lane, { reservationId }) {
-    const fate = await releaseOn(ports, lane, reservationId);
+    const { fate, hole } = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
     if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
+    if (hole === null) return;
+    await ports.failpoint("release.committed");
+    const { nonce } = hole;
+    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "RELEASED" });
+    // What waits above may move down into it.
+    lane.signing?.kick();
   },
   answer: (ports, { reservationId }) => findReservation(ports, reservationId),
 };
@@ -82,7 +96,7 @@ export async function findReservation(
   return found;
 }
 
-export function overAlready({ reservationId, state, txId }: Reservation): FencepostError {
+function overAlready({ reservationId, state, txId }: Reservation): FencepostError {
   const detail = `reservation ${reservationId} is ${state}, so nothing more can be done with it`;
   return new FencepostError("CONFLICT", detail, txId === null ? {} : { txId });
 }
@@ -123,36 +137,16 @@ function note(
   telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }
 
-async function releaseOn(ports: ReservationPorts, lane: OwnedLane, reservationId: string): Promise<SettleFate> {
-  const outcome = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
-  if (outcome.fate !== "settled" || outcome.hole === null) return outcome.fate;
-  await ports.failpoint("release.committed");
-  const { nonce } = outcome.hole;
-  ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "RELEASED" });
-  // What waits above may move down into it.
-  lane.signing?.kick();
-  return "settled";
+function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promise<T>): Promise<T> {
+  return write.catch((error) => Promise.reject(storeFailure(ports, lane, error)));
 }
 
-async function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promise<T>): Promise<T> {
-  try {
-    return await write;
-  } catch (error) {
-    throw storeFailure(ports, lane, error);
-  }
-}
-
-/** The outcome is unknown: memory may differ from the database, and the caller must look or repeat. */
-export function storeFailure(
-  ports: Pick<ReservationPorts, "reload" | "chains">,
-  lane: OwnedLane,
-  error: unknown,
-): Error {
+/** Where the outcome is unknown, the caller must look or repeat. */
+function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, error: unknown): Error {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  context.counts.of(lane.lane.signer).comparedAtMs = null;
+  context.counts.of(lane.lane.signer).clear();
   if (error instanceof TermOver) return error;
   if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
-  ports.reload(lane, "the database did not say whether it settled a nonce");
   const detail =
     "the database did not say whether it did this; look at the reservation, or repeat with the same request id";
   return outcomeUnknown(detail, { cause: error });
@@ -170,4 +164,114 @@ function given(fate: ReserveFate): Given {
     case "noCursor":
       throw unavailable("this signer's nonce is not known yet; nothing was reserved");
   }
+}
+
+interface Used {
+  readonly reservationId: string;
+  readonly request: unknown;
+}
+
+interface Submission extends Reservation {
+  readonly handedIn: HandedIn;
+}
+
+/** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
+export const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
+  async laneOf(ports, { reservationId, request }) {
+    const reservation = await openReservation(ports, reservationId);
+    return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
+  },
+  perform(ports, lane, { handedIn, ...reservation }) {
+    const payload = payloadOf(handedIn);
+    const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+    refuseImpossibleGas(context, payload);
+    const { txHash, rawTransaction } = handedIn;
+    const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobCost(handedIn));
+    const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
+    const intent = intentOf(ports, reservation, { payload, gas });
+    return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
+  },
+  answer: (_, __, created) => created,
+};
+
+interface Mark extends Reservation {
+  readonly txHash: Hash;
+}
+
+/** Only followed: there are no bytes to send again. What it says is not known either. */
+export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
+  async laneOf(ports, { reservationId, request }) {
+    const reservation = await openReservation(ports, reservationId);
+    return { ...reservation, txHash: parseUsed(request) };
+  },
+  async perform(ports, lane, { txHash, ...reservation }) {
+    await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
+    const payload: Payload = { to: null, data: "0x", value: 0n };
+    const intent = intentOf(ports, reservation, { payload, gas: 0n });
+    return settle(ports, lane, { reservation, intent, attempt: hashAlone(txHash), becomes: "USED" });
+  },
+  answer: (_, __, created) => created,
+};
+
+/** Where the chain knows it already. Otherwise whose it is comes out when it is mined. */
+async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation): Promise<void> {
+  const sent = await chain.transaction(txHash).catch(() => null);
+  if (sent === null || (sent.from === lane.signer && sent.nonce === nonce)) return;
+  const detail = `${txHash} is nonce ${sent.nonce} of ${sent.from}, reserved is nonce ${nonce} of ${lane.signer}`;
+  throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
+}
+
+async function openReservation(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
+  const reservation = await findReservation(ports, reservationId);
+  if (reservation.state !== "RESERVED") throw overAlready(reservation);
+  return reservation;
+}
+
+interface Use {
+  readonly reservation: Reservation;
+  readonly intent: PreparedIntent;
+  readonly attempt: SignedAttempt;
+  readonly becomes: "SUBMITTED" | "USED";
+}
+
+async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Promise<Created> {
+  const { intent, attempt, becomes } = use;
+  const { reservationId, lane, nonce, requestId } = use.reservation;
+  const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
+  const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
+  const fate = await bindOn(ports, owned, binding);
+  if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
+  if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
+  ports.telemetry.emit({ type: "nonce.reserved", lane, reservationId, nonce, state: becomes });
+  return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
+}
+
+async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding) {
+  try {
+    return await bind(ports, lane, binding);
+  } catch (error) {
+    if (!(error instanceof BatchRefused)) throw storeFailure(ports, lane, error);
+    // The hash is the one thing in it that another transaction can have already.
+    throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause: error });
+  }
+}
+
+function intentOf(
+  ports: ReservationPorts,
+  { lane, requestId }: Reservation,
+  { payload, gas }: { readonly payload: Payload; readonly gas: bigint },
+): PreparedIntent {
+  const txId = ports.entropy.uuid();
+  return { txId, lane, requestId, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };
+}
+
+function payloadOf({ unsigned }: HandedIn): Payload {
+  const { to, data, value, gas, fees, accessList } = unsigned;
+  return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
+}
+
+/** What it costs is not known: zero. */
+function hashAlone(txHash: Hash): SignedAttempt {
+  const fees = { type: "legacy", gasPrice: 0n } as const;
+  return { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };
 }

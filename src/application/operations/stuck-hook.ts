@@ -1,6 +1,6 @@
 import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
-import type { Fees, FeeWishes } from "../../domain/fees.ts";
+import type { Fees } from "../../domain/fees.ts";
 import type { LaneKey } from "../../domain/lane.ts";
 import { within } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
@@ -24,12 +24,12 @@ import { parseMetadata } from "../requests/normalise.ts";
 import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/order.ts";
 import { RateLimit } from "./rate-limit.ts";
 
-export interface HookPorts extends ResolvePorts {
+export type HookPorts = ResolvePorts & {
   /** Null: there is no hook, so nothing is signed in another's place without an operator. */
   readonly stuckHook: StuckResolutionHook | null;
-  readonly store: ResolvePorts["store"] & Pick<QueryStore, "transaction" | "history">;
+  readonly store: Pick<QueryStore, "transaction" | "history">;
   readonly codec: Codec;
-}
+};
 
 export interface Consultation {
   readonly lane: OwnedLane;
@@ -243,24 +243,8 @@ function isNoFailure(error: unknown): boolean {
   return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);
 }
 
-function describeAttempt(attempt: AttemptRecord): StuckAttempt {
-  const { ordinal, kind, txHash, gas, fees, firstSentAt } = attempt;
-  return {
-    ordinal,
-    kind,
-    txHash,
-    gas: gas.toString(),
-    ...inDigits(fees),
-    firstSentAt: firstSentAt?.toISOString() ?? null,
-  };
-}
-
-function inDigits(fees: Fees) {
-  const { gasPrice, maxFeePerGas, maxPriorityFeePerGas }: FeeWishes = fees;
-  return {
-    type: fees.type,
-    ...(gasPrice === undefined ? {} : { gasPrice: gasPrice.toString() }),
-    ...(maxFeePerGas === undefined ? {} : { maxFeePerGas: maxFeePerGas.toString() }),
-    ...(maxPriorityFeePerGas === undefined ? {} : { maxPriorityFeePerGas: maxPriorityFeePerGas.toString() }),
-  };
+function describeAttempt({ ordinal, kind, txHash, gas, fees, firstSentAt }: AttemptRecord): StuckAttempt {
+  const digits = Object.entries(fees).map(([name, value]) => [name, String(value)]);
+  const inDigits = Object.fromEntries(digits) as Record<keyof Fees, string>;
+  return { ordinal, kind, txHash, gas: String(gas), ...inDigits, firstSentAt: firstSentAt?.toISOString() ?? null };
 }

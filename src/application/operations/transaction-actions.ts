@@ -3,12 +3,11 @@ import type { Lane } from "../../domain/lane.ts";
 import { sentAfresh } from "../../domain/pace/transaction-pace.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Codec } from "../../ports/codec.ts";
-import type { Entropy } from "../../ports/entropy.ts";
 import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
-import { type ChangePorts, changeQueued, changeTracked, conflict, refuseMined } from "../detours/change-payload.ts";
+import { changeQueued, changeTracked, conflict, minedAs, refuseMined } from "../detours/change-payload.ts";
 import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import { LeftInDoubt } from "../lane/between-owners.ts";
 import { happened } from "../lane/happened.ts";
@@ -21,13 +20,13 @@ import { type Instruction, parseOrder } from "../requests/order.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 import type { HookRunner } from "./stuck-hook.ts";
 
-export interface ActionPorts extends ResolvePorts, OwnerPorts {
-  readonly store: ChangePorts["store"] & QueryStore;
-  readonly codec: Codec;
-  readonly entropy: Entropy;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly hook: HookRunner;
-}
+export type ActionPorts = ResolvePorts &
+  OwnerPorts & {
+    readonly store: QueryStore;
+    readonly codec: Codec;
+    readonly chains: ReadonlyMap<number, ChainContext>;
+    readonly hook: HookRunner;
+  };
 
 /** One order on the node that may carry it out. */
 interface Task {
@@ -180,11 +179,6 @@ function refuseSettled(record: TransactionRecord): void {
   if (!isSettled(state)) return;
   const status = subState === null ? state : `${state}/${subState}`;
   if (receipt === null) throw conflict(txId, `is ${status}`);
-  const mined = attempts.find(({ txHash }) => txHash === receipt.txHash);
-  const which = mined === undefined ? "" : `, as its attempt ${mined.ordinal} (${mined.kind})`;
-  throw new FencepostError(
-    "CONFLICT",
-    `transaction ${txId} is ${status}: it was mined in block ${receipt.blockNumber}${which}`,
-    { txId, txHash: receipt.txHash },
-  );
+  const detail = `transaction ${txId} is ${status}: it ${minedAs(receipt, attempts)}`;
+  throw new FencepostError("CONFLICT", detail, { txId, txHash: receipt.txHash });
 }

@@ -53,21 +53,14 @@ export function hasCompletion(write: LaneWrite): boolean {
 
 /** Allocations of one lane become one: single creates then cost what a batch costs. The others keep their places. */
 export function mergeAllocations(entries: readonly Entry[]): readonly Entry[] {
-  const merged: Entry[] = [];
   const open = new Map<LaneKey, { readonly at: number; readonly parts: Entry[] }>();
+  const merged: Entry[] = [];
   for (const entry of entries) {
-    if (entry.write.kind !== "allocate") {
-      merged.push(entry);
-      continue;
-    }
-    const { key } = entry;
-    const group = open.get(key);
-    if (group !== undefined) {
-      group.parts.push(entry);
-      continue;
-    }
-    open.set(key, { at: merged.length, parts: [entry] });
-    merged.push(entry);
+    const group = entry.write.kind === "allocate" ? open.get(entry.key) : undefined;
+    group?.parts.push(entry);
+    if (group !== undefined) continue;
+    const at = merged.push(entry) - 1;
+    if (entry.write.kind === "allocate") open.set(entry.key, { at, parts: [entry] });
   }
   for (const { at, parts } of open.values()) if (parts.length > 1) merged[at] = joinAllocations(parts);
   return merged;
@@ -89,9 +82,13 @@ function joinAllocations(parts: readonly Entry[]): Entry {
     },
     weight: parts.reduce((sum, part) => sum + part.weight, 0),
     resolve: (outcome) => deal(outcome, parts),
-    reject: (error) => {
-      for (const part of parts) part.reject(error);
-    },
+    reject: rejecting(parts),
+  };
+}
+
+export function rejecting(parts: readonly Entry[]): Entry["reject"] {
+  return (error) => {
+    for (const part of parts) part.reject(error);
   };
 }
 
@@ -112,24 +109,24 @@ function deal(outcome: WriteOutcome, parts: readonly Entry[]): void {
 export function splitEntry(entry: Entry): readonly Entry[] {
   const { write } = entry;
   if (write.kind !== "allocate" && (write.kind !== "transition" || write.items.length < 2)) return [entry];
-  const results = new Array<WriteOutcome | { readonly error: unknown } | undefined>(write.items.length);
+  const results = new Array<PieceFate>(write.items.length);
   let open = write.items.length;
-  const settle = (index: number, result: WriteOutcome | { readonly error: unknown }): void => {
+  const settle = (index: number, result: PieceFate): void => {
     results[index] = result;
-    if (--open === 0) reassemble(entry, results as readonly (WriteOutcome | { readonly error: unknown })[]);
+    if (--open === 0) reassemble(entry, results);
   };
   return write.items.map((item, index) => ({
+    ...entry,
     write: { ...write, items: [item] } as LaneWrite,
-    key: entry.key,
-    shard: entry.shard,
     weight: 1,
-    sinceMs: entry.sinceMs,
     resolve: (outcome) => settle(index, outcome),
     reject: (error) => settle(index, { error }),
   }));
 }
 
-function reassemble(entry: Entry, results: readonly (WriteOutcome | { readonly error: unknown })[]): void {
+type PieceFate = WriteOutcome | { readonly error: unknown };
+
+function reassemble(entry: Entry, results: readonly PieceFate[]): void {
   const failure = results.find((result) => "error" in result && entry.write.kind !== "allocate");
   const fenced = results.find((result) => "status" in result && result.status === "fenced");
   if (failure !== undefined && "error" in failure) entry.reject(failure.error);
@@ -141,15 +138,15 @@ function reassemble(entry: Entry, results: readonly (WriteOutcome | { readonly e
 }
 
 /** A nonce was given: the answer must not be "fenced", which means that nothing was written. */
-function hasCreated(result: WriteOutcome | { readonly error: unknown }): boolean {
+function hasCreated(result: PieceFate): boolean {
   return "status" in result && result.status === "allocated" && result.items.some(({ fate }) => fate === "created");
 }
 
-function appliedItems(result: WriteOutcome | { readonly error: unknown }): readonly ("applied" | "conflict")[] {
+function appliedItems(result: PieceFate): readonly ("applied" | "conflict")[] {
   return "status" in result && result.status === "applied" ? result.items : [];
 }
 
-function reassembleAllocation(results: readonly (WriteOutcome | { readonly error: unknown })[]): WriteOutcome {
+function reassembleAllocation(results: readonly PieceFate[]): WriteOutcome {
   let cursor = 0;
   const items = results.map((result) => {
     if ("error" in result) return { fate: "refused", detail: String(result.error) } as const;

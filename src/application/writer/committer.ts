@@ -23,6 +23,7 @@ import {
   type LaneChanges,
   type LaneStore,
   type LaneWrite,
+  NotLoaded,
   OutcomeUnknown,
   StoreUnavailable,
   type WriteOutcome,
@@ -106,7 +107,7 @@ export class Committer {
   /** In a database transaction, or being told of its end. */
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
-  private isTellingSoon = false;
+  private tellingSoon: Promise<void> | null = null;
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
@@ -149,10 +150,8 @@ export class Committer {
 
   /** Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes. */
   private tellIdleSoon(): void {
-    if (this.isTellingSoon) return;
-    this.isTellingSoon = true;
-    void Promise.resolve().then(() => {
-      this.isTellingSoon = false;
+    this.tellingSoon ??= Promise.resolve().then(() => {
+      this.tellingSoon = null;
       this.tellIdle();
     });
   }
@@ -234,13 +233,10 @@ export class Committer {
 
   /** More would not fit, or the creates alone are worth a transaction. */
   private get isFull(): boolean {
-    return this.queuedItems >= this.settings.batchSize || this.queuedCreates() >= WORTH_A_COMMIT;
-  }
-
-  private queuedCreates(): number {
+    if (this.queuedItems >= this.settings.batchSize) return true;
     let creates = 0;
     for (const { write, weight } of this.queue) if (write.kind === "allocate") creates += weight;
-    return creates;
+    return creates >= WORTH_A_COMMIT;
   }
 
   private flush(): void {
@@ -314,13 +310,17 @@ export class Committer {
     });
   }
 
-  /** One poison item must not fail the others: halves are tried in order until it stands alone. */
+  /**
+   * One poison item must not fail the others: halves are tried in order until it stands alone. A write that the ledger could
+   * not judge for want of a row fails whole: none of its requests is called unstorable for that.
+   */
   private async commitOrBisect(batch: readonly Entry[], untold: Untold[], beforeRetry = nothing): Promise<void> {
     try {
       untold.push(await this.commitPatiently(batch, beforeRetry));
     } catch (error) {
-      if (!(error instanceof BatchRefused)) throw error;
-      const pieces = batch.length > 1 ? batch : splitEntry(batch[0] as Entry);
+      if (!(error instanceof BatchRefused || error instanceof NotLoaded)) throw error;
+      const isWhole = batch.length > 1 || error instanceof NotLoaded;
+      const pieces = isWhole ? batch : splitEntry(batch[0] as Entry);
       if (pieces.length === 1) {
         (pieces[0] as Entry).reject(error);
         return;
@@ -382,9 +382,9 @@ export class Committer {
    * writers get `OutcomeUnknown`, never that nothing happened.
    */
   private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean): void {
-    const lanes = new Set(batch.map((entry) => laneKey(entry.write.fence.lane)));
-    const queued = this.queue.filter((entry) => lanes.has(laneKey(entry.write.fence.lane)));
-    this.queue = this.queue.filter((entry) => !lanes.has(laneKey(entry.write.fence.lane)));
+    const lanes = new Set(batch.map(({ key }) => key));
+    const queued = this.queue.filter(({ key }) => lanes.has(key));
+    this.queue = this.queue.filter(({ key }) => !lanes.has(key));
     for (const entry of queued) this.queuedItems -= entry.weight;
     const doomed = [...queued, ...[...lanes].flatMap((lane) => this.rooms.movesOf(lane))];
     if (error instanceof HistoryChanged) this.events.onHistoryChanged(error);

@@ -1,6 +1,6 @@
 import type { LaneKey } from "../../domain/lane.ts";
 import type { LaneWrite, TransitionItem } from "../../ports/lane-store.ts";
-import type { Entry } from "./batch.ts";
+import { type Entry, rejecting } from "./batch.ts";
 
 /**
  * What a node said to bytes that it took: no decision reads it from the database, and a next owner who does not find it
@@ -77,6 +77,7 @@ export class WaitingRooms {
   /** With the answers of the same lane that came before or after them: a lane has guests in one of the two. */
   private readonly receipts = new WaitingRoom(RECEIPTS_WAIT_MS);
   private readonly endings = new WaitingRoom(ENDINGS_WAIT_MS);
+  private readonly rooms = [this.answers, this.receipts, this.endings];
 
   /** False: this write does not wait. */
   admit(key: LaneKey, entry: Entry): boolean {
@@ -97,22 +98,21 @@ export class WaitingRooms {
   }
 
   all(key: LaneKey): readonly Entry[] {
-    return [...this.movesOf(key), ...this.endings.leave(key)];
+    return this.rooms.flatMap((room) => room.leave(key));
   }
 
   /** Null: of any lane. */
   has(key: LaneKey | null): boolean {
-    return this.answers.has(key) || this.receipts.has(key) || this.endings.has(key);
+    return this.rooms.some((room) => room.has(key));
   }
 
   leaveBefore(nowMs: number): readonly Entry[] {
-    const { answers, receipts, endings } = this;
-    return [...answers.leaveBefore(nowMs), ...receipts.leaveBefore(nowMs), ...endings.leaveBefore(nowMs)];
+    return this.rooms.flatMap((room) => room.leaveBefore(nowMs));
   }
 
   /** Infinity: none waits. */
   get nextLeaveMs(): number {
-    return Math.min(this.answers.nextLeaveMs, this.receipts.nextLeaveMs, this.endings.nextLeaveMs);
+    return Math.min(...this.rooms.map((room) => room.nextLeaveMs));
   }
 
   private roomFor(key: LaneKey, write: LaneWrite): WaitingRoom | null {
@@ -145,9 +145,6 @@ function joinedEnding(earlier: Entry, later: Entry): Entry | null {
       earlier.resolve(outcome);
       later.resolve(outcome);
     },
-    reject: (error) => {
-      earlier.reject(error);
-      later.reject(error);
-    },
+    reject: rejecting([earlier, later]),
   };
 }

@@ -50,7 +50,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
           secret: () => store.clusterSecret(),
           create: (creates, repeat) => {
             wire.note("received", creates);
-            return (node as FencepostNode).createForwarded(creates, repeat);
+            return (node as FencepostNode).create(creates, { repeat });
           },
           act: (lane, request) => (node as FencepostNode).actions.receive(lane, request),
         },

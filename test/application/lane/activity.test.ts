@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { Activity } from "../../../src/application/lane/activity.ts";
+import { describe, expect, it } from "vitest";
+import { Activity, sideBySide } from "../../../src/application/lane/activity.ts";
 import { type Deferred, deferred } from "../../support/deferred.ts";
 
 interface Bench {
@@ -81,4 +81,27 @@ it("tells of a failure, and works again when it is kicked", async () => {
   runs[1]?.resolve();
   await activity.settled();
   expect(errors.length).toBe(1);
+});
+
+describe("work side by side", () => {
+  it("begins so many at once, each item once, and the next when one has ended", async () => {
+    const gates = new Map([1, 2, 3, 4].map((item) => [item, deferred()]));
+    const begun: number[] = [];
+    const all = sideBySide(gates.keys(), 2, (item) => {
+      begun.push(item);
+      return (gates.get(item) as Deferred<void>).promise;
+    });
+    expect(begun).toEqual([1, 2]);
+    gates.get(2)?.resolve();
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(begun).toEqual([1, 2, 3]);
+    for (const gate of gates.values()) gate.resolve();
+    await all;
+    expect(begun).toEqual([1, 2, 3, 4]);
+  });
+
+  it("begins nothing where there is no room", async () => {
+    await sideBySide([1], -1, () => Promise.reject(new Error("begun")));
+  });
 });

@@ -47,7 +47,6 @@ function bench(answer: (write: LaneWrite, lane: OwnedLane) => WriteOutcome | Err
     clock,
     telemetry,
     nodeId: "node",
-    reload: ({ term }, reason) => void (term.hasEnded || reloads.push(reason)),
   };
   const write = async (write: LaneWrite): Promise<WriteOutcome> => {
     writes.push(write);
@@ -55,7 +54,12 @@ function bench(answer: (write: LaneWrite, lane: OwnedLane) => WriteOutcome | Err
     if (outcome instanceof Error) throw outcome;
     return outcome;
   };
-  const lane = createOwnedLane({}, undefined, { ...ENDLESS, telemetry, writer: { write } });
+  const lane = createOwnedLane({}, undefined, {
+    ...ENDLESS,
+    telemetry,
+    writer: { write },
+    reload: (_, reason) => void reloads.push(reason),
+  });
   return { ports, lane, clock, telemetry, reloads, writes };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";
-import { type Ending, quietly, Term, TermOver } from "../../../src/application/lane/term.ts";
+import { type Ending, quietly, Term, TermOver, type TermPorts } from "../../../src/application/lane/term.ts";
 import { type LaneWrite, OutcomeUnknown, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { deferred } from "../../support/deferred.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
@@ -17,9 +17,14 @@ function bench() {
   };
   const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 7 };
   const lease = { mayAct: () => control.mayAct, maySend: () => control.maySend };
-  const term = new Term(fence, { writer: { write }, lease, telemetry });
+  const reloads: string[] = [];
+  const reload: TermPorts["reload"] = ({ term }, reason) => {
+    reloads.push(reason);
+    term.end("putOff");
+  };
+  const term = new Term(fence, { writer: { write }, lease, telemetry, reload });
   const late = () => telemetry.of("lease.fenced").map((event) => event.write);
-  return { term, fence, writes, control, committed, late };
+  return { term, fence, writes, control, committed, late, reloads };
 }
 
 type Bench = ReturnType<typeof bench>;
@@ -95,6 +100,19 @@ describe("a write", () => {
       if (error === null) expect(await waiting).toEqual({ status: "done" });
       else await expect(waiting).rejects.toBe(error);
     }
+  });
+
+  it("whose outcome the database did not say is told so, and the lane is read again; where nothing was made, it is not", async () => {
+    const unknown = bench();
+    unknown.committed.resolve(Promise.reject(new OutcomeUnknown("the connection broke")));
+    for (let writes = 0; writes < 2; writes++) {
+      await expect(unknown.term.write({ kind: "expire" })).rejects.toThrow(writes === 0 ? OutcomeUnknown : TermOver);
+    }
+    expect(unknown.reloads).toEqual(["the database did not say what became of a write"]);
+    const away = bench();
+    away.committed.resolve(Promise.reject(new StoreUnavailable("away")));
+    await expect(away.term.write({ kind: "expire" })).rejects.toThrow(StoreUnavailable);
+    expect(away.reloads).toEqual([]);
   });
 
   it("that the database fenced ends the term", async () => {

@@ -115,3 +115,33 @@ describe("a hole below that is filled by order", () => {
     expect(operated.outcome(head)).toBe("CONFIRMED");
   });
 });
+
+describe("an order to sign another payload and then report the transaction as stuck", () => {
+  it.each(["unavailable", "unknown-lost", "unknown-committed"] as const)(
+    "is carried out whole where the lane is read again because the commit is answered %s",
+    async (fault) => {
+      const entry = await startKnown();
+      const operated = new OperatedWorld(world);
+      world.holdBlocks();
+      const txId = await operated.sent(entry);
+      const commit = entry.store.commit.bind(entry.store);
+      entry.store.commit = (writes) => {
+        const events = writes.flatMap((write) => (write.kind === "transition" ? write.items : []));
+        if (events.some(({ event }) => event === "stick")) {
+          entry.store.commit = commit;
+          entry.store.failNextCommit(fault);
+        }
+        return commit(writes);
+      };
+      const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
+      const view = await operated.act(entry, "resolve", { txId, request });
+      expect(view.state).toBe("STUCK");
+      expect(operated.kinds(txId)).toEqual(["initial", "reprice"]);
+      expect(operated.decisions(txId)).toEqual(["reprice by operator:ops: REPLACE", "stick by operator:ops: REPLACE"]);
+      expect(world.database.state.completions.filter((row) => row.txId === txId)).toMatchObject([{ state: "STUCK" }]);
+      world.releaseBlocks();
+      await operated.settled(txId);
+      expect(operated.outcome(txId)).toBe("CONFIRMED");
+    },
+  );
+});

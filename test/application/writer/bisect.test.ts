@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Committer } from "../../../src/application/writer/committer.ts";
+import { NotLoaded } from "../../../src/domain/ledger/index.ts";
 import {
   BatchRefused,
   type LaneWrite,
@@ -106,6 +107,22 @@ describe("poison", () => {
     expect(fates[0]).toMatchObject({ error: { name: "BatchRefused" } });
     expect(fates[1]).toMatchObject({ outcome: { status: "applied" } });
   });
+
+  it.each([
+    ["an allocation", allocation(1, "a", "unread", "c"), ["b"]],
+    ["moves", moves(1, "unread"), ["b"]],
+  ] as const)(
+    "of a ledger that was not loaded with what %s is about fails that write alone, and calls no request unstorable",
+    async (_, write, expected) => {
+      const lacks = (ids: readonly string[]) => {
+        if (ids.includes("unread")) throw new NotLoaded("transaction unread");
+      };
+      const { fates, committed } = await writeAll([write, moves(2, "b")], new Set(), lacks);
+      expect(fates[0]).toMatchObject({ error: { name: "NotLoaded" } });
+      expect(fates[1]).toMatchObject({ outcome: { status: "applied" } });
+      expect(committed).toEqual(expected);
+    },
+  );
 
   it("whatever and wherever it is, everything else is committed once, in order, and every fate is its item's own", async () => {
     const batches = fc.array(

@@ -71,6 +71,24 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(second.lastSubmittedAt?.getTime()).toBeGreaterThanOrEqual(first.lastSubmittedAt?.getTime() ?? 0);
   });
 
+  it("takes two moves of one transaction in one write, in order, with a completion at the end", async () => {
+    const { fence, txId } = await signed();
+    const attempt = anAttempt(2);
+    const decision = { actor: "operator:ops", audit: { action: "REPLACE" } };
+    const reprice = step(txId, AT.pending, "reprice", { attempt, claim: { ordinal: 2 }, decision });
+    const completion = { state: "STUCK", subState: null, settled: false, txHash: attempt.txHash } as const;
+    const stick = step(txId, AT.pending, "stick", { decision, lastError: "too old", completion });
+    expect(await apply(context.store, fence, [reprice, stick])).toEqual(["applied", "applied"]);
+    const found = await record(txId);
+    expect(found).toMatchObject({ state: "STUCK", submitAttempts: 1, lastError: "too old" });
+    expect(found.attempts.map(({ ordinal, kind }) => [ordinal, kind])).toEqual([
+      [1, "initial"],
+      [2, "reprice"],
+    ]);
+    const decided = (await context.store.history(txId)).filter((each) => each.decision !== undefined);
+    expect(decided.map(({ event }) => event)).toEqual(["reprice", "stick"]);
+  });
+
   it("stores every kind of fee, and several attempts in order", async () => {
     const { fence, txId } = await allocated();
     const attempts = [

@@ -3,6 +3,8 @@
  * writes are about (needs.ts), and nothing else: what was looked for and not found is known to be missing, whatever was
  * not looked for is not known (domain/ledger/part.ts).
  */
+
+import { grouped } from "../../../domain/grouped.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   bareLedger,
@@ -13,7 +15,7 @@ import {
 } from "../../../domain/ledger/index.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
 import { laneOf, withLane } from "../columns.ts";
-import { groupByTransaction, grouped, holeOf, ledgerAttempt, reservationOf } from "../rows.ts";
+import { groupByTransaction, holeOf, ledgerAttempt, reservationOf } from "../rows.ts";
 import type { IntakeRow } from "../statements/intake.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";

@@ -1,5 +1,11 @@
 import pg from "pg";
-import { BatchRefused, HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../../ports/lane-store.ts";
+import {
+  BatchRefused,
+  HistoryChanged,
+  NotLoaded,
+  OutcomeUnknown,
+  StoreUnavailable,
+} from "../../../ports/lane-store.ts";
 import { InstanceOver, SchemaTooNew } from "../../../ports/lease-store.ts";
 
 /** Waited too long, or lost against another transaction: nothing is committed, and another try may well succeed. */
@@ -45,9 +51,8 @@ export function provesAbort(error: unknown): boolean {
 }
 
 function isStoreError(error: unknown): error is Error {
-  return [StoreUnavailable, BatchRefused, HistoryChanged, OutcomeUnknown, InstanceOver, SchemaTooNew].some(
-    (known) => error instanceof known,
-  );
+  const known = [StoreUnavailable, BatchRefused, NotLoaded, HistoryChanged, OutcomeUnknown, InstanceOver, SchemaTooNew];
+  return known.some((each) => error instanceof each);
 }
 
 function sqlState(error: unknown): string | null {

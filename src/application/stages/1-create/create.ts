@@ -8,10 +8,10 @@
  */
 import { DatabaseSilent, FencepostError, outcomeUnknown, queueFull, unavailable } from "../../../domain/errors.ts";
 import { isFullyPriced } from "../../../domain/fees.ts";
-import { type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { grouped } from "../../../domain/grouped.ts";
+import { laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
 import { type AllocateFate, type ExistingTransaction, OutcomeUnknown } from "../../../ports/lane-store.ts";
-import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
 import type { Created, CreateRequest } from "../../api.ts";
@@ -21,8 +21,9 @@ import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { hear, type NormalisePorts } from "../../requests/normalise.ts";
+import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
-import type { Gathering } from "./gather.ts";
+import { Gathering } from "./gather.ts";
 import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
 import type { RequestIds } from "./request-ids.ts";
 
@@ -36,7 +37,6 @@ export interface CreatePorts extends AllocatePorts {
   /** Takes creates to the lane's owner; null: what this node cannot do itself is refused with the owner's name. */
   readonly router: Pick<Router, "run"> | null;
   readonly outbox: Pick<Outbox, "send">;
-  readonly gathering: Gathering<Heard, Fate>;
 }
 
 /** Bounded queues: how many creates may be under way on one lane, and on the node. */
@@ -48,6 +48,23 @@ export interface Admission {
 
 type Fate = Created | FencepostError;
 
+/** As it was asked for; `txId` where another node heard it first. */
+export interface Told {
+  readonly request: CreateRequest;
+  readonly txId?: string;
+}
+
+/** A peer has creates done here, or refused, but never told to a third node. */
+export type Teller = "caller" | { readonly repeat: boolean };
+
+/** With the words it was asked in, which another node may have to hear too. */
+interface Heard {
+  /** Among all that were told. */
+  readonly place: number;
+  readonly intent: Intent;
+  readonly request: CreateRequest;
+}
+
 interface Item {
   readonly index: number;
   readonly intent: Intent;
@@ -57,141 +74,118 @@ interface Prepared extends Item {
   readonly intent: PreparedIntent;
 }
 
-/** Heard from a caller: with the words it was asked in, which another node may have to hear too. */
-export interface Heard extends Item {
-  readonly request: CreateRequest;
-}
-
-/** Items of one lane, and where the fates of all requests are noted. */
+/** Items of one lane, and where their fates are noted. */
 interface Batch {
   readonly items: readonly Item[];
   readonly fates: Fate[];
-  /** Another node may have created them already, unheard: their ids are looked for first. */
-  readonly repeat?: boolean;
 }
 
-export async function create(ports: CreatePorts, requests: readonly CreateRequest[]): Promise<readonly Fate[]> {
-  const startedMs = ports.clock.monotonicMs();
-  const fates = new Array<Fate>(requests.length);
-  const heard: Heard[] = [];
-  requests.forEach((request, index) => {
-    const intent = hear(ports.intents, request);
-    if (intent instanceof FencepostError) fates[index] = intent;
-    else heard.push({ index, intent, request });
-  });
-  await createTogether(ports, heard, (at, fate) => {
-    fates[(heard[at] as Heard).index] = fate;
-  });
-  const durationMs = ports.clock.monotonicMs() - startedMs;
-  for (const fate of fates) ports.telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
-  return fates;
+/** The one entrance of creates: single ones and batches, of callers and of other nodes. */
+export class Creates {
+  private readonly ports: CreatePorts;
+  private readonly gathering: Gathering<Heard, Fate>;
+
+  constructor(ports: CreatePorts) {
+    this.ports = ports;
+    const together = (heard: readonly Heard[], tell: Tell) => this.byLane(heard, tell, "caller");
+    this.gathering = new Gathering(ports.clock, together, WORTH_A_COMMIT);
+  }
+
+  /** One fate for each, in order. */
+  async create(told: readonly Told[], by: Teller = "caller"): Promise<readonly Fate[]> {
+    const { clock, intents, telemetry } = this.ports;
+    const startedMs = clock.monotonicMs();
+    const fates = new Array<Fate>(told.length);
+    const heard: Heard[] = [];
+    told.forEach(({ request, txId }, place) => {
+      const intent = hear(intents, request, txId);
+      if (intent instanceof FencepostError) fates[place] = intent;
+      else heard.push({ place, intent, request });
+    });
+    const tell: Tell = (at, fate) => {
+      fates[(heard[at] as Heard).place] = fate;
+    };
+    const [single] = told.length === 1 && by === "caller" ? heard : [];
+    // Whoever must ask the chain may wait for it long, and keeps no other caller waiting.
+    if (single !== undefined && isComplete(single)) tell(0, await this.gathering.add(single));
+    else await this.byLane(heard, tell, by);
+    if (by !== "caller") return fates.map((fate) => (fate instanceof BetweenOwners ? fate.toPeer() : fate));
+    const durationMs = clock.monotonicMs() - startedMs;
+    for (const fate of fates) telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
+    return fates;
+  }
+
+  /** Each is told its fate as soon as its own lane has it: one that waits keeps no other waiting. */
+  private async byLane(heard: readonly Heard[], tell: Tell, by: Teller): Promise<void> {
+    const places = heard.map(({ intent }, at) => ({ at, key: laneKey(intent.lane) }));
+    const createGroup = async (group: Readonly<typeof places>): Promise<void> => {
+      const own = group.map(({ at }) => heard[at] as Heard);
+      const fates = await this.onOneLane(own, by);
+      group.forEach(({ at }, index) => void tell(at, fates[index] as Fate));
+    };
+    await Promise.all([...grouped(places, ({ key }) => key).values()].map(createGroup));
+  }
+
+  /** Here, or by the lane's owner. */
+  private onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
+    const { ports } = this;
+    const intents = heard.map(({ intent }) => intent);
+    if (by !== "caller") return createOnLane(ports, intents, by.repeat);
+    if (ports.router === null) return createOnLane(ports, intents, false);
+    const intentAt = (at: number): Intent => intents[at] as Intent;
+    return ports.router.run<Created>({
+      lane: intentAt(0).lane,
+      items: intents.length,
+      repeatable: true,
+      locally: (which, repeat) => createOnLane(ports, which.map(intentAt), repeat),
+      remotely: (url, which, telling) => {
+        const creates = which.map((at) => {
+          const { intent, request } = heard[at] as Heard;
+          // What is the only chain here may be one of several there.
+          return { txId: intent.txId, request: { ...request, chainId: intent.lane.chainId } };
+        });
+        return ports.outbox.send(url, creates, telling);
+      },
+      unknown: (at) => unanswered(intentAt(at)),
+    });
+  }
 }
 
-/** One create by itself; where the chain need not be asked, in the company of others that arrived with it. */
-export async function createOne(ports: CreatePorts, request: CreateRequest): Promise<Created> {
-  const startedMs = ports.clock.monotonicMs();
-  const fate = await fateOfOne(ports, request);
-  const durationMs = ports.clock.monotonicMs() - startedMs;
-  ports.telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
-  if (fate instanceof FencepostError) throw fate;
-  return fate;
+type Tell = (at: number, fate: Fate) => void;
+
+/** Nothing about it has to be asked of the chain. */
+function isComplete({ intent: { payload } }: Heard): boolean {
+  return payload.gas !== undefined && isFullyPriced(payload);
 }
 
-function fateOfOne(ports: CreatePorts, request: CreateRequest): Fate | Promise<Fate> {
-  const intent = hear(ports.intents, request);
-  if (intent instanceof FencepostError) return intent;
-  const heard = { index: 0, intent, request };
-  const { payload } = intent;
-  // Whoever must ask the chain may wait for it long, and keeps nobody else waiting.
-  if (payload.gas !== undefined && isFullyPriced(payload)) return ports.gathering.add(heard);
-  return createAlone(ports, heard);
-}
-
-async function createAlone(ports: CreatePorts, heard: Heard): Promise<Fate> {
-  const fates = new Array<Fate>(1);
-  await routeOrCreate(ports, [heard], fates);
-  return fates[0] as Fate;
-}
-
-/** Creates of any lanes. Each is told its fate as soon as its own lane has it: one that waits keeps no other waiting. */
-export async function createTogether(
-  ports: CreatePorts,
-  heard: readonly Heard[],
-  tell: (at: number, fate: Fate) => void,
-): Promise<void> {
-  const fates = new Array<Fate>(heard.length);
-  const groups = new Map<LaneKey, Heard[]>();
-  heard.forEach(({ intent, request }, index) => {
-    push(groups, laneKey(intent.lane), { index, intent, request });
-  });
-  const createGroup = async (items: readonly Heard[]): Promise<void> => {
-    await routeOrCreate(ports, items, fates);
-    for (const { index } of items) tell(index, fates[index] as Fate);
-  };
-  await Promise.all([...groups.values()].map(createGroup));
-}
-
-/** Creates that another node heard and forwarded here: done here, or refused, but never forwarded again. */
-export async function createForwarded(
-  ports: CreatePorts,
-  creates: readonly ForwardedCreate[],
-  repeat: boolean,
-): Promise<readonly Fate[]> {
-  const fates = new Array<Fate>(creates.length);
-  const groups = new Map<LaneKey, Item[]>();
-  creates.forEach(({ txId, request }, index) => {
-    const intent = hear(ports.intents, request, txId);
-    if (intent instanceof FencepostError) fates[index] = intent;
-    else push(groups, laneKey(intent.lane), { index, intent });
-  });
-  await Promise.all([...groups.values()].map((items) => createOnLane(ports, { items, fates, repeat })));
-  return fates.map((fate) => (fate instanceof BetweenOwners ? fate.toPeer() : fate));
-}
-
-async function routeOrCreate(ports: CreatePorts, items: readonly Heard[], fates: Fate[]): Promise<void> {
-  if (ports.router === null) return createOnLane(ports, { items, fates });
-  const heard = (at: number): Heard => items[at] as Heard;
-  const routed = await ports.router.run<Created>({
-    lane: heard(0).intent.lane,
-    items: items.length,
-    repeatable: true,
-    locally: async (which, repeat) => {
-      const local = new Array<Fate>(which.length);
-      const chosen = which.map((at, index) => ({ index, intent: heard(at).intent }));
-      await createOnLane(ports, { items: chosen, fates: local, repeat });
-      return local;
-    },
-    remotely: (url, which, telling) => {
-      const creates = which.map((at) => {
-        const { intent, request } = heard(at);
-        // What is the only chain here may be one of several there.
-        return { txId: intent.txId, request: { ...request, chainId: intent.lane.chainId } };
-      });
-      return ports.outbox.send(url, creates, telling);
-    },
-    unknown: (at) => unanswered(heard(at).intent),
-  });
-  items.forEach(({ index }, at) => {
-    fates[index] = routed[at] as Fate;
-  });
-}
-
-async function createOnLane(ports: CreatePorts, batch: Batch): Promise<void> {
-  const { items, fates } = batch;
+/** `repeat`: another node may have created them already, unheard; so they are looked for by their ids first. */
+async function createOnLane(ports: CreatePorts, intents: readonly Intent[], repeat: boolean): Promise<readonly Fate[]> {
+  const { lanes, admission } = ports;
+  const fates = new Array<Fate>(intents.length);
+  const items = intents.map((intent, index) => ({ index, intent }));
   try {
-    const { lane } = (items[0] as Item).intent;
-    const owned = await ports.lanes.own(lane);
-    const admitted = admit(ports.admission, owned, batch);
-    owned.creating += admitted.length;
-    ports.admission.underWay += admitted.length;
+    const lane = await lanes.own((intents[0] as Intent).lane);
+    const admitted = admit(admission, lane, { items, fates });
+    admission.underWay += admitted.length;
     try {
-      await createAdmitted(ports, owned, { ...batch, items: admitted });
+      const work = () => createAdmitted(ports, lane, { items: admitted, fates, repeat });
+      await counted(lane, admitted.length, work);
     } finally {
-      owned.creating -= admitted.length;
-      ports.admission.underWay -= admitted.length;
+      admission.underWay -= admitted.length;
     }
   } catch (error) {
     for (const { index, intent } of items) fates[index] ??= failure(error, intent);
+  }
+  return fates;
+}
+
+/** While creates are under way, the lane is not let go, and what comes after them is prepared as what stands behind them. */
+async function counted<T>(lane: OwnedLane, creates: number, work: () => Promise<T>): Promise<T> {
+  lane.creating += creates;
+  try {
+    return await work();
+  } finally {
+    lane.creating -= creates;
   }
 }
 
@@ -203,19 +197,23 @@ function admit(admission: Admission, lane: OwnedLane, batch: Batch): readonly It
   return items.slice(0, Math.max(0, room));
 }
 
-async function createAdmitted(ports: CreatePorts, lane: OwnedLane, batch: Batch): Promise<void> {
-  const { fates } = batch;
-  const items = batch.repeat === true ? await answerRepeated(ports, batch) : batch.items;
-  const unseen = await preCheck(ports, lane, { ...batch, items });
+async function createAdmitted(
+  ports: CreatePorts,
+  lane: OwnedLane,
+  batch: Batch & { readonly repeat: boolean },
+): Promise<void> {
+  const { fates, repeat: mayExist } = batch;
+  const items = mayExist ? await answerRepeated(ports, batch) : batch.items;
+  const unseen = await preCheck(ports, lane, { items, fates });
   const prepared = await prepareAll(ports, lane, { items: unseen, fates });
   if (prepared.length === 0) return;
   await ports.failpoint("create.prepared");
-  const mayExist = batch.repeat ?? false;
   const transactions = prepared.map(({ intent }) => (mayExist ? { intent, mayExist } : { intent }));
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  const allocateOn = (owned: OwnedLane) => allocate(ports, context, { lane: owned, items: transactions });
   // A lane lost while its creates waited is acquired once more; nothing had been consumed.
   const allocated = await underNextTerm(ports.lanes, lane, (owned) =>
-    allocate(ports, context, { lane: owned, items: transactions }),
+    owned === lane ? allocateOn(owned) : counted(owned, transactions.length, () => allocateOn(owned)),
   );
   allocated.forEach((fate, at) => {
     const { index, intent } = prepared[at] as Item;
@@ -229,8 +227,7 @@ async function answerRepeated(ports: CreatePorts, { items, fates }: Batch): Prom
   return items.filter(({ index, intent }, at) => {
     const record = found[at] ?? null;
     if (record === null) return true;
-    const { txId, lane, requestId } = intent;
-    fates[index] = { outcome: "created", txId, lane, requestId, nonce: record.nonce, state: record.state };
+    fates[index] = createdAs(intent, record);
     return false;
   });
 }
@@ -293,14 +290,12 @@ const HELD =
   "the database's history changed; this signer waits to be compared with the chain, or for an operator to resume it; nothing was accepted";
 
 function answer(fate: AllocateFate, intent: Intent): Fate {
-  const { txId, lane, requestId } = intent;
   switch (fate.fate) {
     case "created":
-      return { outcome: "created", txId, lane, requestId, nonce: fate.nonce, state: "ALLOCATED" };
+      return createdAs(intent, { nonce: fate.nonce, state: "ALLOCATED" });
     case "duplicate":
       // Its own id: created by an earlier telling of this very request.
-      if (fate.existing.txId === txId)
-        return { outcome: "created", txId, lane, requestId, nonce: fate.existing.nonce, state: fate.existing.state };
+      if (fate.existing.txId === intent.txId) return createdAs(intent, fate.existing);
       return answerWith(fate.existing, fate.samePayload);
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
@@ -309,6 +304,10 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "refused":
       return new FencepostError("INVALID_REQUEST", `the database cannot store this request: ${fate.detail}`);
   }
+}
+
+function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Created, "nonce" | "state">): Created {
+  return { outcome: "created", txId, lane, requestId, nonce, state };
 }
 
 function answerWith(existing: ExistingTransaction, samePayload: boolean): Fate {
@@ -336,26 +335,15 @@ function unanswered({ txId }: Intent): FencepostError {
   return outcomeUnknown(detail, { txId });
 }
 
-function push<K, V>(groups: Map<K, V[]>, key: K, value: V): void {
-  const group = groups.get(key);
-  if (group === undefined) groups.set(key, [value]);
-  else group.push(value);
-}
+const LABELS: Partial<Record<FencepostError["code"], CreateResultLabel>> = {
+  REQUEST_ID_REUSED: "reused",
+  QUEUE_FULL: "queueFull",
+  NOT_LEADER: "notLeader",
+  UNAVAILABLE: "unavailable",
+  INVALID_REQUEST: "invalid",
+};
 
 function labelOf(fate: Fate): CreateResultLabel {
   if (!(fate instanceof FencepostError)) return fate.outcome === "created" ? "created" : "duplicate";
-  switch (fate.code) {
-    case "REQUEST_ID_REUSED":
-      return "reused";
-    case "QUEUE_FULL":
-      return "queueFull";
-    case "NOT_LEADER":
-      return "notLeader";
-    case "UNAVAILABLE":
-      return fate.extras.outcome === "unknown" ? "unknown" : "unavailable";
-    case "INVALID_REQUEST":
-      return "invalid";
-    default:
-      return "rejected";
-  }
+  return fate.extras.outcome === "unknown" ? "unknown" : (LABELS[fate.code] ?? "rejected");
 }

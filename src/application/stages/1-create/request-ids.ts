@@ -3,8 +3,8 @@
  * Reads: transactions and intake rows by request id. Writes: nothing; the check that binds is stage 2's, under the lane's
  * lock. A crash here leaves nothing behind.
  */
-
 import { Departures } from "../../../domain/departures.ts";
+import { grouped } from "../../../domain/grouped.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { AskedRequests, ExistingTransaction, LaneStore } from "../../../ports/lane-store.ts";
@@ -119,11 +119,6 @@ function join(round: Round, lane: Lane, ids: readonly string[]): void {
 }
 
 function byLane(rows: readonly ExistingTransaction[]): ReadonlyMap<LaneKey, Found> {
-  const found = new Map<LaneKey, Map<string, ExistingTransaction>>();
-  for (const row of rows) {
-    const key = laneKey(row.lane);
-    const own = found.get(key) ?? new Map();
-    found.set(key, own.set(row.requestId as string, row));
-  }
-  return found;
+  const lanes = [...grouped(rows, ({ lane }) => laneKey(lane))];
+  return new Map(lanes.map(([key, own]) => [key, new Map(own.map((row) => [row.requestId as string, row]))]));
 }

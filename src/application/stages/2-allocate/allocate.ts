@@ -16,6 +16,7 @@ import {
   type Unfenced,
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { reportMove } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
@@ -23,8 +24,6 @@ import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
 export interface AllocatePorts extends NonceFloorPorts {
   readonly failpoint: Failpoints;
   readonly nodeId: string;
-  /** Memory and database may differ: drop the one and read the other. */
-  readonly reload: (lane: OwnedLane, reason: string) => void;
 }
 
 /** One fate per item, in order. Throws `TermOver` where the lane was lost while they waited: nothing was consumed. */
@@ -38,7 +37,7 @@ export async function allocate(
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
-  const outcome = await write(ports, { context, lane }, { kind: "allocate", floor, ...filling, items });
+  const outcome = await write(context, lane, { kind: "allocate", floor, ...filling, items });
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items);
   const recycled = recycle(ports, lane, outcome.items);
@@ -56,21 +55,13 @@ function queueUp(lane: OwnedLane, records: readonly AllocatedRecord[], recycled:
   lane.signing?.kick();
 }
 
-async function write(
-  ports: AllocatePorts,
-  { context, lane }: { readonly context: ChainContext; readonly lane: OwnedLane },
-  write: Unfenced<"allocate">,
-) {
+async function write({ counts }: ChainContext, lane: OwnedLane, write: Unfenced<"allocate">) {
   try {
     return await lane.term.write(write);
   } catch (error) {
-    // Whatever was cached about this lane was true for a batch that did not happen.
-    context.counts.of(lane.lane.signer).comparedAtMs = null;
-    if (error instanceof OutcomeUnknown) {
-      ports.reload(lane, "the database did not say whether it accepted a batch");
-      throw error;
-    }
-    throw error instanceof TermOver ? error : new DatabaseSilent("nothing was accepted", error);
+    counts.of(lane.lane.signer).clear();
+    const isTold = error instanceof OutcomeUnknown || error instanceof TermOver;
+    throw isTold ? error : new DatabaseSilent("nothing was accepted", error);
   }
 }
 
@@ -98,18 +89,7 @@ function report(ports: AllocatePorts, lane: OwnedLane, records: readonly Allocat
   const first = records[0] as AllocatedRecord;
   ports.telemetry.emit({ type: "nonce.allocated", lane: lane.lane, first: first.nonce, count: records.length });
   for (const { txId, nonce } of records) {
-    ports.telemetry.emit({
-      type: "tx.transition",
-      lane: lane.lane,
-      txId,
-      nonce,
-      event: "allocate",
-      from: null,
-      state: "ALLOCATED",
-      subState: null,
-      txHash: null,
-      nodeId: ports.nodeId,
-      token: lane.fence.token,
-    });
+    const state = { from: null, state: "ALLOCATED", subState: null, txHash: null } as const;
+    reportMove(ports, lane, { txId, nonce, event: "allocate", ...state });
   }
 }

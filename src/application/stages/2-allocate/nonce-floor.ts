@@ -49,10 +49,18 @@ export async function nonceFloor(
   if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
   const memory = context.counts.of(lane.lane.signer);
   if (isFresh(ports.clock, context, lane)) return aboveCursor(lane, memory);
-  memory.proving ??= askAndProve(ports, { context, lane, memory }).finally(() => {
-    memory.proving = null;
-  });
+  memory.proving ??= begin(ports, { context, lane, memory });
   return memory.proving;
+}
+
+/** A failed batch clears the memory: a comparison that began before proves what it proves, and makes nothing fresh. */
+function begin(ports: NonceFloorPorts, subject: Subject): Promise<number | null> {
+  const { memory } = subject;
+  const isLast = () => memory.proving === proving;
+  const proving: Promise<number | null> = askAndProve(ports, subject, isLast).finally(() => {
+    if (isLast()) memory.proving = null;
+  });
+  return proving;
 }
 
 function isFresh(clock: Clock, { counts, settings }: ChainContext, { lane, cursor }: OwnedLane): boolean {
@@ -65,7 +73,7 @@ function aboveCursor({ cursor }: OwnedLane, { proven }: CountMemory): number | n
   return cursor === null || proven > cursor ? proven : null;
 }
 
-async function askAndProve(ports: NonceFloorPorts, subject: Subject): Promise<number | null> {
+async function askAndProve(ports: NonceFloorPorts, subject: Subject, isLast: () => boolean): Promise<number | null> {
   const { context, lane, memory } = subject;
   const startedMs = ports.clock.monotonicMs();
   const work = { ...subject, deadlineMs: startedMs + PROOF_INTERVALS * context.settings.pollIntervalMs };
@@ -73,8 +81,8 @@ async function askAndProve(ports: NonceFloorPorts, subject: Subject): Promise<nu
     const first = lane.cursor === null ? null : await askMined(work);
     const mined = first === null ? await firstCount(ports, work) : await proveMined(ports, work, first);
     const proven = context.settings.nonceChainQuery === "pending" ? await provePending(ports, work, mined) : mined;
-    memory.comparedAtMs = first?.askedAtMs ?? startedMs;
-    memory.proven = proven;
+    if (isLast()) memory.comparedAtMs = first?.askedAtMs ?? startedMs;
+    memory.proven = isLast() ? proven : Math.max(memory.proven, proven);
     if (lane.cursor === null) {
       ports.telemetry.emit({ type: "nonce.firstCount", lane: lane.lane, chainCount: proven });
     }

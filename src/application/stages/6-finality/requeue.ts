@@ -129,5 +129,5 @@ async function commitMoves(ports: RequeuePorts, lane: OwnedLane, planned: readon
       txId: tx.txId,
     });
   }
-  ports.reload(lane, "transactions were given other nonces");
+  lane.term.readAgain("transactions were given other nonces");
 }

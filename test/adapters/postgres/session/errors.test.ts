@@ -1,7 +1,13 @@
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { asStoreError, provesAbort } from "../../../../src/adapters/postgres/session/errors.ts";
-import { BatchRefused, HistoryChanged, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
+import {
+  BatchRefused,
+  HistoryChanged,
+  NotLoaded,
+  OutcomeUnknown,
+  StoreUnavailable,
+} from "../../../../src/ports/lane-store.ts";
 import { InstanceOver } from "../../../../src/ports/lease-store.ts";
 
 function sqlError(code: string | undefined): pg.DatabaseError {
@@ -41,6 +47,7 @@ describe("errors of the database, by what they permit", () => {
       new HistoryChanged("c"),
       new OutcomeUnknown("d"),
       new InstanceOver("e"),
+      new NotLoaded("f"),
     ];
     for (const error of known) expect(asStoreError(error)).toBe(error);
   });

@@ -1,14 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec.ts";
 import type { CreateRequest } from "../../../../src/application/api.ts";
+import { BetweenOwners, LeaseLapsed } from "../../../../src/application/lane/between-owners.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
-import {
-  type CreatePorts,
-  create,
-  createOne,
-  createTogether,
-} from "../../../../src/application/stages/1-create/create.ts";
-import { Gathering } from "../../../../src/application/stages/1-create/gather.ts";
+import { type CreatePorts, Creates } from "../../../../src/application/stages/1-create/create.ts";
 import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
 import {
@@ -24,6 +19,7 @@ import { CHAIN_ID, SIGNER, TO, transfer } from "../../../support/world.ts";
 
 interface Bench extends StageBench {
   readonly createPorts: CreatePorts;
+  readonly creates: Creates;
   /** How often the lane was asked for. */
   owned: number;
   own: () => Promise<OwnedLane>;
@@ -32,7 +28,7 @@ interface Bench extends StageBench {
 function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
   const stage = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
   stage.context.counts.of(SIGNER).comparedAtMs = 0;
-  const made: Bench = { ...stage, owned: 0, own: async () => stage.lane, createPorts: {} as CreatePorts };
+  const made: Omit<Bench, "createPorts" | "creates"> = { ...stage, owned: 0, own: async () => stage.lane };
   const own = (): Promise<OwnedLane> => {
     made.owned++;
     return made.own();
@@ -46,13 +42,22 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     router: null,
     outbox: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
-    gathering: new Gathering(stage.clock, (heard, tell) => createTogether(made.createPorts, heard, tell)),
   };
-  return Object.assign(made, { createPorts });
+  return Object.assign(made, { createPorts, creates: new Creates(createPorts) });
+}
+
+function create(creates: Creates, requests: readonly CreateRequest[]) {
+  return creates.create(requests.map((request) => ({ request })));
+}
+
+async function createOne(creates: Creates, request: CreateRequest) {
+  const [fate] = await create(creates, [request]);
+  if (fate instanceof FencepostError) throw fate;
+  return fate;
 }
 
 async function ask(made: Bench, ...requests: readonly CreateRequest[]) {
-  const work = create(made.createPorts, requests);
+  const work = create(made.creates, requests);
   await made.clock.advance(1_000);
   return work;
 }
@@ -137,7 +142,7 @@ describe("answers", () => {
       },
     };
     const ports = { ...made.createPorts, intents: { ...made.createPorts.intents, codec } };
-    await expect(create(ports, [transfer()])).rejects.toThrow(RangeError);
+    await expect(create(new Creates(ports), [transfer()])).rejects.toThrow(RangeError);
   });
 });
 
@@ -191,8 +196,8 @@ describe("a request id that exists", () => {
     });
     const withGas = (requestId: string) => transfer({ requestId, payload: { to: TO, value: 1, gas: 60_000 } });
     // Nothing stands before the first, so it is simulated, and looked up before that; the second comes meanwhile.
-    const first = create(made.createPorts, [withGas("a")]);
-    const second = create(made.createPorts, [withGas("b")]);
+    const first = create(made.creates, [withGas("a")]);
+    const second = create(made.creates, [withGas("b")]);
     await made.clock.advance(100);
     expect(made.writes).toEqual([]);
     gate.resolve([]);
@@ -234,6 +239,35 @@ describe("a lane that is lost while its creates wait", () => {
     made.control.answer = () => ({ status: "fenced" });
     expect(await ask(made, transfer())).toMatchObject([{ code: "NOT_LEADER", extras: { ownerUrl: null } }]);
     expect(made.writes.length).toBe(2);
+  });
+
+  it("twice because it is read again, or the lease has lapsed, is 503: no other node has it", async () => {
+    const reading = bench();
+    reading.own = async () => {
+      const lane = createOwnedLane({ cursor: 100 }, reading.context, reading.ports);
+      lane.stop("putOff");
+      return lane;
+    };
+    const [put] = await ask(reading, transfer());
+    expect(put).toBeInstanceOf(BetweenOwners);
+    const lapsed = bench();
+    lapsed.control.mayAct = false;
+    const [late] = await ask(lapsed, transfer());
+    expect(late).toBeInstanceOf(LeaseLapsed);
+  });
+
+  it("counts its creates as under way under the next term, too, until they have a fate", async () => {
+    const made = bench({ perLane: 2 });
+    const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
+    made.own = async () => (made.owned === 1 ? made.lane : again);
+    const under: number[][] = [];
+    made.control.answer = (write) => {
+      under.push([made.lane.creating, again.creating]);
+      return under.length === 1 ? { status: "fenced" } : applied(write);
+    };
+    expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
+    expect(under.map(([, next]) => next)).toEqual([0, 2]);
+    expect([made.lane.creating, again.creating, made.createPorts.admission.underWay]).toEqual([0, 0, 0]);
   });
 
   it.each(["lost", "putOff"] as const)(
@@ -328,7 +362,7 @@ describe("single creates that arrive together", () => {
   };
 
   async function askSingly(made: Bench, ...requests: readonly CreateRequest[]) {
-    const answers = Promise.allSettled(requests.map((request) => createOne(made.createPorts, request)));
+    const answers = Promise.allSettled(requests.map((request) => createOne(made.creates, request)));
     await made.clock.advance(1_000);
     return answers;
   }
@@ -350,7 +384,7 @@ describe("single creates that arrive together", () => {
     const made = bench();
     const hanging = new Promise<never>(() => undefined);
     made.context.marketFor = () => hanging;
-    const slow = createOne(made.createPorts, transfer({ payload: { to: SIGNER, value: "1" } }));
+    const slow = createOne(made.creates, transfer({ payload: { to: SIGNER, value: "1" } }));
     const [quick] = await askSingly(made, priced());
     expect(quick).toMatchObject({ status: "fulfilled" });
     expect(await Promise.race([slow.then(() => "slow"), made.clock.advance(1_000).then(() => "still open")])).toBe(
@@ -360,9 +394,9 @@ describe("single creates that arrive together", () => {
 
   it("hear of a mistake of ours each, where one is made for all of them", async () => {
     const made = bench();
-    const gathering: CreatePorts["gathering"] = new Gathering(made.clock, () => Promise.reject(new RangeError("oh")));
-    const ports = { ...made.createPorts, gathering };
-    const answers = Promise.allSettled([createOne(ports, priced()), createOne(ports, priced())]);
+    const router = { run: () => Promise.reject(new RangeError("oh")) };
+    const creates = new Creates({ ...made.createPorts, router });
+    const answers = Promise.allSettled([createOne(creates, priced()), createOne(creates, priced())]);
     await made.clock.advance(10);
     expect((await answers).map((answer) => (answer as PromiseRejectedResult).reason)).toEqual([
       new RangeError("oh"),

@@ -5,7 +5,8 @@ import { normalise } from "../../../../src/application/requests/normalise.ts";
 import { allocate } from "../../../../src/application/stages/2-allocate/allocate.ts";
 import { type NewTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
-import { createStageBench, type StageBench } from "../../../support/stage-bench.ts";
+import { deferred } from "../../../support/deferred.ts";
+import { applied, createStageBench, type StageBench } from "../../../support/stage-bench.ts";
 import { CHAIN_ID, SIGNER, transfer } from "../../../support/world.ts";
 
 const entropy = createSeededEntropy(8);
@@ -19,6 +20,19 @@ async function run(bench: StageBench, count = 2): Promise<unknown> {
   const asked = allocate(bench.ports, bench.context, { lane: bench.lane, items: items(count) }).catch((error) => error);
   await bench.clock.advance(1_000);
   return asked;
+}
+
+/** Questions for the count hang until they are released; `rpc` tells how many were asked. */
+function hangCounts({ chain }: StageBench) {
+  const count = chain.transactionCount.bind(chain);
+  const gate = deferred();
+  let asked = 0;
+  chain.transactionCount = async (signer, tag) => {
+    asked++;
+    await gate.promise;
+    return count(signer, tag);
+  };
+  return { rpc: () => asked, release: () => gate.resolve() };
 }
 
 describe("an allocation", () => {
@@ -126,6 +140,50 @@ describe("a write that fails", () => {
     expect(await run(bench)).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
     expect(bench.context.counts.of(SIGNER).comparedAtMs).toBeNull();
     expect(bench.reloads).toEqual([]);
+  });
+
+  it("while the count is being compared has it asked again: that answer is from before the failure", async () => {
+    const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000 } });
+    const counts = bench.context.counts.of(SIGNER);
+    await run(bench);
+    const written = deferred<never>();
+    const { write } = bench.ports.writer;
+    bench.ports.writer.write = () => written.promise;
+    const failing = allocate(bench.ports, bench.context, { lane: bench.lane, items: items(1) }).catch((error) => error);
+    await bench.clock.advance(1_000);
+    // The cache is stale by now: the next batch compares again, and its question hangs.
+    const { rpc, release } = hangCounts(bench);
+    bench.ports.writer.write = write;
+    const comparing = run(bench);
+    await bench.clock.advance(0);
+    written.resolve(Promise.reject(new StoreUnavailable("away")));
+    await failing;
+    const asked = rpc();
+    const next = run(bench);
+    expect(rpc(), "those that come after the failure ask anew").toBe(asked + 1);
+    release();
+    expect([await comparing, await next]).toMatchObject([
+      [{ fate: "created" }, {}],
+      [{ fate: "created" }, {}],
+    ]);
+    expect(counts.comparedAtMs).not.toBeNull();
+  });
+
+  it("after which only a comparison from before it ended leaves nothing that is fresh", async () => {
+    const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
+    const counts = bench.context.counts.of(SIGNER);
+    const { rpc, release } = hangCounts(bench);
+    const comparing = run(bench);
+    bench.control.answer = () => new StoreUnavailable("away");
+    counts.comparedAtMs = bench.clock.monotonicMs();
+    await run(bench);
+    bench.control.answer = applied;
+    release();
+    await comparing;
+    expect(counts.comparedAtMs).toBeNull();
+    const asked = rpc();
+    await run(bench);
+    expect(rpc()).toBe(asked + 1);
   });
 
   it("with an unknown outcome is answered as that, and the lane is read again: the rows may be there", async () => {
