@@ -76,7 +76,7 @@ function answers({ events }: Scene): readonly string[] {
   return events.flatMap((event) => (event.type === "submit.answered" ? [event.answer] : []));
 }
 
-describe.concurrent("everything is confirmed, once, on", () => {
+describe("everything is confirmed, once, on", () => {
   it("a node without eth_getBlockReceipts and without tags", async ({ stage, database }) => {
     const scene = await stage({ chain: { tagDepths: null }, server: { blockReceipts: false } });
     await sendAll(scene, database, 5);
@@ -169,7 +169,7 @@ describe.concurrent("everything is confirmed, once, on", () => {
   });
 });
 
-describe.concurrent("a market that leaves what was offered behind", () => {
+describe("a market that leaves what was offered behind", () => {
   const priced = (index: number, fees: Record<string, string>) => {
     const { payload, ...rest } = transfer(index);
     return { ...rest, payload: { ...payload, gas: "21000", ...fees } };

@@ -50,7 +50,7 @@ const portIn = (said: string, pattern: RegExp) => Number(pattern.exec(said)?.[1]
 
 const linesOf = (text: string) => text.trimEnd().split("\n");
 
-describe.concurrent("fencepost dev", () => {
+describe("fencepost dev", () => {
   it("brings database, chain, node and accounts; Ctrl-C takes all of it down, data stays for the next", async ({
     fencepost,
   }) => {
@@ -131,7 +131,7 @@ describe.concurrent("fencepost dev", () => {
   });
 });
 
-describe.concurrent("fencepost start", () => {
+describe("fencepost start", () => {
   const complete = (rpcUrl: string, databaseUrl: string): Record<string, string> => ({
     FENCEPOST_DATABASE_URL: databaseUrl,
     FENCEPOST_RPC_URL: rpcUrl,

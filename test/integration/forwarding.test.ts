@@ -29,7 +29,7 @@ async function forwards({ url }: NodeProcess): Promise<Record<string, number>> {
   return Object.fromEntries(counted.map(({ labels, value }) => [labels.result, value]));
 }
 
-describe.concurrent("two nodes in processes of their own", () => {
+describe("two nodes in processes of their own", () => {
   it("answer for each other's lanes, whatever kind of create it is", async ({ edr, nodes, database }) => {
     const pair = [await nodes.start(edr.url), await nodes.start(edr.url)];
     const owners = await spread(pair);
@@ -97,7 +97,7 @@ describe.concurrent("two nodes in processes of their own", () => {
   });
 });
 
-describe.concurrent("a node inside another process", () => {
+describe("a node inside another process", () => {
   it("takes its creates, bigints and all, to one that can be reached, and is never asked itself", async ({
     edr,
     nodes,

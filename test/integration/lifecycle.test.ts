@@ -36,7 +36,7 @@ async function expectNothingConsumed(database: Database): Promise<void> {
   expect(lanes.map(({ next_nonce }) => next_nonce)).toEqual([null, null]);
 }
 
-describe.concurrent("a transaction from HTTP to finality on a real EVM", () => {
+describe("a transaction from HTTP to finality on a real EVM", () => {
   it("is a transfer: 202, every stage in its history, CONFIRMED, in the feed, and the money is there", async ({
     edr,
     nodes,
@@ -128,7 +128,7 @@ describe.concurrent("a transaction from HTTP to finality on a real EVM", () => {
   });
 });
 
-describe.concurrent("what a real EVM would refuse is 422 and consumes nothing", () => {
+describe("what a real EVM would refuse is 422 and consumes nothing", () => {
   it("a revert, with its reason decoded", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const contract = await deploy(client, { bytecode: revertingInitCode(REVERT_DATA.withReason) });
@@ -167,7 +167,7 @@ describe.concurrent("what a real EVM would refuse is 422 and consumes nothing", 
   });
 });
 
-describe.concurrent("one request id", () => {
+describe("one request id", () => {
   it("is one transaction, a hundred times at once and in three casings of the signer", async ({
     edr,
     nodes,

@@ -29,7 +29,7 @@ async function codeOf(asking: Promise<unknown>): Promise<string> {
 
 const holesOf = async (client: FencepostClient) => (await client.signer(SIGNER))[0]?.holes ?? [];
 
-describe.concurrent("a reserved nonce", () => {
+describe("a reserved nonce", () => {
   it("is used by a raw transaction that viem signed, and confirmed", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const answer = await fetch(`${url}/api/v1/nonces`, {
@@ -151,7 +151,7 @@ describe.concurrent("a reserved nonce", () => {
   });
 });
 
-describe.concurrent("a nonce that nothing holds", () => {
+describe("a nonce that nothing holds", () => {
   it("goes to the next transaction where it was released", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER });

@@ -56,7 +56,7 @@ function kindsOf({ attempts }: Transaction): readonly string[] {
 const auditOf = (database: Database, { chain, url }: SimulatedServer) =>
   audit({ database, rpcUrl: url, witnessed: chain.witness.map(({ hash }) => hash) });
 
-describe.concurrent("an operator", () => {
+describe("an operator", () => {
   it("cancels, and wins: the nonce is used up with nothing, and the history says who and why", async ({
     held,
     nodes,
@@ -136,7 +136,7 @@ describe.concurrent("an operator", () => {
   });
 });
 
-describe.concurrent("a takeover in the middle of a cancel", () => {
+describe("a takeover in the middle of a cancel", () => {
   it.for(["another.signed", "another.committed"])(
     "killed at %s: the next owner knows what was decided, or that nothing was",
     async (failpoint, { held, nodes, database }) => {
@@ -162,7 +162,7 @@ describe.concurrent("a takeover in the middle of a cancel", () => {
   );
 });
 
-describe.concurrent("a hook behind HTTP", () => {
+describe("a hook behind HTTP", () => {
   const SECRET = "s3cret-of-the-hook";
 
   it("is asked with a signature about a head that grew old, and CANCEL is done; alerts reach the webhook", async ({

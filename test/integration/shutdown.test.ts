@@ -29,7 +29,7 @@ async function expectReleased(database: Database): Promise<void> {
   expect({ held: lanes.length, alive: alive.length }).toEqual({ held: 0, alive: 0 });
 }
 
-describe.concurrent("SIGTERM", () => {
+describe("SIGTERM", () => {
   it("ends an idle node at once, with 0 and nothing held", async ({ simulated, nodes, database }) => {
     const node = await nodes.start(simulated.url);
     expect(await terminate(node)).toEqual({ code: 0 });

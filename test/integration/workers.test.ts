@@ -56,7 +56,7 @@ async function isAwake(url: string): Promise<boolean> {
   );
 }
 
-describe.concurrent("workers", () => {
+describe("workers", () => {
   it("share a port and have one each; one that dies is started again under its name; all stop together", async ({
     simulated,
     database,
