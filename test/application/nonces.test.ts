@@ -195,6 +195,15 @@ describe("a reserved nonce", () => {
     expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(1);
     expect(entry.node.gauges().noncesReserved).toBe(3);
   });
+
+  it.each([0, 1])("makes itself heard once where many come in one commit, with %d there before", async (before) => {
+    world = new World({ settings: { alertReserved: 2 } });
+    const entry = await world.startNode();
+    for (let made = 0; made < before; made++) await reserve(entry);
+    const wanted = Array.from({ length: 3 }, () => entry.node.api.reserveNonce({ signer: SIGNER }));
+    await world.settle(Promise.all(wanted));
+    expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(1);
+  });
 });
 
 describe("a released nonce", () => {

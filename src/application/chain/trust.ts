@@ -70,13 +70,21 @@ function owesLook(lane: OwnedLane): boolean {
 
 async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
   const failures: unknown[] = [];
-  const note = (error: unknown) => {
-    if (!(error instanceof ChainUnavailable || error instanceof TermOver)) failures.push(error);
+  /** True for a failure of ours: not of the chain, nor the end of a term. */
+  const note = (error: unknown): boolean => {
+    const isOurs = !(error instanceof ChainUnavailable || error instanceof TermOver);
+    if (isOurs) failures.push(error);
+    return isOurs;
   };
   try {
     const identity = await identityEvidence(context, lanes);
-    // One lane whose count cannot be had, or of whose rows the database tells nothing, keeps no other waiting.
-    await Promise.all(lanes.map((lane) => lookAt(ports, context, { lane, identity }).catch(note)));
+    // One lane whose count cannot be had, or of whose rows the database tells nothing, keeps no other waiting. The database
+    // is asked only where a count is lower than expected: until it has answered, that speaks against the chain.
+    const look = (lane: OwnedLane) =>
+      lookAt(ports, context, { lane, identity }).catch((error: unknown) => {
+        if (note(error)) happened(lane, chainLookOwed);
+      });
+    await Promise.all(lanes.map(look));
     if (identity === null) await noteGenesis(ports, context, lanes);
   } catch (error) {
     note(error);

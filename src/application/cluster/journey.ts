@@ -1,7 +1,7 @@
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { PeerUnreachable, Telling } from "../../ports/peers.ts";
-import { BetweenOwners } from "../lane/between-owners.ts";
+import { BetweenOwners, PutOff } from "../lane/between-owners.ts";
 
 export type Fate<T> = T | FencepostError;
 
@@ -107,9 +107,12 @@ export class Journey<T> {
     this.stop = next.other();
   }
 
-  /** This node itself is between owners: where there is no other, waiting leads nowhere. */
+  /** This node itself may not act for now: where there is no other, waiting leads nowhere. */
   isWaitingForItself(): boolean {
-    return this.open.some((index) => this.fates[index] instanceof BetweenOwners);
+    return this.open.some((index) => {
+      const fate = this.fates[index];
+      return fate instanceof BetweenOwners && !(fate instanceof PutOff);
+    });
   }
 
   /** A node that accepted nothing speaks for itself: not for the one that was asked before and did not answer. */

@@ -45,7 +45,7 @@ export function orRefused<T>(work: Promise<T>): Promise<T> {
 function refusalAfter({ how }: TermOver): FencepostError {
   if (how === "lost") return notLeader("another node took this signer over");
   if (how === "lapsed") return new LeaseLapsed();
-  return new BetweenOwners("this node reads the signer's state again, or is handing the signer over");
+  return new PutOff();
 }
 
 /** Work whose one effect is one write has consumed nothing where the term ended before it: done under the next term. */
@@ -55,6 +55,13 @@ export function underNextTerm<T>(
   work: (lane: OwnedLane) => Promise<T>,
 ): Promise<T> {
   return unlessOver(work(lane), async () => orRefused(work(await lanes.own(lane.lane))));
+}
+
+/** The next reading of the lane, here or on another node, is a moment away: it is worth asking this node once more. */
+export class PutOff extends BetweenOwners {
+  constructor() {
+    super("this node reads the signer's state again, or is handing the signer over");
+  }
 }
 
 /** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */

@@ -7,6 +7,7 @@ import { bounded } from "../../domain/ceilings.ts";
 import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex, Lane } from "../../domain/lane.ts";
+import { pileSeen } from "../../domain/pace/lane-pace.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
@@ -19,6 +20,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import { blobCost } from "../detours/change-payload.ts";
 import { underNextTerm } from "../lane/between-owners.ts";
+import { happened } from "../lane/happened.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
@@ -132,7 +134,11 @@ function note(
   telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state });
   if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
   const { reserved } = lane.nonces;
-  if (reserved !== settings.alertReserved + 1) return;
+  // Several may have come in one commit: the number is not seen growing one by one.
+  const isPiledUp = reserved > settings.alertReserved;
+  const wasSaid = lane.pace.pileSaid;
+  happened(lane, pileSeen, isPiledUp);
+  if (!isPiledUp || wasSaid) return;
   const message = `${reserved} nonces of ${lane.lane.signer} are reserved and unused: everything above the lowest waits`;
   telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }

@@ -33,6 +33,8 @@ export interface LanePace {
   readonly blocking: BlockingHole | null;
   /** The head at which each hole was first found to have been passed by the chain, for as long as it stays so. */
   readonly passedHoles: ReadonlyMap<number, number>;
+  /** That more nonces are kept for callers than should be was said, and is so still. */
+  readonly pileSaid: boolean;
 }
 
 /** As the lane's loop last saw it under this term. */
@@ -83,6 +85,7 @@ export const NEW_LANE_PACE: LanePace = {
   holeLookOwed: true,
   blocking: null,
   passedHoles: new Map(),
+  pileSaid: false,
 };
 
 /** It is not known whether the chain that answers is ours. */
@@ -174,6 +177,11 @@ export function countSeen(pace: LanePace, count: number): LanePace {
 export function holesPassed(pace: LanePace, nonces: readonly number[], head: number): LanePace {
   const { passedHoles: before } = pace;
   return { ...pace, passedHoles: new Map(nonces.map((nonce) => [nonce, before.get(nonce) ?? head])) };
+}
+
+/** Whether more nonces are kept for callers than should be: said once, and again only after it was over. */
+export function pileSeen(pace: LanePace, isPiledUp: boolean): LanePace {
+  return pace.pileSaid === isPiledUp ? pace : { ...pace, pileSaid: isPiledUp };
 }
 
 /** The count that was asked for then has not passed this hole, for which everything waits. */

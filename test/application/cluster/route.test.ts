@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { Membership } from "../../../src/application/cluster/membership.ts";
 import { Router } from "../../../src/application/cluster/route.ts";
+import { PutOff } from "../../../src/application/lane/between-owners.ts";
 import type { FencepostError } from "../../../src/domain/errors.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import { CHAIN_ID, SIGNER } from "../../support/world.ts";
 
 /** The answer of a node that is leaving and knows of no live node, not even itself. */
@@ -34,5 +36,37 @@ describe("a signer whose key no live node holds", () => {
 
   it("is between owners to a node that has the key and is leaving", async () => {
     expect(await askedWhileLeaving(true)).toMatchObject({ code: "UNAVAILABLE" });
+  });
+});
+
+describe("an order whose lane is read again while it is under way, where no other node is", () => {
+  it("is carried out by the next reading, not refused", async () => {
+    const clock = createManualClock();
+    const router = new Router({
+      membership: new Membership({ signersOf: async () => [] }),
+      telemetry: recordTelemetry(),
+      clock,
+      selfUrl: "http://here",
+      selfId: () => "here",
+      holds: () => true,
+      hasKey: () => true,
+      canServe: () => true,
+      onUnreachable: () => undefined,
+      lookAgain: async () => undefined,
+    });
+    const answers = [new PutOff(), "done"];
+    const fates = router.run({
+      lane: { chainId: CHAIN_ID, signer: SIGNER },
+      items: 1,
+      repeatable: false,
+      locally: async () => [answers.shift() as string],
+      remotely: () => Promise.reject(new Error("asked somebody")),
+      unknown: () => expect.unreachable("nothing was told"),
+    });
+    await waitUntil(async () => {
+      await clock.advance(25);
+      return answers.length === 0;
+    }, "the order was asked for again");
+    expect(await fates).toEqual(["done"]);
   });
 });

@@ -4,7 +4,7 @@ import { trustedLanes } from "../../../src/application/chain/trust.ts";
 import { reconcile } from "../../../src/application/detours/reconcile.ts";
 import { happened } from "../../../src/application/lane/happened.ts";
 import { receiptsOfBlocks } from "../../../src/application/stages/5-receipt/receipt.ts";
-import { chainLookOwed } from "../../../src/domain/pace/lane-pace.ts";
+import { chainJudged, chainLookOwed } from "../../../src/domain/pace/lane-pace.ts";
 import type { Block } from "../../../src/ports/chain.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
@@ -43,6 +43,15 @@ it("whose chain is looked at are trusted although the database fails to say what
   // It owes its look, and has it in the next pass.
   expect(failing.pace.lookOwed).toBe(true);
   expect(await trustedLanes({ ...ports, store }, context, [failing, other])).toEqual([failing, other]);
+});
+
+it("that are compared with the chain are not, where the count is too low and the database does not say what is settled", async () => {
+  const { ports, context, telemetry, ending: failing } = await bench();
+  happened(failing, chainJudged, null, 0);
+  const settledBelow = () => Promise.reject(new Error("the connection was reset"));
+  await reconcile({ ...ports, store: { ...ports.store, settledBelow } }, context, [failing]);
+  expect(telemetry.of("lane.reconciled")).toMatchObject([{ result: "distrusted" }]);
+  expect(failing.pace.lookOwed).toBe(true);
 });
 
 it("whose chain is looked at are trusted although one of them could not write down how the chain begins", async () => {

@@ -54,7 +54,9 @@ async function claim() {
 async function write(to, fence) {
   for (let fenced = false; !fenced; ) {
     try {
-      const [outcome] = await to.commit([{ kind: "suspend", fence, suspended: false }]);
+      const {
+        outcomes: [outcome],
+      } = await to.commit([{ kind: "suspend", fence, suspended: false }]);
       fenced = outcome.status === "fenced";
     } catch {
       // Somebody's lock; the next one comes at once.

@@ -294,9 +294,14 @@ class HttpTransport implements RpcTransport {
   }
 
   async #exchangeInParts(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    const parts = this.#split(calls);
-    if (calls.some((call) => call.inOrder)) return inOrder(parts, (part) => this.#exchange(part));
-    return (await Promise.all(parts.map((part) => this.#exchange(part)))).flat();
+    const ask = (part: readonly WireCall[]) => this.#exchange(part);
+    // Calls that shared the request by chance do not share the fate of those in order.
+    const ordered = this.#split(calls.filter((call) => call.inOrder));
+    const others = this.#split(calls.filter((call) => !call.inOrder));
+    const replies = (await Promise.all([inOrder(ordered, ask), ...others.map(ask)])).flat();
+    const asked = [...ordered, ...others].flat();
+    const replyTo = new Map(asked.map((call, at) => [call, replies[at] as RpcReply]));
+    return calls.map((call) => replyTo.get(call) as RpcReply);
   }
 
   async #post(body: string, calls: number): Promise<{ readonly status: number; readonly body: string }> {
