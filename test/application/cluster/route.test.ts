@@ -3,28 +3,40 @@ import { Membership } from "../../../src/application/cluster/membership.ts";
 import { Router } from "../../../src/application/cluster/route.ts";
 import { PutOff } from "../../../src/application/lane/between-owners.ts";
 import type { FencepostError } from "../../../src/domain/errors.ts";
-import { createManualClock } from "../../doubles/manual-clock.ts";
+import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { CHAIN_ID, SIGNER } from "../../support/world.ts";
 
-/** The answer of a node that is leaving and knows of no live node, not even itself. */
-async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
-  const router = new Router({
+interface Lone {
+  readonly serves: boolean;
+  readonly hasKey: boolean;
+  readonly clock?: ManualClock;
+}
+
+const lane = { chainId: CHAIN_ID, signer: SIGNER };
+const unknown = () => expect.unreachable("nothing was told");
+
+/** Of a node that knows of no other live node. */
+function loneRouter({ serves, hasKey, clock = createManualClock() }: Lone): Router {
+  return new Router({
     membership: new Membership({ signersOf: async () => [] }),
     telemetry: recordTelemetry(),
-    clock: createManualClock(),
+    clock,
     selfUrl: "http://here",
     selfId: () => "here",
-    holds: () => false,
+    holds: () => serves,
     hasKey: () => hasKey,
-    canServe: () => false,
+    canServe: () => serves,
     onUnreachable: () => undefined,
     lookAgain: async () => undefined,
   });
+}
+
+/** The answer of a node that is leaving and knows of no live node, not even itself. */
+async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
+  const router = loneRouter({ serves: false, hasKey });
   const nowhere = () => Promise.reject(new Error("asked somebody"));
-  const lane = { chainId: CHAIN_ID, signer: SIGNER };
-  const unknown = () => expect.unreachable("nothing was told");
   const [fate] = await router.run({ lane, items: 1, repeatable: false, locally: nowhere, remotely: nowhere, unknown });
   return fate as FencepostError;
 }
@@ -42,26 +54,15 @@ describe("a signer whose key no live node holds", () => {
 describe("an order whose lane is read again while it is under way, where no other node is", () => {
   it("is carried out by the next reading, not refused", async () => {
     const clock = createManualClock();
-    const router = new Router({
-      membership: new Membership({ signersOf: async () => [] }),
-      telemetry: recordTelemetry(),
-      clock,
-      selfUrl: "http://here",
-      selfId: () => "here",
-      holds: () => true,
-      hasKey: () => true,
-      canServe: () => true,
-      onUnreachable: () => undefined,
-      lookAgain: async () => undefined,
-    });
+    const router = loneRouter({ serves: true, hasKey: true, clock });
     const answers = [new PutOff(), "done"];
     const fates = router.run({
-      lane: { chainId: CHAIN_ID, signer: SIGNER },
+      lane,
       items: 1,
       repeatable: false,
       locally: async () => [answers.shift() as string],
       remotely: () => Promise.reject(new Error("asked somebody")),
-      unknown: () => expect.unreachable("nothing was told"),
+      unknown,
     });
     await waitUntil(async () => {
       await clock.advance(25);
