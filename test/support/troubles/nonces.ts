@@ -85,7 +85,8 @@ export const HOLES: readonly Trouble[] = [
         { methods: [COUNT] },
         rewrite((count) => `0x${(Number(count) + 1).toString(16)}`),
       );
-      await scene.until(() => scene.pay(1).then(({ nonce }) => nonce === 2), "the lie was believed");
+      await scene.until(async () => (await scene.nextNonce()) === 2, "the lie was believed");
+      await scene.pay(1);
       lie.lift();
       await scene.pay(2);
     },

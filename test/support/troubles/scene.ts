@@ -134,6 +134,12 @@ export class Scene {
     return (row as { raw: Hex }).raw;
   }
 
+  /** The lane's cursor, as the database has it. */
+  async nextNonce(): Promise<number> {
+    const [lane] = await this.database.query<{ next_nonce: string }>("SELECT next_nonce FROM fencepost.lane");
+    return Number(lane?.next_nonce);
+  }
+
   until(fact: () => Promise<unknown> | unknown, what: string): Promise<unknown> {
     return waitUntil(async () => (await fact()) || null, what, PATIENCE);
   }
