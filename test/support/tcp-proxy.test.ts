@@ -4,8 +4,6 @@ import { expect, it, onTestFinished } from "vitest";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { waitUntil } from "./wait-until.ts";
 
-const READY = "Z\0\0\0\x05I";
-
 /** A server that answers whatever it is sent with the next of these. */
 async function serverSaying(...answers: readonly string[]): Promise<number> {
   const left = [...answers];
@@ -28,7 +26,7 @@ async function clientOf(proxy: TcpProxy) {
 }
 
 it("loses the answer to the next COMMIT that the server carries out: one that it refuses is answered", async () => {
-  const proxy = await TcpProxy.start(await serverSaying(`ROLLBACK\0${READY}`, `COMMIT\0${READY}`));
+  const proxy = await TcpProxy.start(await serverSaying("ROLLBACK\0", "COMMIT\0"));
   onTestFinished(() => proxy.close());
   const client = await clientOf(proxy);
   const hit = proxy.atNextCommit("cut-after");
@@ -42,7 +40,7 @@ it("loses the answer to the next COMMIT that the server carries out: one that it
 });
 
 it("waits for another client's COMMIT where the first hung up before the server had answered", async () => {
-  const proxy = await TcpProxy.start(await serverSaying("", `COMMIT\0${READY}`));
+  const proxy = await TcpProxy.start(await serverSaying("", "COMMIT\0"));
   onTestFinished(() => proxy.close());
   const hit = proxy.atNextCommit("cut-after");
   const first = await clientOf(proxy);

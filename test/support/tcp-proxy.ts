@@ -22,8 +22,9 @@ interface Fault {
   readonly hit: () => void;
 }
 
-/** PostgreSQL's ReadyForQuery: the server has said all that it says to what came before. */
-const READY = Buffer.from("Z\0\0\0\x05", "latin1");
+/** What the server says to a COMMIT: done, or that there was nothing left to commit. */
+const DONE = "COMMIT\0";
+const UNDONE = "ROLLBACK\0";
 
 /**
  * A wire between a PostgreSQL client and its server that a test can break. COMMIT is sent in full each time, so it is
@@ -249,8 +250,8 @@ export class TcpProxy {
     client.once("close", postpone);
     pair.answer = (bytes) => {
       said = Buffer.concat([said, bytes]);
-      const isDone = said.includes("COMMIT\0");
-      if (!isDone && !said.includes(READY)) return;
+      const isDone = said.includes(DONE);
+      if (!isDone && !said.includes(UNDONE)) return;
       client.off("close", postpone);
       if (isDone) {
         client.destroy();
