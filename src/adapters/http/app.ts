@@ -21,7 +21,6 @@ import { rememberingChecksum } from "./views.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
 const REQUEST_TIMEOUT_MS = 60_000;
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
 export interface HttpApp {
   readonly app: FastifyInstance;
@@ -122,7 +121,7 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
     const refuse = () => new FencepostError("METHOD_NOT_ALLOWED", `this route takes ${allow}`);
     app.route({
       url,
-      method: METHODS.filter((method) => !methods.has(method)),
+      method: app.supportedMethods.filter((method) => !methods.has(method)),
       config: { open: true, refusal: true },
       onRequest: (_, reply, done) => {
         reply.header("allow", allow);

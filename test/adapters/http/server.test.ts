@@ -85,6 +85,25 @@ describe("long polls", () => {
   });
 });
 
+describe("a body", () => {
+  it("in the middle of which the client hangs up is no failure of the node's", async () => {
+    const logger = { error: vi.fn() };
+    const create = vi.fn(() => Promise.resolve(sampleCreated()));
+    const { server, url } = await serve({ create }, { logger });
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write(
+      "POST /api/v1/tx HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n",
+    );
+    // The node has read the head and waits for the body.
+    await once(socket, "data");
+    socket.end("{");
+    await once(socket, "close");
+    await server.close();
+    expect(create).not.toHaveBeenCalled();
+    expect(logger.error).not.toHaveBeenCalled();
+  });
+});
+
 describe("drain and close", () => {
   it("a draining node still takes requests, and tells callers to close their connections", async () => {
     const { server, url } = await serve({
