@@ -1,9 +1,10 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
 import { unavailable } from "../../domain/errors.ts";
 import type { Arrivals } from "./arrivals.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";
 import { Door, type DoorOptions, type Visitor } from "./door.ts";
+import { wire } from "./host-and-origin.ts";
 import type { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions } from "./options.ts";
 
@@ -17,7 +18,10 @@ declare module "fastify" {
   }
 }
 
-type OnRequest = (request: FastifyRequest, reply: unknown, done: (error?: Error) => void) => void;
+type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+
+/** Asked by probes and scrapers under addresses that change. */
+const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /** Around every request: who asks, and how it was answered. */
 export function addHooks(
@@ -27,6 +31,7 @@ export function addHooks(
 ): void {
   const { clock, onResponse } = options;
   const authenticate = authenticator(options.apiKeys);
+  const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
   app.decorateRequest("keyName", ANONYMOUS);
   app.decorateRequest("pattern", null);
@@ -40,10 +45,12 @@ export function addHooks(
     const takesIn = route.config?.takesIn === true;
     const isPeer = route.config?.peer === true;
     const asksForKey = route.config?.open !== true && !isPeer;
+    const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) };
     const own = [route.onRequest ?? []].flat();
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
-    const before: OnRequest = (request, _, done) => {
+    const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
+      if (!mayCome(request, reply, entry)) return;
       if (asksForKey) request.keyName = authenticate(request.headers.authorization);
       if (doors === null || !asksForKey) return done();
       (takesIn ? doors.creating : doors.others).ask(visitor(request, done));

@@ -11,11 +11,13 @@ import {
   apiKey,
   databaseUrl,
   hookPlace,
+  hostName,
   mnemonic,
   originUrl,
   privateKey,
   rpcUrl,
   webhookUrl,
+  webOrigin,
 } from "./credentials.ts";
 import type { Duration } from "./define.ts";
 import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
@@ -117,6 +119,10 @@ export const SETTINGS = {
       parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)"),
     }),
     advertiseUrl: optional({ parse: originUrl, secret: true }),
+    /** Names that this node answers to; without it, where no key is asked for, its own. */
+    allowedHosts: optional({ parse: list(hostName), show: (names: readonly string[]) => names.join(", ") }),
+    /** Of sites whose pages may speak to this node. */
+    allowedOrigins: optional({ parse: list(webOrigin), show: (origins: readonly string[]) => origins.join(", ") }),
     /** Each as `name:secret`. */
     apiKeys: optional({
       parse: list(apiKey, (key) => key.secret),

@@ -85,6 +85,8 @@ describe("defaults", () => {
       port: 3000,
       nodeId: "host-1-abc",
       advertiseUrl: null,
+      allowedHosts: null,
+      allowedOrigins: [],
       apiKeys: "none",
       mode: "worker-queue",
       lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
@@ -316,6 +318,16 @@ describe("one clear line for", () => {
       "FENCEPOST_API_KEYS: is required with FENCEPOST_AUTH=keys",
     ],
     [
+      "a host that is a URL",
+      { env: { FENCEPOST_ALLOWED_HOSTS: "relay.example,https://relay.example" } },
+      'FENCEPOST_ALLOWED_HOSTS: "relay.example,https://relay.example" is wrong at place 2: is not a host (use relay.example or relay.example:3000)',
+    ],
+    [
+      "an origin with a path",
+      { env: { FENCEPOST_ALLOWED_ORIGINS: "https://wallet.example/app" } },
+      'FENCEPOST_ALLOWED_ORIGINS: "https://wallet.example/app" is wrong at place 1: is not the origin of a web page (use https://wallet.example)',
+    ],
+    [
       "a count beside a tag",
       { env: { FENCEPOST_RPC_URL: "http://a", FENCEPOST_FINALITY: "safe", FENCEPOST_CONFIRMATIONS: "3" } },
       'FENCEPOST_CONFIRMATIONS: has no effect with finality "safe"; remove one of them',
@@ -332,6 +344,16 @@ describe("one clear line for", () => {
     ],
   ])("%s", (_, given, line) => {
     expect(mistakes(given)).toEqual([line]);
+  });
+
+  it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("start, open to others at %s", (host) => {
+    const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_HOST: host };
+    expect(mistakes({ command: "start", env: open })).toEqual([
+      'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+    ]);
+    for (const own of ["127.0.0.1", "127.8.8.8", "localhost", "::1"]) {
+      expect(mistakes({ command: "start", env: { ...open, FENCEPOST_HOST: own } })).toEqual([]);
+    }
   });
 
   it("each of several mistakes, all at once", () => {
