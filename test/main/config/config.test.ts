@@ -320,12 +320,12 @@ describe("one clear line for", () => {
     [
       "a host that is a URL",
       { env: { FENCEPOST_ALLOWED_HOSTS: "relay.example,https://relay.example" } },
-      'FENCEPOST_ALLOWED_HOSTS: "relay.example,https://relay.example" is wrong at place 2: is not a host (use relay.example or relay.example:3000)',
+      "FENCEPOST_ALLOWED_HOSTS: the value is wrong at place 2: is not a host (use relay.example or relay.example:3000)",
     ],
     [
       "an origin with a path",
       { env: { FENCEPOST_ALLOWED_ORIGINS: "https://wallet.example/app" } },
-      'FENCEPOST_ALLOWED_ORIGINS: "https://wallet.example/app" is wrong at place 1: is not the origin of a web page (use https://wallet.example)',
+      "FENCEPOST_ALLOWED_ORIGINS: the value is wrong at place 1: is not the origin of a web page (use https://wallet.example)",
     ],
     [
       "a count beside a tag",
@@ -353,6 +353,22 @@ describe("one clear line for", () => {
     ]);
     for (const own of ["127.0.0.1", "127.8.8.8", "localhost", "::1"]) {
       expect(mistakes({ command: "start", env: { ...open, FENCEPOST_HOST: own } })).toEqual([]);
+    }
+  });
+
+  it.each([
+    ["a database's URL", "postgres://app:hunter2@db/app", ["hunter2"]],
+    ["a password", "hunter2", ["hunter2"]],
+    ["an API key", "ci:s3cret-of-ci", ["s3cret"]],
+    ["a private key", KEY, [KEY.slice(0, 8), KEY.slice(-8)]],
+    ["half of one", KEY.slice(0, 16), [KEY.slice(0, 8)]],
+    ["a mnemonic", "test test test test test test test test test test test junk", ["test test"]],
+  ])("a setting that was given %s by mistake, without a part of it", (_, secret, parts) => {
+    for (const key of SETTING_KEYS) {
+      const lines = mistakes({ env: { [SETTINGS[key].variable]: secret } }).join("\n");
+      for (const part of parts) expect(lines).not.toContain(part);
+      const inFile = mistakes({ file: { [key]: secret } }).join("\n");
+      for (const part of parts) expect(inFile).not.toContain(part);
     }
   });
 
