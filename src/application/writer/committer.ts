@@ -1,6 +1,6 @@
 /**
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
- * commits: at most two database transactions in flight. Where none is, the next one leaves with whatever has arrived by
+ * commits: at most two database transactions in flight, and one of creates alone beside them. Where none is, the next one leaves with whatever has arrived by
  * the end of this turn of the event loop: what comes while it is under way gathers by itself, and waiting for more would
  * only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way,
  * another leaves when it is full, when its oldest entry is old enough, or when the one before it has committed. Where small
@@ -9,7 +9,7 @@
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
  * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the database,
- * so at most one of the two transactions carries any: a node that is paused there holds up the others no longer than a lock
+ * so at most one of the transactions carries any: a node that is paused there holds up the others no longer than a lock
  * timeout.
  */
 import { backoffMs } from "../../domain/backoff.ts";
@@ -70,6 +70,12 @@ interface IdleWaiter {
   readonly resolve: () => void;
 }
 
+interface Told {
+  readonly entry: Entry;
+  readonly outcome: WriteOutcome;
+}
+
+/** Beside one of creates alone. */
 const MAX_IN_FLIGHT = 2;
 /** Five writes follow a transaction from its create to the end of its watch; at this pace a thousand a second share. */
 const COMMIT_EVERY_MS = 16;
@@ -80,6 +86,8 @@ const CREATES_ALONE = 1.25;
 const MOVES_EVERY_MS = 32;
 /** What was left, because callers wait or its lanes are in flight, is looked at again so often. */
 const LOOK_AGAIN_MS = 20;
+/** What goes on behind so many moves keeps the event loop busy for a few milliseconds. */
+const TOLD_AT_ONCE = 16;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
 const BUSY_BACKOFF = { firstMs: 10, mostMs: 250 };
@@ -108,6 +116,7 @@ export class Committer {
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
   private tellingSoon: Promise<void> | null = null;
+  private tellingMoves: Promise<void> = Promise.resolve();
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
@@ -127,7 +136,7 @@ export class Committer {
     return new Promise((resolve, reject) => {
       const shard = shardOf(key, this.settings.shards);
       const sinceMs = this.ports.clock.monotonicMs();
-      const entry = { write, key, shard, weight: weightOf(write), sinceMs, resolve, reject };
+      const entry = { write, key, shard, weight: weightOf(write), sinceMs, passedBy: 0, resolve, reject };
       if (this.rooms.admit(key, entry)) {
         this.leaveLater();
         return;
@@ -194,8 +203,13 @@ export class Committer {
     for (const waiter of ready) waiter.resolve();
   }
 
+  /** Two transactions are under way, and not of creates alone: nothing but creates may leave. */
+  private get isOnlyForCreates(): boolean {
+    return this.inFlight - (this.creating ? 1 : 0) >= MAX_IN_FLIGHT;
+  }
+
   private schedule({ write, shard }: Entry): void {
-    if (this.inFlight >= MAX_IN_FLIGHT) return;
+    if (this.isOnlyForCreates && (this.creating || write.kind !== "allocate")) return;
     const isHeldUp = this.creating || (this.isHeldUp && this.busyShards.has(shard));
     const isFull = this.queuedItems >= this.settings.batchSize && !isHeldUp;
     if (isFull || (isWorthACommit(write) && this.inFlight === 0)) {
@@ -240,7 +254,7 @@ export class Committer {
   }
 
   private flush(): void {
-    if (this.inFlight >= MAX_IN_FLIGHT) return;
+    if (this.isOnlyForCreates && this.creating) return;
     const { taken: batch, cargo } = this.take();
     this.isHeldUp = batch.length === 0;
     if (batch.length === 0) {
@@ -278,7 +292,9 @@ export class Committer {
     const { busyShards, completing, creating, ports } = this;
     const callersWait = ports.callersWait?.() ?? false;
     const isHurried = (shard: number) => this.idleWaiters.some((each) => each.shard === null || each.shard === shard);
-    const underWay = { busyShards, completing, creating, callersWait, isHurried, nowMs: ports.clock.monotonicMs() };
+    const nowMs = ports.clock.monotonicMs();
+    const onlyCreates = this.isOnlyForCreates;
+    const underWay = { busyShards, completing, creating, onlyCreates, callersWait, isHurried, nowMs };
     const turn = this.turns.next(this.queue, underWay);
     this.queue = turn.left;
     for (const { weight } of turn.taken) this.queuedItems -= weight;
@@ -294,8 +310,9 @@ export class Committer {
       () => null,
       (error: unknown) => ({ error }),
     );
+    const durationMs = this.ports.clock.monotonicMs() - started;
     if (failure === null) over();
-    this.tell(untold);
+    await this.tell(untold);
     if (failure !== null) {
       this.fail(batch, failure.error, untold.length > 0);
       over();
@@ -306,7 +323,7 @@ export class Committer {
       type: "writer.flushed",
       items: batch.reduce((sum, entry) => sum + entry.weight, 0),
       writes: batch.length,
-      durationMs: this.ports.clock.monotonicMs() - started,
+      durationMs,
     });
   }
 
@@ -365,15 +382,33 @@ export class Committer {
     await this.commit(creates, () => undefined);
   }
 
-  private tell(untold: readonly Untold[]): void {
+  /**
+   * Lanes hear of it at once, in the order of their commits, and so do callers. What goes on behind a move takes its time on
+   * the event loop, and nobody waits for it: of many moves a few are told in each turn, so that requests come in between.
+   */
+  private async tell(untold: readonly Untold[]): Promise<void> {
     for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
-    for (const { entries, outcomes } of untold) {
-      entries.forEach((entry, index) => {
-        const outcome = outcomes[index] as WriteOutcome;
-        if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
-        entry.resolve(outcome);
-      });
+    const told = untold.flatMap(({ entries, outcomes }) =>
+      entries.map((entry, index) => ({ entry, outcome: outcomes[index] as WriteOutcome })),
+    );
+    for (const each of told) if (!isMove(each.entry.write)) this.tellOne(each);
+    const moves = told.filter(({ entry }) => isMove(entry.write));
+    if (moves.length === 0) return;
+    this.tellingMoves = this.tellInTurns(moves, this.tellingMoves);
+    await this.tellingMoves;
+  }
+
+  private async tellInTurns(moves: readonly Told[], before: Promise<void>): Promise<void> {
+    await before;
+    for (let from = 0; from < moves.length; from += TOLD_AT_ONCE) {
+      if (from > 0) await new Promise<void>((resolve) => this.ports.clock.soon(resolve));
+      for (const each of moves.slice(from, from + TOLD_AT_ONCE)) this.tellOne(each);
     }
+  }
+
+  private tellOne({ entry, outcome }: Told): void {
+    if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
+    entry.resolve(outcome);
   }
 
   /**
