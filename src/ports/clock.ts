@@ -28,6 +28,21 @@ export async function within<T>(
   }
 }
 
+/** So many keep the event loop busy for a few milliseconds, as long as each takes some tenths of one. */
+const AT_ONCE = 16;
+
+/** Whatever arrives meanwhile is looked at in between: who has many to go through keeps no caller waiting. */
+export async function fewAtATime<T>(
+  clock: Pick<Clock, "soon">,
+  items: readonly T[],
+  work: (item: T) => void,
+): Promise<void> {
+  for (let from = 0; from < items.length; from += AT_ONCE) {
+    if (from > 0) await new Promise<void>((resolve) => clock.soon(resolve));
+    for (const item of items.slice(from, from + AT_ONCE)) work(item);
+  }
+}
+
 /** Waits for the work, but not beyond the deadline; what it fails with is its own affair. */
 export async function bounded(clock: Clock, work: Promise<unknown>, deadlineMs: number): Promise<void> {
   const ms = Math.max(0, deadlineMs - clock.monotonicMs());

@@ -40,6 +40,7 @@ import {
   WORTH_A_COMMIT,
   weightOf,
 } from "./batch.ts";
+import { Telling } from "./telling.ts";
 import { createsOf, isMove, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
@@ -70,11 +71,6 @@ interface IdleWaiter {
   readonly resolve: () => void;
 }
 
-interface Told {
-  readonly entry: Entry;
-  readonly outcome: WriteOutcome;
-}
-
 /** Beside one of creates alone. */
 const MAX_IN_FLIGHT = 2;
 /** Five writes follow a transaction from its create to the end of its watch; at this pace a thousand a second share. */
@@ -86,8 +82,8 @@ const CREATES_ALONE = 1.25;
 const MOVES_EVERY_MS = 32;
 /** What was left, because callers wait or its lanes are in flight, is looked at again so often. */
 const LOOK_AGAIN_MS = 20;
-/** What goes on behind so many moves keeps the event loop busy for a few milliseconds. */
-const TOLD_AT_ONCE = 16;
+/** So much longer do writes wait for company where they would only wait in the queue. */
+const LONGER_MS = 1_800;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
 const BUSY_BACKOFF = { firstMs: 10, mostMs: 250 };
@@ -116,13 +112,14 @@ export class Committer {
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
   private tellingSoon: Promise<void> | null = null;
-  private tellingMoves: Promise<void> = Promise.resolve();
+  private readonly telling: Telling;
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
     this.settings = settings;
     this.events = events;
     this.turns = new Turns(settings.batchSize);
+    this.telling = new Telling(ports.clock, events);
   }
 
   /** Items queued, not yet in a transaction. */
@@ -176,8 +173,8 @@ export class Committer {
     this.schedule(entry);
   }
 
-  /** Sends writes that have waited for company long enough. */
-  private leaveLater(): void {
+  /** Sends writes that have waited for company long enough: behind a full batch that is a while longer, and saves more. */
+  private leaveLater(leastMs = 0): void {
     const { clock } = this.ports;
     const atMs = this.rooms.nextLeaveMs;
     const isNobodyHere = atMs === Number.POSITIVE_INFINITY;
@@ -187,10 +184,11 @@ export class Committer {
     if (isNobodyHere) return;
     const leave = (): void => {
       this.leaving = null;
-      this.queueAll(this.rooms.leaveBefore(clock.monotonicMs()));
-      this.leaveLater();
+      const moreMs = this.queuedItems < this.settings.batchSize ? 0 : LONGER_MS;
+      this.queueAll(this.rooms.leaveBefore(clock.monotonicMs() - moreMs));
+      this.leaveLater(LOOK_AGAIN_MS);
     };
-    this.leaving = { atMs, cancel: clock.after(Math.max(0, atMs - clock.monotonicMs()), leave) };
+    this.leaving = { atMs, cancel: clock.after(Math.max(leastMs, atMs - clock.monotonicMs()), leave) };
   }
 
   private tellIdle(): void {
@@ -312,19 +310,15 @@ export class Committer {
     );
     const durationMs = this.ports.clock.monotonicMs() - started;
     if (failure === null) over();
-    await this.tell(untold);
+    await this.telling.tell(untold);
     if (failure !== null) {
       this.fail(batch, failure.error, untold.length > 0);
       over();
     }
     this.underWay.delete(batch);
     if (this.idleWaiters.length > 0) this.tellIdle();
-    this.ports.telemetry.emit({
-      type: "writer.flushed",
-      items: batch.reduce((sum, entry) => sum + entry.weight, 0),
-      writes: batch.length,
-      durationMs,
-    });
+    const items = batch.reduce((sum, entry) => sum + entry.weight, 0);
+    this.ports.telemetry.emit({ type: "writer.flushed", items, writes: batch.length, durationMs });
   }
 
   /**
@@ -380,35 +374,6 @@ export class Committer {
     for (const { weight } of taken) this.queuedItems -= weight;
     batch.splice(0, batch.length, ...moves);
     await this.commit(creates, () => undefined);
-  }
-
-  /**
-   * Lanes hear of it at once, in the order of their commits, and so do callers. What goes on behind a move takes its time on
-   * the event loop, and nobody waits for it: of many moves a few are told in each turn, so that requests come in between.
-   */
-  private async tell(untold: readonly Untold[]): Promise<void> {
-    for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
-    const told = untold.flatMap(({ entries, outcomes }) =>
-      entries.map((entry, index) => ({ entry, outcome: outcomes[index] as WriteOutcome })),
-    );
-    for (const each of told) if (!isMove(each.entry.write)) this.tellOne(each);
-    const moves = told.filter(({ entry }) => isMove(entry.write));
-    if (moves.length === 0) return;
-    this.tellingMoves = this.tellInTurns(moves, this.tellingMoves);
-    await this.tellingMoves;
-  }
-
-  private async tellInTurns(moves: readonly Told[], before: Promise<void>): Promise<void> {
-    await before;
-    for (let from = 0; from < moves.length; from += TOLD_AT_ONCE) {
-      if (from > 0) await new Promise<void>((resolve) => this.ports.clock.soon(resolve));
-      for (const each of moves.slice(from, from + TOLD_AT_ONCE)) this.tellOne(each);
-    }
-  }
-
-  private tellOne({ entry, outcome }: Told): void {
-    if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
-    entry.resolve(outcome);
   }
 
   /**
