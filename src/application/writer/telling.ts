@@ -14,11 +14,11 @@ interface Told {
  * a move takes its time on the event loop, and no caller waits for it: of many moves a few are told at a time.
  */
 export class Telling {
-  private readonly clock: Pick<Clock, "soon">;
+  private readonly clock: Pick<Clock, "soon" | "monotonicMs">;
   private readonly events: Pick<CommitterEvents, "onCommitted" | "onFenced">;
   private moves: Promise<void> = Promise.resolve();
 
-  constructor(clock: Pick<Clock, "soon">, events: Pick<CommitterEvents, "onCommitted" | "onFenced">) {
+  constructor(clock: Pick<Clock, "soon" | "monotonicMs">, events: Pick<CommitterEvents, "onCommitted" | "onFenced">) {
     this.clock = clock;
     this.events = events;
   }
