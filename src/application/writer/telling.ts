@@ -1,4 +1,4 @@
-import { type Clock, fewAtATime } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { WriteOutcome } from "../../ports/lane-store.ts";
 import type { Entry, Untold } from "./batch.ts";
 import type { CommitterEvents } from "./committer.ts";
@@ -9,16 +9,19 @@ interface Told {
   readonly outcome: WriteOutcome;
 }
 
+/** What goes on behind so many moves keeps the event loop busy for a few milliseconds. */
+const TOLD_AT_ONCE = 16;
+
 /**
  * Tells what became of writes. Lanes hear of it at once, in the order of their commits, and so do callers. What goes on behind
  * a move takes its time on the event loop, and no caller waits for it: of many moves a few are told at a time.
  */
 export class Telling {
-  private readonly clock: Pick<Clock, "soon" | "monotonicMs">;
+  private readonly clock: Pick<Clock, "soon">;
   private readonly events: Pick<CommitterEvents, "onCommitted" | "onFenced">;
   private moves: Promise<void> = Promise.resolve();
 
-  constructor(clock: Pick<Clock, "soon" | "monotonicMs">, events: Pick<CommitterEvents, "onCommitted" | "onFenced">) {
+  constructor(clock: Pick<Clock, "soon">, events: Pick<CommitterEvents, "onCommitted" | "onFenced">) {
     this.clock = clock;
     this.events = events;
   }
@@ -32,8 +35,15 @@ export class Telling {
     for (const each of told) if (!isMove(each.entry.write)) this.tellOne(each);
     const moves = told.filter(({ entry }) => isMove(entry.write));
     if (moves.length === 0) return;
-    this.moves = this.moves.then(() => fewAtATime(this.clock, moves, (each) => this.tellOne(each)));
+    this.moves = this.moves.then(() => this.tellInTurns(moves));
     await this.moves;
+  }
+
+  private async tellInTurns(moves: readonly Told[]): Promise<void> {
+    for (let from = 0; from < moves.length; from += TOLD_AT_ONCE) {
+      if (from > 0) await new Promise<void>((resolve) => this.clock.soon(resolve));
+      for (const each of moves.slice(from, from + TOLD_AT_ONCE)) this.tellOne(each);
+    }
   }
 
   private tellOne({ entry, outcome }: Told): void {

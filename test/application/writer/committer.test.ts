@@ -73,9 +73,6 @@ describe("what callers wait for", () => {
     const { committer, store, clock } = bench({ batchSize: 100, shards: 4_096 });
     const turn: string[] = [];
     const tell = (name: string) => () => void turn.push(name);
-    // Time passes with every look at the clock: what goes on behind sixteen moves takes longer than a turn may.
-    let nowMs = 0;
-    Object.assign(clock, { monotonicMs: () => nowMs++ * 5 });
     for (const [at, name] of names(40).entries()) void committer.write(moves(at + 1, name)).then(tell("move"));
     void committer.write(allocation(50, "a")).then(tell("create"));
     await clock.advance(0);
