@@ -6,11 +6,20 @@
  * making those stores is a tenth of what it does for a commit. In a select list they are walked side by side.
  */
 export function lists(columns: string): string {
-  const walks = columns.split(", ").map((column, index) => {
-    const [name, type] = column.split(" ");
-    return `unnest($${index + 1}::${type}[]) AS ${name}`;
-  });
-  return `SELECT ${walks.join(", ")}`;
+  let place = 0;
+  return `SELECT ${columns.replace(COLUMN, (_, name, type) => `unnest($${++place}::${type}[]) AS ${name}`)}`;
+}
+
+const COLUMN = /(\w+) (\w+)/g;
+
+/** The same columns without their types. */
+export function names(columns: string): string {
+  return columns.replace(COLUMN, "$1");
+}
+
+/** Behind ON CONFLICT: a row that exists gets all of these from the one that was to be inserted. */
+export function overwritten(columns: string): string {
+  return `DO UPDATE SET ${columns.replace(COLUMN, "$1 = excluded.$1")}`;
 }
 
 /** Rows for `json_to_recordset`, which knows each value by the name of its column. */
@@ -28,4 +37,13 @@ function columnOf(key: string): string {
 export function payloadOf(table: "p" | "q" | "i"): string {
   return `${table}.to_address AS "to", '0x' || encode(${table}.data, 'hex') AS data, ${table}.value, ${table}.gas::numeric AS gas,
      ${table}.fee_type AS type, ${table}.gas_price, ${table}.max_fee_per_gas, ${table}.max_priority_fee_per_gas, ${table}.access_list`;
+}
+
+/** What is live of the lane $1, $2 in one of these states. Collected first, so that other tables are asked by key. */
+export function liveIds(states: string): string {
+  return `ARRAY(
+    SELECT t.tx_id FROM fencepost.transaction AS t
+    WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN (${states})
+    ORDER BY t.nonce
+  )`;
 }
