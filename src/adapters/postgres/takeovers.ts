@@ -14,7 +14,7 @@ import { laneOf, withOwner } from "./columns.ts";
 import { chainIds, signers } from "./commit/lookup.ts";
 import { writeLease, writeRows } from "./leases.ts";
 import { laneKeys } from "./loads.ts";
-import type { Run } from "./session/connections.ts";
+import { ask, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import { ensureLanes, findLanes, lockLanesByKey, lockLaneTable } from "./statements/lane.ts";
 import { findFreeLanes, type LeaseRow, type PickedRow, pickLanes, readLease, takeLanes } from "./statements/lease.ts";
@@ -82,7 +82,7 @@ export class Takeovers {
   /** Whether it is free is read without a lock: who insists holds all lanes up. */
   private async isFree(lane: Lane): Promise<boolean> {
     const values = [laneKeys([lane]), [lane.chainId], [lane.signer]];
-    return (await this.runtime.connections.read((run) => run(findFreeLanes, values))).length > 0;
+    return (await ask(this.runtime.connections, findFreeLanes, values)).length > 0;
   }
 
   private mayInsist(): boolean {
@@ -143,7 +143,7 @@ export class Takeovers {
 
   /** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
   private async ensure(lanes: readonly Lane[]): Promise<void> {
-    const known = await this.runtime.connections.read((run) => run(findLanes, [chainIds(lanes), signers(lanes)]));
+    const known = await ask(this.runtime.connections, findLanes, [chainIds(lanes), signers(lanes)]);
     const keys = new Set(known.map((row) => laneKey(laneOf(row))));
     const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
     if (missing.length > 0) await writeRows(this.runtime, ensureLanes, [laneKeys(missing)]);

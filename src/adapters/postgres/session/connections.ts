@@ -203,6 +203,17 @@ export class Connections {
   }
 }
 
+export type Reading = Pick<Connections, "read">;
+
+/** One statement alone. */
+export function ask<Row>(
+  reading: Reading,
+  statement: Statement<Row>,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  return reading.read((run) => run(statement, values));
+}
+
 /** What leaves in one write, and why it cannot. */
 interface Gathering {
   readonly steps: Step[];
