@@ -9,6 +9,7 @@ import { BlockBuffer, type Drained } from "../../domain/block-buffer.ts";
 import { type BlockRef, BlockWindow, isLinked } from "../../domain/block-window.ts";
 import { SANITY_BLOCKS } from "../../domain/fees.ts";
 import { watchDepth } from "../../domain/finality.ts";
+import { range } from "../../domain/range.ts";
 import { type Block, type Chain, ChainUnavailable } from "../../ports/chain.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";
@@ -199,8 +200,4 @@ export class HeadFollower {
     const fromBlock = (removed.at(-1) as BlockRef).number;
     this.telemetry.emit({ type: "chain.reorg", chainId: this.chain.chainId, depth: removed.length, fromBlock });
   }
-}
-
-function range(from: number, to: number): readonly number[] {
-  return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
 }

@@ -5,6 +5,7 @@
  * Reads: the follower, and the chain after a gap. Writes: nothing. A crash ends the stream; `from` picks it up again.
  */
 import { isLinked } from "../../domain/block-window.ts";
+import { range } from "../../domain/range.ts";
 import { StableStream } from "../../domain/stable-stream.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -127,10 +128,8 @@ class StableReader {
     const added: Block[] = [];
     try {
       for (let from = first; from <= last; from += READ_AT_ONCE) {
-        const count = Math.min(READ_AT_ONCE, last - from + 1);
-        const blocks = await this.context.chain.blocksByNumber(
-          Array.from({ length: count }, (_, index) => from + index),
-        );
+        const numbers = range(from, Math.min(last, from + READ_AT_ONCE - 1));
+        const blocks = await this.context.chain.blocksByNumber(numbers);
         added.push(...blocks.filter((block) => block !== null));
       }
     } catch (error) {

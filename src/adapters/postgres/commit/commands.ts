@@ -182,17 +182,9 @@ function reservations({ reserved, settled }: Plan): readonly Command[] {
   const opened = reserved.map(({ reservationId, lane, nonce, requestId, expiresAt }) => {
     return { ...lane, reservationId, nonce, requestId, expiresAt };
   });
-  const over = [...settled].map(
-    ([
-      reservationId,
-      {
-        from,
-        reservation: { state, txId },
-      },
-    ]) => {
-      return { reservationId, fromState: from, state, txId };
-    },
-  );
+  const over = [...settled.values()].map(({ from, reservation: { reservationId, state, txId } }) => {
+    return { reservationId, fromState: from, state, txId };
+  });
   return [
     ...some(insertReservations, opened, () => [recordset(opened)]),
     ...some(settleReservations, over, () => [recordset(over), [...settled.keys()].sort(), over.length]),

@@ -19,7 +19,7 @@ import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
 import { columnsOf, LEFT } from "./column-lists.ts";
 import { commandsOf } from "./commands.ts";
-import { type Found, lookupFor, NOTHING_FOUND, UNWATCH_PAGE } from "./lookup.ts";
+import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
@@ -56,7 +56,7 @@ interface Decided {
 
 async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided> {
   const decided = await durably(runtime, {
-    ...lookupFor(asked.writes, asked.needs),
+    ...lookupFor(asked.needs),
     decide: (found, { now, history }) => {
       const plan = new Plan(found, history.epoch);
       const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
@@ -76,7 +76,7 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
   if (!rows.every((row) => row !== null)) return null;
   // The rows have the time of the server's transaction. Until its answer tells it, this is no date at all.
   const at = new Date(Number.NaN);
-  const plan = new Plan({ ...NOTHING_FOUND, lanes: rows }, known.epoch);
+  const plan = new Plan({ lanes: rows }, known.epoch);
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
   // Nothing has to be guessed to tell a lane that is held, or a repeat of another one of the same batch.
@@ -86,9 +86,11 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
     runtime.lanes.wasWrong(lanes);
     throw error;
   });
-  if (committed === null) runtime.lanes.wasWrong(lanes);
-  else runtime.lanes.wasRight(lanes);
-  if (committed === null) return null;
+  if (committed === null) {
+    runtime.lanes.wasWrong(lanes);
+    return null;
+  }
+  runtime.lanes.wasRight(lanes);
   at.setTime(committed.at.getTime());
   return decided;
 }
@@ -105,7 +107,7 @@ function proofOf(lanes: readonly LanePlan[], marker: string): Command {
 
 /** What becomes of each write, by what was found of its lane; what that changes is in the plan. */
 function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
-  const lanes = plan.load(writes, needs);
+  const lanes = plan.load(needs);
   const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
   for (const place of inOrder(writes)) {
     const lane = lanes[place];
@@ -116,7 +118,7 @@ function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
 }
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
-function askedAt({ reservations, openReservations }: Found): Date | null {
+function askedAt({ reservations = [], openReservations = [] }: Found): Date | null {
   return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;
 }
 

@@ -21,7 +21,7 @@ import {
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { LaneChanges, LaneWrite } from "../../../ports/lane-store.ts";
+import type { LaneChanges } from "../../../ports/lane-store.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LiveChanges } from "./live-counts.ts";
 import { Loader } from "./load.ts";
@@ -123,17 +123,17 @@ export class Plan {
     this.loader = new Loader(found, epoch);
     const lanes = found.lanes.map((row) => new LanePlan(row, this.loader.bare(row), epoch));
     this.lanes = new Map(lanes.map((lane) => [lane.key, lane]));
-    this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
+    this.chains = new Map([...(found.blocks ?? [])].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
   }
 
   /**
    * The lane of each write, loaded with what the write is about; null where its term is over. To be done for all of them
    * before the first is judged: they may be about the same rows.
    */
-  load(writes: readonly LaneWrite[], needs: readonly Needs[]): readonly (LanePlan | null)[] {
-    return writes.map(({ fence }, index) => {
-      const lane = this.held(fence);
-      if (lane !== null) lane.ledger = this.loader.load(lane.ledger, needs[index] as Needs);
+  load(needs: readonly Needs[]): readonly (LanePlan | null)[] {
+    return needs.map((need) => {
+      const lane = this.held(need.fence);
+      if (lane !== null) lane.ledger = this.loader.load(lane.ledger, need);
       return lane;
     });
   }
