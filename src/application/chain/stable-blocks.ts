@@ -8,8 +8,7 @@ import { isLinked } from "../../domain/block-window.ts";
 import { range } from "../../domain/range.ts";
 import { StableStream } from "../../domain/stable-stream.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "./chain-context.ts";
 import type { HeadChange, Subscription } from "./head-follower.ts";
 
@@ -21,17 +20,12 @@ export interface StableBlocksOptions {
   readonly signal: AbortSignal;
 }
 
-interface StablePorts {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-}
-
 const READ_AT_ONCE = 64;
 /** Heights that are read before the stable ones are given out: a reader that begins far back never holds them all. */
 const PAGE = 1_024;
 
 export async function* stableBlocks(
-  ports: StablePorts,
+  ports: Pick<Ports, "clock" | "telemetry">,
   context: ChainContext,
   options: StableBlocksOptions,
 ): AsyncGenerator<Block, void, undefined> {

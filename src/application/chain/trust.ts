@@ -14,18 +14,15 @@ import { chainJudged, chainLookOwed, isUnsure, type LanePace } from "../../domai
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../domain/pace/when.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import { happened } from "../lane/happened.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { ChainContext } from "./chain-context.ts";
 
-export interface TrustPorts {
+export interface TrustPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LaneStore, "settledBelow" | "loadLane">;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 const SILENT = "an endpoint that is up gives no answer, and it depends on that";

@@ -11,17 +11,14 @@
 import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable, type Member } from "../../domain/placement.ts";
-import type { Clock } from "../../ports/clock.ts";
 import { PeerUnreachable } from "../../ports/peers.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
 import { type Errand, type Fate, Journey, nobodyActs } from "./journey.ts";
 import type { Membership } from "./membership.ts";
 
-export interface RoutePorts {
+export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly membership: Membership;
-  readonly telemetry: Telemetry;
-  readonly clock: Clock;
   readonly selfUrl: string;
   readonly selfId: () => string;
   readonly holds: (lane: Lane) => boolean;

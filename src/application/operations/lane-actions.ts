@@ -4,7 +4,7 @@ import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { bounded, type Clock } from "../../ports/clock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
@@ -15,11 +15,7 @@ import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { parseLaneOrder } from "../requests/order.ts";
 import type { Operation } from "./operation.ts";
 
-export interface LaneActionPorts extends SignerQueryPorts {
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-}
+export type LaneActionPorts = SignerQueryPorts & Pick<Ports, "clock" | "telemetry">;
 
 /** An order about a lane. */
 interface Asked {

@@ -15,8 +15,6 @@
 import { backoffMs } from "../../domain/backoff.ts";
 import { Departures } from "../../domain/departures.ts";
 import { type Fence, type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Entropy } from "../../ports/entropy.ts";
 import {
   BatchRefused,
   HistoryChanged,
@@ -28,7 +26,7 @@ import {
   StoreUnavailable,
   type WriteOutcome,
 } from "../../ports/lane-store.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { WriterSettings } from "../settings.ts";
 import {
   type Entry,
@@ -43,11 +41,8 @@ import {
 import { createsOf, isMove, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
-export interface CommitterPorts {
+export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
   readonly store: Pick<LaneStore, "commit">;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly telemetry: Telemetry;
   /** More callers want to create something than there was time to read. Absent: no caller is ever kept waiting. */
   readonly callersWait?: () => boolean;
 }
