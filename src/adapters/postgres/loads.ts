@@ -1,9 +1,8 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import type { ExistingTransaction, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
-import { laneOf, withLane, withPayload } from "./columns.ts";
+import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
-import { recordset } from "./lists.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";

@@ -1,7 +1,6 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
 import { TRANSITIONS } from "../../../domain/transitions.ts";
-import { OUT_OF_THE_WAY, payloadValues } from "../columns.ts";
-import { recordset } from "../lists.ts";
+import { OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
 import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";

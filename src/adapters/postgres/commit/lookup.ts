@@ -2,8 +2,7 @@
 import type { Confirmation } from "../../../domain/confirmations.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
-import { type Flat, laneOf } from "../columns.ts";
-import { recordset } from "../lists.ts";
+import { type Flat, laneOf, recordset } from "../columns.ts";
 import type { WriteTransaction } from "../session/write-transaction.ts";
 import { type AttemptRow, readAttempts } from "../statements/attempt.ts";
 import { readConfirmations } from "../statements/confirmation.ts";

@@ -1,7 +1,6 @@
 import type { Hex } from "../../../domain/lane.ts";
 import type { AttemptRecord } from "../../../ports/query-store.ts";
-import type { FeeColumns } from "../columns.ts";
-import { lists, liveIds } from "../lists.ts";
+import { type FeeColumns, lists, liveIds } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
 const ROWS = lists(`

@@ -1,6 +1,5 @@
 import type { CompletionRecord, FeedPosition } from "../../../ports/query-store.ts";
-import type { Flat } from "../columns.ts";
-import { lists } from "../lists.ts";
+import { type Flat, lists } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 const ROWS = lists(`

@@ -1,6 +1,6 @@
 import type { Decision } from "../../../ports/lane-store.ts";
 import type { HistoryRecord } from "../../../ports/query-store.ts";
-import { lists } from "../lists.ts";
+import { lists } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
 const STEPS = lists(`

@@ -1,7 +1,6 @@
 import type { Intent } from "../../../domain/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
-import type { Flat, PayloadColumns } from "../columns.ts";
-import { payloadOf } from "../lists.ts";
+import { type Flat, type PayloadColumns, payloadOf } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 

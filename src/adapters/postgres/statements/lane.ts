@@ -1,8 +1,7 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
 import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
-import type { OwnerColumns } from "../columns.ts";
-import { lists } from "../lists.ts";
+import { lists, type OwnerColumns } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */

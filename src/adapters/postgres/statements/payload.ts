@@ -1,6 +1,5 @@
 import type { QueuedChange } from "../../../ports/lane-store.ts";
-import type { PayloadColumns } from "../columns.ts";
-import { names, overwritten, payloadOf } from "../lists.ts";
+import { names, overwritten, type PayloadColumns, payloadOf } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 /** What these transactions say, as their callers gave it. */

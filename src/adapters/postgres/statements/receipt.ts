@@ -1,6 +1,6 @@
 import type { Confirmation } from "../../../domain/confirmations.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
-import { lists, liveIds, names, overwritten } from "../lists.ts";
+import { lists, liveIds, names, overwritten } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 const FOUND = `tx_hash text, block_number bigint, block_hash text, transaction_index integer, status text,

@@ -3,8 +3,7 @@ import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts
 import type { State } from "../../../domain/transitions.ts";
 import type { AllocatedRecord, ExistingTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
-import { type Flat, OUT_OF_THE_WAY, type PayloadColumns } from "../columns.ts";
-import { lists, payloadOf } from "../lists.ts";
+import { type Flat, lists, OUT_OF_THE_WAY, type PayloadColumns, payloadOf } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
 const NEW_TRANSACTIONS = lists(`
