@@ -13,12 +13,11 @@ import { LeftInDoubt } from "../lane/between-owners.ts";
 import { happened } from "../lane/happened.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Tracked } from "../lane/tracked.ts";
 import { transaction } from "../queries/transactions.ts";
 import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
-import type { HookRunner } from "./stuck-hook.ts";
+import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
 export type ActionPorts = ResolvePorts &
   OwnerPorts & {
@@ -29,12 +28,7 @@ export type ActionPorts = ResolvePorts &
   };
 
 /** One order on the node that may carry it out. */
-interface Task {
-  readonly lane: OwnedLane;
-  readonly context: ChainContext;
-  readonly record: TransactionRecord;
-  /** Null where it waits to be signed. */
-  readonly tx: Tracked | null;
+interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> {
   readonly instruction: Instruction;
 }
 

@@ -21,7 +21,7 @@ import {
 } from "../statements/transaction.ts";
 import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, LANE, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
 import type { HistoryStep, Move } from "./move.ts";
-import { standsOnRow } from "./ordinary-life.ts";
+import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, Plan } from "./plan.ts";
 
 /** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
@@ -126,7 +126,7 @@ function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): reado
   const repeats: HistoryStep[] = [];
   for (const { before, steps } of moved) {
     for (const step of steps) {
-      if (!standsOnRow(before, step)) (step.ordinal <= before.historyCount ? repeats : fresh).push(step);
+      if (bitOf(before, step) === 0) (step.ordinal <= before.historyCount ? repeats : fresh).push(step);
     }
   }
   return [

@@ -11,9 +11,8 @@
  * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves. Where a
  * proof fails nothing is done, and the lanes are locked and read after all.
  */
-import { reviseConfirmations } from "../../../domain/confirmations.ts";
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
-import type { Committed, ConfirmationsWrite, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { Committed, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
@@ -111,49 +110,16 @@ function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
   const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
   for (const place of inOrder(writes)) {
     const lane = lanes[place];
-    if (lane) outcomes[place] = judge(plan, lane, { write: writes[place] as LaneWrite, moment });
+    if (lane) outcomes[place] = plan.judge(lane, writes[place] as LaneWrite, moment);
   }
-  const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(plan, lanes[index]));
+  const hasMore = (lane: LanePlan | null | undefined) => lane && plan.pastWatch(lane) >= UNWATCH_PAGE;
+  const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(lanes[index]));
   return { plan, outcomes, unfinished };
 }
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
 function askedAt({ reservations = [], openReservations = [] }: Found): Date | null {
   return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;
-}
-
-function judge(
-  plan: Plan,
-  lane: LanePlan,
-  { write, moment }: { readonly write: LaneWrite; readonly moment: Moment },
-): WriteOutcome {
-  switch (write.kind) {
-    case "identify":
-      plan.geneses.set(lane.row.chainId, write.genesisHash);
-      return { status: "done" };
-    case "confirmations":
-      return planConfirmations(plan, write);
-    default:
-      return plan.judge(lane, write, moment);
-  }
-}
-
-/** The same prefix extends the stored list, another one replaces it from the first height that differs. */
-function planConfirmations(plan: Plan, write: ConfirmationsWrite): WriteOutcome {
-  const chain = plan.chains.get(write.fence.lane.chainId);
-  if (chain === undefined) throw new Error(`the blocks of chain ${write.fence.lane.chainId} were not read`);
-  const change = reviseConfirmations(chain.blocks, write.blocks);
-  const kept =
-    change.kind === "replace" ? chain.blocks.filter(({ number }) => number < change.fromNumber) : chain.blocks;
-  const blocks = change.kind === "same" ? kept : [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
-  if (change.kind === "replace") chain.replacedFrom = Math.min(chain.replacedFrom, change.fromNumber);
-  chain.pruneBelow = Math.max(chain.pruneBelow, write.pruneBelow);
-  chain.blocks = blocks.filter(({ number }) => number >= chain.pruneBelow);
-  return { status: "confirmations", newFork: change.kind === "replace" };
-}
-
-function hasMore(plan: Plan, lane: LanePlan | null | undefined): boolean {
-  return lane !== null && lane !== undefined && plan.pastWatch(lane) >= UNWATCH_PAGE;
 }
 
 /** What is left over where this fails. The batch itself is committed by then: no failure may be reported as all of its writes'. */

@@ -87,14 +87,17 @@ interface Read {
   readonly values: readonly unknown[];
 }
 
-/** None where there is nothing to ask about. */
+/** `values` null: there is nothing to ask about. */
 function read<Of extends keyof Rows>(
   as: Of,
   statement: Statement<Rows[Of][number]>,
-  about: readonly unknown[],
-  values: readonly unknown[] = [about],
+  values: Read["values"] | null,
 ): readonly Read[] {
-  return about.length === 0 ? [] : [{ as, statement, values }];
+  return values === null ? [] : [{ as, statement, values }];
+}
+
+function about(keys: readonly unknown[], values: Read["values"] = [keys]): Read["values"] | null {
+  return keys.length === 0 ? null : values;
 }
 
 /** Most commits are about transactions alone, and read nothing else. */
@@ -104,7 +107,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   ];
   const lanes = (need: (need: Needs) => boolean | undefined) => {
     const asking = needs.filter(need).map(({ fence }) => fence.lane);
-    return [asking, [signers(asking), chainIds(asking)]] as const;
+    return about(asking, [signers(asking), chainIds(asking)]);
   };
   const transactions = each((need) => need.transactions).sort();
   const requests = needs.flatMap(({ fence: { lane }, requests = [] }) =>
@@ -112,29 +115,33 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   );
   const intake = each((need) => need.intake).sort((a, b) => a - b);
   const named = [each((need) => need.reservations).sort(), each((need) => need.reservedAs)];
-  const [skipping, skipped] = lanes((need) => need.nonces !== undefined && need.nonces.length > 0);
+  const skipped = lanes((need) => need.nonces !== undefined && need.nonces.length > 0);
   const compared = each((need) => need.compared);
+  const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
-    ...read("requests", findRequests, requests, requestKeys(requests)),
-    ...read("transactions", readTransactions, transactions, [transactions, compared, watching]),
+    ...read("requests", findRequests, about(requests, requestKeys(requests))),
+    ...read("transactions", readTransactions, about(transactions, [transactions, compared, watching])),
+    ...read("attempts", readAttempts, about(each((need) => need.attempts))),
+    ...read("intake", readIntake, about(intake)),
+    ...read("unwatchable", findUnwatchable, about(unwatched, [recordset(unwatched), UNWATCH_PAGE])),
+    ...read("history", readDatabaseHistory, about(reconciled, [])),
     ...read(
-      "attempts",
-      readAttempts,
-      each((need) => need.attempts),
+      "holes",
+      readHoles,
+      lanes((need) => need.holes),
     ),
-    ...read("intake", readIntake, intake),
-    ...read("unwatchable", findUnwatchable, unwatched, [recordset(unwatched), UNWATCH_PAGE]),
+    ...read("reservations", findReservations, about(named.flat(), named)),
     ...read(
-      "history",
-      readDatabaseHistory,
-      needs.filter((need) => need.mayHaveLost),
-      [],
+      "openReservations",
+      findOpenReservations,
+      lanes((need) => need.openReservations),
     ),
-    ...read("holes", readHoles, ...lanes((need) => need.holes)),
-    ...read("reservations", findReservations, named.flat(), named),
-    ...read("openReservations", findOpenReservations, ...lanes((need) => need.openReservations)),
-    ...read("bound", readBoundNonces, ...lanes((need) => need.boundNonce)),
-    ...read("heldNonces", findHeldNonces, skipping, [...skipped, each((need) => need.nonces)]),
+    ...read(
+      "bound",
+      readBoundNonces,
+      lanes((need) => need.boundNonce),
+    ),
+    ...read("heldNonces", findHeldNonces, skipped && [...skipped, each((need) => need.nonces)]),
   ];
 }
 

@@ -2,7 +2,7 @@
  * What a commit will write. Each write is judged by its lane's ledger (domain/ledger); what that changes is kept here until
  * the statements are made of it (commands.ts). Several changes of one row are written once, as their sum.
  */
-import type { Confirmation } from "../../../domain/confirmations.ts";
+import { type Confirmation, reviseConfirmations } from "../../../domain/confirmations.ts";
 import type { Hole } from "../../../domain/holes.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
@@ -12,8 +12,6 @@ import {
   type Completion,
   type LaneDecision,
   type Ledger,
-  type LedgerOutcome,
-  type LedgerWrite,
   type Moment,
   type Moved,
   type Refused,
@@ -21,7 +19,7 @@ import {
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { LaneChanges } from "../../../ports/lane-store.ts";
+import type { ConfirmationsWrite, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LiveChanges } from "./live-counts.ts";
 import { Loader } from "./load.ts";
@@ -144,7 +142,13 @@ export class Plan {
     return lane.row.ownerInstance === fence.instanceId && lane.row.token === fence.token ? lane : null;
   }
 
-  judge(lane: LanePlan, write: LedgerWrite, moment: Date | Moment): LedgerOutcome {
+  /** By its lane's ledger; what belongs to a whole chain stands outside of that. */
+  judge(lane: LanePlan, write: LaneWrite, moment: Moment): WriteOutcome {
+    if (write.kind === "confirmations") return this.revise(write);
+    if (write.kind === "identify") {
+      this.geneses.set(lane.row.chainId, write.genesisHash);
+      return { status: "done" };
+    }
     const { ledger, outcome, changes } = apply(lane.ledger, write, moment);
     lane.ledger = ledger;
     for (const change of changes) {
@@ -152,6 +156,20 @@ export class Plan {
       this.keep(lane, change);
     }
     return outcome;
+  }
+
+  /** The same prefix extends the stored list, another one replaces it from the first height that differs. */
+  private revise({ fence, blocks, pruneBelow }: ConfirmationsWrite): WriteOutcome {
+    const chain = this.chains.get(fence.lane.chainId);
+    if (chain === undefined) throw new Error(`the blocks of chain ${fence.lane.chainId} were not read`);
+    const change = reviseConfirmations(chain.blocks, blocks);
+    const isFork = change.kind === "replace";
+    const kept = isFork ? chain.blocks.filter(({ number }) => number < change.fromNumber) : chain.blocks;
+    const all = change.kind === "same" ? kept : [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
+    if (isFork) chain.replacedFrom = Math.min(chain.replacedFrom, change.fromNumber);
+    chain.pruneBelow = Math.max(chain.pruneBelow, pruneBelow);
+    chain.blocks = all.filter(({ number }) => number >= chain.pruneBelow);
+    return { status: "confirmations", newFork: isFork };
   }
 
   /** What its lanes' owners are told once this is committed. */

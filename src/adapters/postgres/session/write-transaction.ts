@@ -82,14 +82,12 @@ export interface WriteTransaction<Found, Result> {
 
 /** The connection ended after COMMIT was written: only the database can say what became of it. */
 export class CommitUnanswered extends Error {
-  readonly slot: number;
-  readonly marker: string;
+  readonly mark: Mark;
 
-  constructor({ slot, marker }: Mark, cause: unknown) {
+  constructor(mark: Mark, cause: unknown) {
     super("the connection ended without an answer to COMMIT", { cause });
     this.name = "CommitUnanswered";
-    this.slot = slot;
-    this.marker = marker;
+    this.mark = mark;
   }
 }
 

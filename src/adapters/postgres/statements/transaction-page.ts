@@ -1,14 +1,4 @@
-import {
-  byId,
-  CHAINS,
-  CHAINS_OF_INTAKE,
-  chainsOf,
-  IN_FLIGHT_MET,
-  liveIn,
-  MANY,
-  WAITING_CHAIN,
-  walk,
-} from "../page-scopes.ts";
+import { byId, CHAINS_OF_INTAKE, chainsOf, IN_FLIGHT_MET, liveIn, MANY, WAITING_CHAIN, walk } from "../page-scopes.ts";
 import { statement } from "./statement.ts";
 
 /**
@@ -27,7 +17,7 @@ export const pageTransactions = statement<{ readonly txId: string }>("page-trans
 
 /** A page over everything live. $1 order, $2 after, $3 limit, $4 chain or null. */
 export const pageLive = statement<{ readonly txId: string }>("page-live")`
-  WITH ${CHAINS}
+  WITH ${chainsOf()}
   ${walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
@@ -41,7 +31,7 @@ export const pageLiveOfSigner = statement<{ readonly txId: string }>("page-live-
 
 /** A page over what is live in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state. */
 export const pageLiveState = statement<{ readonly txId: string }>("page-live-state")`
-  WITH ${CHAINS}, ${liveIn("true", IN_FLIGHT_MET)}
+  WITH ${chainsOf()}, ${liveIn("true", IN_FLIGHT_MET)}
   ${walk({
     number: "t.chain_id",
     is: "scope.chain_id",
@@ -65,7 +55,7 @@ ${byId("few")}`;
 
 /** A page over what is over, by outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
 export const pageFinal = statement<{ readonly txId: string }>("page-final")`
-  WITH ${CHAINS}
+  WITH ${chainsOf()}
   ${walk({
     number: "hashtextextended(t.outcome, t.chain_id)",
     is: "hashtextextended($5::text, scope.chain_id)",
