@@ -4,8 +4,8 @@
  * A page is merged from one walk of an index for each chain. The index has one number in front of the id, and the walk
  * compares and orders rows by both: so it begins where the page before ended, and ends with the entries of that number. By
  * a second column in front of the id a server before 18 would not end it, but go on over the entries of all other signers. No other
- * index gives that order, and with sorting out of favour (`preferOrder`) it is this one that is walked, whatever a plan
- * for unknown parameters believes about sizes. A condition that may be absent (`$4 IS NULL OR …`) would have it walk the
+ * index gives that order, and with sorting out of favour (`preferOrder`) it is this one that is walked, also by a
+ * plan for unknown parameters that is wrong about sizes. A condition that may be absent (`$4 IS NULL OR …`) would have it walk the
  * whole table for rows that are not there.
  */
 
@@ -123,7 +123,7 @@ const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id
 /**
  * In flight are a window for each lane, too many to collect where there are many lanes. But the newest were the last to be
  * signed, and the oldest are the oldest that are live, but for what is settled and still watched: a short look there
- * mostly meets a page of them. Whatever is in flight was signed (CHECK transaction_signed), and has a first attempt.
+ * mostly meets a page of them. Everything in flight was signed (CHECK transaction_signed), and has a first attempt.
  */
 export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (

@@ -37,7 +37,7 @@ interface Luggage extends Pick<Evidence, "seen"> {
 
 /**
  * A process that was an instance before, in a history that has gone on, becomes another one in a single round trip: it is
- * short of time already. Whatever else is to be judged and decided takes two.
+ * short of time already. Every other registration takes two, because the history has to be judged in between.
  */
 export async function registerInstance(
   runtime: DurableRuntime,

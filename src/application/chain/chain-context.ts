@@ -29,7 +29,7 @@ export const LOOKS_AT_ONCE = 100;
 export class ChainContext {
   readonly chain: Chain;
   readonly counts: Counts;
-  /** As last told to whichever loop asked, for lists of many signers, which ask nothing. Nothing is decided by it. */
+  /** As the chain last told one of the loops, for lists of many signers, which ask nothing. Nothing is decided by it. */
   readonly knownBalances = new Map<Address, bigint>();
   readonly settings: ChainSettings;
   /** What is in force here: as configured, else by the chain's id. */

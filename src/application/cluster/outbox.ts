@@ -1,6 +1,6 @@
 /**
- * Creates on their way to other nodes. Those of one moment to the same node travel together, whichever lane or caller
- * they are of: a request between nodes costs more than a create.
+ * Creates on their way to other nodes. Those of one moment to the same node travel together, of all lanes and
+ * callers: a request between nodes costs more than a create.
  *
  * Reads and writes: nothing. A crash here loses what was not sent, and the caller's repeat finds what was.
  */

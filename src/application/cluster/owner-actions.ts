@@ -1,5 +1,5 @@
 /**
- * What an operator asks of a lane, whichever node is asked: done here where this node owns the lane or can acquire it,
+ * What an operator asks of a lane, at any node: done here where this node owns the lane or can acquire it,
  * else by the owner. The same road as a create takes, with one difference: after silence it is not told again. Not every
  * action has an id that its repeat could be recognised by, so the answer is "unknown", and the operator looks first.
  *

@@ -90,7 +90,7 @@ export class Router {
     } catch (error) {
       return new DatabaseSilent("nothing was accepted", error);
     }
-    return this.firstStop(lane) ?? this.nobody(lane);
+    return this.firstStop(lane) ?? this.noStop(lane);
   }
 
   /** Where a member is asked; null for one without a URL. */
@@ -110,7 +110,7 @@ export class Router {
     return membership.members.some((member) => member.instanceId !== selfId() && isReachable(member));
   }
 
-  private nobody(lane: Lane): FencepostError {
+  private noStop(lane: Lane): FencepostError {
     if (this.isOutOfReach(lane)) return outOfReach();
     const isKnown = this.ports.hasKey(lane) || this.ports.membership.isKnown(lane);
     return isKnown ? betweenOwners() : unknownSigner(lane);

@@ -161,7 +161,7 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
 
 type Mark = Reservation & { readonly txHash: Hash };
 
-/** Only followed: there are no bytes to send again. What it says is not known either. */
+/** Only followed: there are no bytes to send again, and its payload is not known. */
 export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
     const reservation = await openReservation(ports, reservationId);
@@ -233,7 +233,7 @@ function payloadOf({ unsigned }: HandedIn): Payload {
   return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
 }
 
-/** What it costs is not known: zero. */
+/** Its price and gas are not known: zero. */
 function hashAlone(txHash: Hash): SignedAttempt {
   const fees = { type: "legacy", gasPrice: 0n } as const;
   return { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };

@@ -167,7 +167,7 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
   return fate === "movedOn" ? "movedOn" : "done";
 }
 
-/** What is final is not acted on; what it became is said. */
+/** A final transaction is not acted on; the refusal says what became of it. */
 function refuseSettled(record: TransactionRecord): void {
   const { txId, state, subState, receipt, attempts } = record;
   if (!isSettled(state)) return;

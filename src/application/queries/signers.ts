@@ -19,7 +19,7 @@ export interface SignerQueryPorts extends Pick<Ports, "codec"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
-/** What the chain says of an account; null: nobody has heard. */
+/** What the chain says of an account; null: this node has not been told. */
 interface Account {
   readonly latest: number | null;
   readonly pending: number | null;

@@ -1,5 +1,5 @@
 /**
- * Stage 1, first half: from whatever arrived to one normal form.
+ * Stage 1, first half: from a request as it arrived to one normal form.
  * Reads: the request alone. Writes: nothing. Invariant: a mistake is named by the path of its field and consumes nothing.
  * A crash here leaves nothing behind; the caller has no answer and repeats.
  */

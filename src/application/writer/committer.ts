@@ -1,6 +1,6 @@
 /**
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
- * commits: at most two database transactions in flight. Where none is, the next one leaves with whatever has arrived by
+ * commits: at most two database transactions in flight. Where none is, the next one leaves with everything that has arrived by
  * the end of this turn of the event loop: what comes while it is under way gathers by itself, and waiting for more would
  * only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way,
  * another leaves when it is full, when its oldest entry is old enough, or when the one before it has committed. Where small
@@ -345,7 +345,7 @@ export class Committer {
   /**
    * Creates of the lanes that a transaction holds do not wait until it has been tried often enough, neither its own nor
    * those behind it. They touch none of its rows, and alone they take one round trip to the database: on a machine so
-   * crowded that the server ends whatever takes two, they are what still goes through.
+   * crowded that the server ends every transaction that takes two, they still go through.
    */
   private async letCreatesPass(batch: Entry[]): Promise<void> {
     const moves = batch.filter(({ write }) => isMove(write));

@@ -94,11 +94,11 @@ function allocations({ allocations, moves }: Plan, marker: string | null): reado
 function firstSteps({ intent, acceptedAt, lane }: Allocation): readonly HistoryStep[] {
   if (acceptedAt === null) return [];
   const { chainId, nodeId, token } = lane.row;
-  const nobodyDecided = { reason: null, actor: null, audit: null };
-  const shared = { txId: intent.txId, chainId, subState: null, ...nobodyDecided, count: 1 };
-  const nobody = { nodeId: null, token: null };
+  const undecided = { reason: null, actor: null, audit: null };
+  const shared = { txId: intent.txId, chainId, subState: null, ...undecided, count: 1 };
+  const noNode = { nodeId: null, token: null };
   return [
-    { ...shared, ...nobody, ordinal: 1, event: "accept", fromState: null, state: "CREATED", at: acceptedAt },
+    { ...shared, ...noNode, ordinal: 1, event: "accept", fromState: null, state: "CREATED", at: acceptedAt },
     { ...shared, nodeId, token, ordinal: 2, event: "allocate", fromState: "CREATED", state: "ALLOCATED" },
   ];
 }

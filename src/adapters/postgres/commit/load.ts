@@ -1,7 +1,7 @@
 /**
  * Between the two halves of a commit: from the rows that were found to a part of each lane's ledger. Loaded is what the
- * writes are about (needs.ts), and nothing else: what was looked for and not found is known to be missing, whatever was
- * not looked for is not known (domain/ledger/part.ts).
+ * writes are about (needs.ts), and nothing else. A row that was looked for and not found is known to be missing; about a
+ * row that was not looked for, the part cannot tell (domain/ledger/part.ts).
  */
 
 import { grouped } from "../../../domain/grouped.ts";

@@ -112,7 +112,7 @@ export class Plan {
   readonly reserved: Reservation[] = [];
   /** By id: from what it was when the commit began to what it is. */
   readonly settled = new Map<string, { readonly from: Reservation["state"]; readonly reservation: Reservation }>();
-  /** How chains begin, as somebody saw it. */
+  /** The first block of each chain, as an owner of a lane saw it. */
   readonly geneses = new Map<number, Hash>();
   private readonly loader: Loader;
 

@@ -38,7 +38,7 @@ export async function resolveCommit(runtime: DurableRuntime, failure: unknown): 
   }
 }
 
-/** Whatever this process once could say nothing about has happened by now, or never will. */
+/** Looks once more for commits whose outcome stayed unknown: by now each is there, or its slot is closed for good. */
 export async function settleDoubts(runtime: DurableRuntime): Promise<void> {
   for (const [slot, marker] of [...runtime.slots.doubts]) {
     await lookUp(runtime, { slot, marker }).catch((error) => {

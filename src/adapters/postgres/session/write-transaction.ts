@@ -230,7 +230,7 @@ export interface WholeTransaction {
 }
 
 /**
- * A whole transaction in one write. Whatever would be decided between two round trips, the server proves: the history in
+ * A whole transaction in one write. What would be decided between two round trips the server proves: the history in
  * the opening statement, the rest in the commands. Null: it said that nothing is committed.
  */
 export async function commitAtOnce(runtime: WriteRuntime, whole: WholeTransaction): Promise<Opened | null> {

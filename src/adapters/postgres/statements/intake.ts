@@ -22,8 +22,8 @@ export const findAnyIntake = statement<{ readonly waiting: number }>("find-any-i
   SELECT 1 AS waiting FROM fencepost.intake AS i WHERE i.alias_of IS NULL AND i.signer >= '' LIMIT 1`;
 
 /**
- * What waits in the intake table for these lanes, in call order. Whatever is visible and not settled, never by a cursor
- * over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
+ * What waits in the intake table for these lanes, in call order: everything that is visible and not settled, never by a
+ * cursor over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
  */
 export const loadIntake = statement<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.metadata,

@@ -37,7 +37,7 @@ export const lockLanesByKey = statement("lock-lanes-by-key")`
  * and the lane is not returned. The heartbeat is read, never locked.
  *
  * $1 to $4, a place for each term: chain, signer, instance, token. Chains and signers are named once more as lists, so
- * that lanes are found by key whatever the planner believes about the size of the table. `expected`: what else must be
+ * that lanes are found by key also where the planner is wrong about the size of the table. `expected`: what else must be
  * true of the lane `l` by what the term `f` says of it, in the columns behind those four.
  */
 const held = (columns: string, expected: string): string => `

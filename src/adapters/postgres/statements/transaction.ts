@@ -205,7 +205,7 @@ export const findRequests = statement<Flat<ExistingTransaction>>("find-requests"
     OFFSET 0
   ) AS t`;
 
-/** Every transaction and waiting intake row under a request id, on whatever lane, refused ones too. */
+/** Every transaction and waiting intake row under a request id, on every lane, refused ones too. */
 export const findByRequest = statement<{ readonly txId: string }>("find-by-request")`
   SELECT t.tx_id FROM fencepost.transaction AS t
   WHERE t.request_id = $1 AND t.owns_request AND t.request_id IS NOT NULL
@@ -222,7 +222,7 @@ export const findByNonce = statement<{ readonly txId: string }>("find-by-nonce")
   FROM fencepost.transaction AS t
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce = $3`;
 
-/** Which of these nonces a transaction has, whatever became of it. */
+/** Which of these nonces a transaction has, final or not. */
 export const findHeldNonces = statement<HeldNonceRow>("find-held-nonces")`
   SELECT t.chain_id, t.signer, t.nonce, t.tx_id
   FROM fencepost.transaction AS t
