@@ -3,14 +3,14 @@ import { reservationAt } from "../../domain/ledger/index.ts";
 import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import { withLane, withOwner, withPayload } from "./columns.ts";
 import { findPage, isNarrow, matches } from "./pages.ts";
-import { attemptRecord, groupByTransaction, holeOf, receiptsOf, reservationOf } from "./rows.ts";
+import { ACCEPTED, attemptRecord, groupByTransaction, holeOf, receiptsOf, reservationOf } from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import { readAttempts } from "./statements/attempt.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
 import { readCompletions, readFeed } from "./statements/feed.ts";
 import { type HistoryRow, readHistory } from "./statements/history.ts";
 import { type HoleRow, listHoles } from "./statements/hole.ts";
-import { type IntakeRecordRow, readIntakeRecords } from "./statements/intake.ts";
+import { readIntakeRecords } from "./statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "./statements/lane.ts";
 import { readReceipts } from "./statements/receipt.ts";
 import { readReservation } from "./statements/reservation.ts";
@@ -37,7 +37,9 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       Promise.all([run(readHistory, [txId]), run(readIntakeRecords, [[txId]])]),
     );
     if (rows.length > 0 || intake === undefined) return rows.map(historyRecord);
-    return intake.aliasOf === null ? [acceptance(intake)] : history(intake.aliasOf);
+    return intake.aliasOf === null
+      ? [{ ...ACCEPTED, firstAt: intake.createdAt, lastAt: intake.createdAt }]
+      : history(intake.aliasOf);
   };
   return {
     transaction,
@@ -122,23 +124,6 @@ function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" |
 
 function historyRecord({ actor, audit, ...row }: HistoryRow): HistoryRecord {
   return actor === null ? row : { ...row, decision: { actor, audit } };
-}
-
-/** The one thing that has happened to an intake row. Its caller wrote it, with no history of its own. */
-function acceptance(row: IntakeRecordRow): HistoryRecord {
-  return {
-    ordinal: 1,
-    event: "accept",
-    fromState: null,
-    state: "CREATED",
-    subState: null,
-    nodeId: null,
-    token: null,
-    reason: null,
-    count: 1,
-    firstAt: row.createdAt,
-    lastAt: row.createdAt,
-  };
 }
 
 function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly HoleRow[]): LaneRecord {

@@ -14,6 +14,9 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Fate } from "./journey.ts";
 import type { Router } from "./route.ts";
 
+const UNHEARD =
+  "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";
+
 /** Throws a FencepostError for the caller; what it returns must survive JSON. */
 export type OwnerAction = (lane: OwnedLane, body: LaneRequest["body"]) => Promise<unknown>;
 
@@ -50,7 +53,7 @@ export class OwnerActions {
             repeatable: false,
             locally: async () => [await here()],
             remotely: async (url, _, { withinMs }) => [await peers.act(url, lane, { ...request, withinMs })],
-            unknown: unheard,
+            unknown: () => outcomeUnknown(UNHEARD),
           });
     if (fate instanceof FencepostError) throw fate;
     return (fate as LaneAnswer).answer;
@@ -78,10 +81,4 @@ export class OwnerActions {
 export function notKnownYet(action: string): FencepostError {
   const detail = `the node that acts for this signer does not know "${action}" yet: upgrade it; nothing was done`;
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1 });
-}
-
-function unheard(): FencepostError {
-  return outcomeUnknown(
-    "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it",
-  );
 }

@@ -139,16 +139,12 @@ export class Committer {
     this.leaveLater();
     const shard = key === null ? null : shardOf(key, this.settings.shards);
     const told = new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
-    this.tellIdleSoon();
-    await told;
-  }
-
-  /** Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes. */
-  private tellIdleSoon(): void {
+    // Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes.
     this.tellingSoon ??= Promise.resolve().then(() => {
       this.tellingSoon = null;
       this.tellIdle();
     });
+    await told;
   }
 
   private queueAll(entries: readonly Entry[]): void {

@@ -1,6 +1,7 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
 import { TRANSITIONS } from "../../../domain/transitions.ts";
 import { OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
+import { ACCEPTED } from "../rows.ts";
 import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
@@ -94,12 +95,10 @@ function allocations({ allocations, moves }: Plan, marker: string | null): reado
 function firstSteps({ intent, acceptedAt, lane }: Allocation): readonly HistoryStep[] {
   if (acceptedAt === null) return [];
   const { chainId, nodeId, token } = lane.row;
-  const undecided = { reason: null, actor: null, audit: null };
-  const shared = { txId: intent.txId, chainId, subState: null, ...undecided, count: 1 };
-  const noNode = { nodeId: null, token: null };
+  const accepted = { ...ACCEPTED, txId: intent.txId, chainId, actor: null, audit: null };
   return [
-    { ...shared, ...noNode, ordinal: 1, event: "accept", fromState: null, state: "CREATED", at: acceptedAt },
-    { ...shared, nodeId, token, ordinal: 2, event: "allocate", fromState: "CREATED", state: "ALLOCATED" },
+    { ...accepted, at: acceptedAt },
+    { ...accepted, ordinal: 2, event: "allocate", fromState: "CREATED", state: "ALLOCATED", nodeId, token },
   ];
 }
 

@@ -6,13 +6,7 @@
 
 import { grouped } from "../../../domain/grouped.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
-import {
-  bareLedger,
-  type Ledger,
-  type LedgerTransaction,
-  type WaitingIntent,
-  type Watched,
-} from "../../../domain/ledger/index.ts";
+import { bareLedger, type Ledger, type LedgerTransaction, type WaitingIntent } from "../../../domain/ledger/index.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import { type Flat, laneOf, withLane } from "../columns.ts";
@@ -115,7 +109,8 @@ export class Loader {
     const { cover } = ledger.watched;
     const known = cover.kind === "through" ? Math.max(cover.key, through) : through;
     const blocks = grouped(this.unwatchable.get(key) ?? [], (row) => row.blockNumber);
-    const rows = [...blocks].map(([block, all]) => [block, all.map(watchedOf)] as const);
+    const watched = ({ txId, nonce, state }: UnwatchableRow) => ({ txId, nonce, state });
+    const rows = [...blocks].map(([block, all]) => [block, all.map(watched)] as const);
     return { ...ledger, watched: ledger.watched.covering({ kind: "through", key: known }, rows) };
   }
 
@@ -169,8 +164,4 @@ export class Loader {
       reserved: reserved.cover.kind === "all" ? reserved : reserved.covering(above, []),
     };
   }
-}
-
-function watchedOf({ txId, nonce, state }: UnwatchableRow): Watched {
-  return { txId, nonce, state };
 }

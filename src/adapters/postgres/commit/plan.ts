@@ -121,7 +121,10 @@ export class Plan {
     this.loader = new Loader(found, epoch);
     const lanes = found.lanes.map((row) => new LanePlan(row, this.loader.bare(row), epoch));
     this.lanes = new Map(lanes.map((lane) => [lane.key, lane]));
-    this.chains = new Map([...(found.blocks ?? [])].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
+    const chains = [...(found.blocks ?? [])].map(([chainId, stored]) => {
+      return [chainId, { stored, blocks: stored, replacedFrom: Number.MAX_SAFE_INTEGER, pruneBelow: 0 }] as const;
+    });
+    this.chains = new Map(chains);
   }
 
   /**
@@ -259,7 +262,3 @@ export class Plan {
 }
 
 const NO_TERM = { allocatedBy: null, allocatedUnder: null };
-
-function chainPlan(stored: readonly Confirmation[]): ChainPlan {
-  return { stored, blocks: stored, replacedFrom: Number.MAX_SAFE_INTEGER, pruneBelow: 0 };
-}

@@ -10,7 +10,7 @@ export interface Statement<Row> {
 type Sql<Row> = (text: TemplateStringsArray, ...shared: readonly (string | number)[]) => Statement<Row>;
 
 export function statement<Row = unknown>(name: string): Sql<Row> {
-  return (text, ...shared) => ({ name: `fencepost:${name}`, sql: String.raw({ raw: text }, ...shared) });
+  return (text, ...shared) => ({ name: `fencepost:${name}`, sql: String.raw({ raw: text }, ...shared).trim() });
 }
 
 /** A statement that changes rows. Ends the transaction unless they are as many as this parameter says. */
