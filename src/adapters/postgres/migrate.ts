@@ -31,10 +31,6 @@ export class SchemaMismatch extends Error {
   }
 }
 
-export interface MigrationReport {
-  readonly applied: readonly string[];
-}
-
 export interface SchemaOptions {
   readonly databaseUrl: string;
   /** Another set than the one that ships with this program. */
@@ -82,7 +78,7 @@ const RUNNING = `
   ) AS running WHERE knows IS NOT NULL ORDER BY knows, node_id`;
 
 /** Brings the schema up to this program. Safe to run at every start, by any number of nodes at once. */
-export async function migrate(options: SchemaOptions): Promise<MigrationReport> {
+export async function migrate(options: SchemaOptions): Promise<{ readonly applied: readonly string[] }> {
   const migrations = options.migrations ?? (await shippedMigrations());
   return withClient(options.databaseUrl, async (client) => {
     const applied = await applyPatiently(client, migrations);

@@ -33,10 +33,7 @@ export interface PostgresStoreOptions {
 
 /** The server is not one that may be entrusted with nonces. One line, with what to change. */
 export class UnsuitableServer extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "UnsuitableServer";
-  }
+  override readonly name = "UnsuitableServer";
 }
 
 const OLDEST_VERSION = 150_000;

@@ -34,7 +34,11 @@ export class PostgresWakeUps implements WakeUps {
       lost: () => {
         this.listening = null;
       },
-      pooled: () => this.giveUp(),
+      pooled: () => {
+        const message =
+          "the database is behind a pooler, through which LISTEN does not work: nodes poll for news instead";
+        options.telemetry.emit({ type: "alert", severity: "WARNING", code: "NOTIFICATIONS_NEED_DIRECT_URL", message });
+      },
     });
   }
 
@@ -79,14 +83,5 @@ export class PostgresWakeUps implements WakeUps {
 
   private wake(words: readonly string[]): void {
     for (const wakeUp of WAKE_UPS) if (words.includes(wakeUp)) this.listener(wakeUp);
-  }
-
-  private giveUp(): void {
-    this.options.telemetry.emit({
-      type: "alert",
-      severity: "WARNING",
-      code: "NOTIFICATIONS_NEED_DIRECT_URL",
-      message: "the database is behind a pooler, through which LISTEN does not work: nodes poll for news instead",
-    });
   }
 }

@@ -86,9 +86,12 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
     try {
       // Read again meanwhile, or with another node: then this is refused with its name.
       owned = await ports.lanes.own(lane.lane);
-    } catch (error) {
-      if (await isCarriedOutAfterAll(ports, owned, asked)) return;
-      throw owned.mayStillCommit ? new LeftInDoubt(error, { txId }) : error;
+    } catch (refusal) {
+      // It says that nothing was done; but a lane that is let go still commits what was on its way.
+      const inDoubt = (error: unknown) => (owned.mayStillCommit ? new LeftInDoubt(error, { txId }) : error);
+      const isDone = await isCarriedOut(ports, asked).catch((error) => Promise.reject(inDoubt(error)));
+      if (isDone) return;
+      throw inDoubt(refusal);
     }
   }
   throw outcomeUnknown(
@@ -110,15 +113,6 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   return ACTIONS[instruction.action](ports, { lane, context, record, tx, instruction });
-}
-
-/** A refusal says that nothing was done; but a lane that is let go still commits what was on its way. */
-async function isCarriedOutAfterAll(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<boolean> {
-  try {
-    return await isCarriedOut(ports, asked);
-  } catch (error) {
-    throw lane.mayStillCommit ? new LeftInDoubt(error, { txId: asked.txId }) : error;
-  }
 }
 
 async function isCarriedOut(ports: ActionPorts, { txId, instruction: { decisionId } }: Asked): Promise<boolean> {
