@@ -1,25 +1,21 @@
 import type { Hex } from "../../../domain/lane.ts";
 import type { AttemptRecord } from "../../../ports/query-store.ts";
-import { type FeeColumns, lists, liveIds } from "../columns.ts";
+import { type FeeColumns, lists, liveIds, names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
-const ROWS = lists(`
-  tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas bigint, fee_type text,
-  gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric, is_foreign boolean,
-  node_signed boolean, raw_transaction text, claimed boolean`);
+const SIGNED = `tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas bigint, fee_type text,
+  gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric`;
+const BESIDE = "is_foreign boolean, node_signed boolean, raw_transaction text";
 
 /**
  * Signed payloads, before any byte of them leaves. `first_sent_at` is set where the same commit claims the sending. $1 to
  * $14, a place for each; a column that none of them has anything in is null.
  */
 export const insertAttempts = statement("insert-attempts")`
-  INSERT INTO fencepost.attempt (
-    tx_id, ordinal, chain_id, tx_hash, kind, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
-    is_foreign, node_signed, raw_transaction, created_at, first_sent_at
-  )
-  SELECT tx_id, ordinal, chain_id, tx_hash, kind, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
-    is_foreign IS TRUE, node_signed IS TRUE, decode(raw_transaction, 'hex'), now(), CASE WHEN claimed THEN now() END
-  FROM (${ROWS}) AS a`;
+  INSERT INTO fencepost.attempt (${names(SIGNED)}, ${names(BESIDE)}, created_at, first_sent_at)
+  SELECT ${names(SIGNED)}, is_foreign IS TRUE, node_signed IS TRUE, decode(raw_transaction, 'hex'), now(),
+    CASE WHEN claimed THEN now() END
+  FROM (${lists(`${SIGNED}, ${BESIDE}, claimed boolean`)}) AS a`;
 
 /** From the first claim on, the network may know an attempt. Later claims change nothing here. */
 export const markAttemptsSent = statement("mark-attempts-sent")`

@@ -1,10 +1,9 @@
 import type { CompletionRecord, FeedPosition } from "../../../ports/query-store.ts";
-import { type Flat, lists } from "../columns.ts";
+import { type Flat, lists, names } from "../columns.ts";
 import { statement } from "./statement.ts";
 
-const ROWS = lists(`
-  tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, state text, sub_state text,
-  settled boolean, tx_hash text`);
+const COMPLETION = `tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, state text, sub_state text,
+  settled boolean, tx_hash text`;
 
 /**
  * The feed: last statement before COMMIT, and on the wire together with it. The transaction that appends holds the counter
@@ -15,20 +14,16 @@ export const appendCompletions = statement("append-completions")`
   WITH counter AS (
     UPDATE fencepost.feed AS f SET last_seq = f.last_seq + $10 WHERE f.only_row RETURNING f.epoch, f.last_seq
   ), appended AS (
-    INSERT INTO fencepost.completion (
-      seq, epoch, tx_id, chain_id, signer, request_id, nonce, state, sub_state, settled, tx_hash, at
-    )
-    SELECT counter.last_seq - $10 + c.place, counter.epoch, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce,
-      c.state, c.sub_state, c.settled, c.tx_hash, now()
-    FROM counter, (${ROWS}, generate_subscripts($1::uuid[], 1) AS place) AS c
+    INSERT INTO fencepost.completion (seq, epoch, ${names(COMPLETION)}, at)
+    SELECT counter.last_seq - $10 + c.place, counter.epoch, ${names(COMPLETION)}, now()
+    FROM counter, (${lists(COMPLETION)}, generate_subscripts($1::uuid[], 1) AS place) AS c
     RETURNING 1
   )
   SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), $10, 'completions') FROM counter`;
 
 /** The feed after a number. Nothing below a number that was seen can appear later: see `appendCompletions`. */
 export const readCompletions = statement<Flat<CompletionRecord>>("read-completions")`
-  SELECT c.seq, c.epoch, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce, c.state, c.sub_state, c.settled,
-    c.tx_hash, c.at
+  SELECT seq, epoch, ${names(COMPLETION)}, at
   FROM fencepost.completion AS c
   WHERE c.seq > $1
   ORDER BY c.seq

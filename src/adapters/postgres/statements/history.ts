@@ -1,11 +1,10 @@
 import type { Decision } from "../../../ports/lane-store.ts";
 import type { HistoryRecord } from "../../../ports/query-store.ts";
-import { lists } from "../columns.ts";
+import { lists, names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
-const STEPS = lists(`
-  tx_id uuid, ordinal integer, chain_id bigint, event text, from_state text, state text, sub_state text,
-  node_id text, token bigint, reason text, actor text, audit jsonb, count integer, at timestamptz`);
+const STEP = `tx_id uuid, ordinal integer, chain_id bigint, event text, from_state text, state text, sub_state text,
+  node_id text, token bigint, reason text, actor text, audit jsonb, count integer`;
 
 /**
  * Appends steps that do not stand on the row of their transaction (commit/ordinary-life.ts). The ordinal of each was
@@ -15,13 +14,9 @@ const STEPS = lists(`
  * Lists of columns, because taking JSON apart is a third of what the server does for such small rows.
  */
 export const writeHistory = statement("write-history")`
-  INSERT INTO fencepost.step (
-    tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count,
-    first_at, last_at
-  )
-  SELECT tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count,
-    coalesce(at, now()), coalesce(at, now())
-  FROM (${STEPS}) AS s`;
+  INSERT INTO fencepost.step (${names(STEP)}, first_at, last_at)
+  SELECT ${names(STEP)}, coalesce(at, now()), coalesce(at, now())
+  FROM (${lists(`${STEP}, at timestamptz`)}) AS s`;
 
 const REPEATS = lists("tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text");
 

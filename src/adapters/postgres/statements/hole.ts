@@ -1,14 +1,14 @@
 import type { Hole } from "../../../domain/holes.ts";
 import type { Lane } from "../../../domain/lane.ts";
+import { names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
+
+const HOLE = "chain_id bigint, signer text, nonce bigint, why text, detail text, reservation_id uuid";
 
 /** Plain inserts: a nonce that is a hole already would be one that was given up twice, which must be loud. */
 export const writeHoles = statement("write-holes")`
-  INSERT INTO fencepost.hole (chain_id, signer, nonce, why, detail, reservation_id, since)
-  SELECT chain_id, signer, nonce, why, detail, reservation_id, now()
-  FROM json_to_recordset($1::json) AS h(
-    chain_id bigint, signer text, nonce bigint, why text, detail text, reservation_id uuid
-  )`;
+  INSERT INTO fencepost.hole (${names(HOLE)}, since)
+  SELECT ${names(HOLE)}, now() FROM json_to_recordset($1::json) AS h(${HOLE})`;
 
 /** Holes that this commit closes. */
 export const deleteHoles = counted("delete-holes", "$5", "closed holes")`
@@ -17,8 +17,7 @@ export const deleteHoles = counted("delete-holes", "$5", "closed holes")`
   WHERE h.signer = ANY ($2::text[]) AND h.chain_id = ANY ($3::bigint[]) AND h.nonce = ANY ($4::bigint[])
     AND h.signer = c.signer AND h.chain_id = c.chain_id AND h.nonce = c.nonce`;
 
-const HOLES = `
-  SELECT h.chain_id, h.signer, h.nonce, h.why, h.detail, h.reservation_id, h.since FROM fencepost.hole AS h`;
+const HOLES = `SELECT ${names(HOLE)}, since FROM fencepost.hole AS h`;
 
 /** Nonces of these lanes that nothing holds, lowest first. */
 export const readHoles = statement<HoleRow>("read-holes")`

@@ -1,7 +1,7 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
 import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
-import { lists, type OwnerColumns } from "../columns.ts";
+import { lists, names, type OwnerColumns } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
@@ -207,13 +207,12 @@ export const readBoundNonces = statement<BoundNonceRow>("read-bound-nonces")`
 
 export type BoundNonceRow = Lane & { readonly nonce: number | null };
 
+const DECISION = "chain_id bigint, signer text, action text, actor text, reason text, node_id text, token bigint";
+
 /** Who decided what about a lane, in the transaction that did it. */
 export const insertLaneDecisions = statement("insert-lane-decisions")`
-  INSERT INTO fencepost.lane_decision (chain_id, signer, action, actor, reason, node_id, token, at)
-  SELECT chain_id, signer, action, actor, reason, node_id, token, now()
-  FROM json_to_recordset($1::json) AS d(
-    chain_id bigint, signer text, action text, actor text, reason text, node_id text, token bigint
-  )`;
+  INSERT INTO fencepost.lane_decision (${names(DECISION)}, at)
+  SELECT ${names(DECISION)}, now() FROM json_to_recordset($1::json) AS d(${DECISION})`;
 
 /** The newest decisions about a lane, newest first. */
 export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisions")`

@@ -1,14 +1,14 @@
 import type { Reservation } from "../../../domain/reservations.ts";
-import type { Flat } from "../columns.ts";
+import { type Flat, names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
+
+const OPENED =
+  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz";
 
 /** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
 export const insertReservations = statement("insert-reservations")`
-  INSERT INTO fencepost.reservation (reservation_id, chain_id, signer, nonce, request_id, created_at, expires_at)
-  SELECT reservation_id, chain_id, signer, nonce, request_id, now(), expires_at
-  FROM json_to_recordset($1::json) AS r(
-    reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz
-  )`;
+  INSERT INTO fencepost.reservation (${names(OPENED)}, created_at)
+  SELECT ${names(OPENED)}, now() FROM json_to_recordset($1::json) AS r(${OPENED})`;
 
 /** Moves reservations on, each only from the state it was read in. */
 export const settleReservations = counted("settle-reservations", "$3", "settled reservations")`
