@@ -1,7 +1,7 @@
 /**
  * Between the domain's values and columns. Rows come with the names of the domain (session/pipeline.ts), and mostly as the
  * domain has them; a lane, a payload and an owner stand there as their columns. Hex travels without its prefix where the
- * column is bytea.
+ * column is bytea. At the end, what statements say about columns.
  */
 import type { Fees } from "../../domain/fees.ts";
 import type { Hex, Lane } from "../../domain/lane.ts";
@@ -74,6 +74,9 @@ export function payloadValues({ to, data, type, accessList, ...wei }: Payload) {
   };
 }
 
+/** In a list of columns and their types. */
+const COLUMN = /(\w+) (\w+)/g;
+
 /**
  * Rows out of one list for each column: `lists("tx_id uuid, nonce bigint")` takes them from $1 and $2. A list that is null
  * is filled up with nulls.
@@ -85,8 +88,6 @@ export function lists(columns: string): string {
   let place = 0;
   return `SELECT ${columns.replace(COLUMN, (_, name, type) => `unnest($${++place}::${type}[]) AS ${name}`)}`;
 }
-
-const COLUMN = /(\w+) (\w+)/g;
 
 /** The same columns without their types. */
 export function names(columns: string): string {

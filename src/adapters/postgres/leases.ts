@@ -61,10 +61,14 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
         statements: 3,
         waits: 3,
         find: (run) =>
-          Promise.all([lockLanesOfInstance, releaseLanes, retireInstance].map((each) => run(each, [instanceId]))),
+          Promise.all([
+            run(lockLanesOfInstance, [instanceId]),
+            run(releaseLanes, [instanceId]),
+            run(retireInstance, [instanceId]),
+          ]),
         decide: (result) => ({ commands: [], result }),
       });
-      return released?.length ?? 0;
+      return released.length;
     },
     releaseLane: ({ lane, instanceId, token }) =>
       hasChanged(releaseLane, [lane.chainId, lane.signer, instanceId, token]),

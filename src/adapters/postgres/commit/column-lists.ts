@@ -17,7 +17,7 @@ type Columns<Row> = readonly ((row: Row) => Value)[];
 type Value = string | number | bigint | boolean | null | undefined;
 type Plain<Part> = { readonly [Key in keyof Part]-?: Part[Key] extends Value ? Key : never }[keyof Part];
 
-/** Columns of what a row has, or is a part of it, by name and as they are. */
+/** Columns of a row, or of a part of it: values as they are, by name. */
 function named<Row, Part>(partOf: (row: Row) => Part, ...keys: readonly Plain<Part>[]): Columns<Row> {
   return keys.map((key) => (row) => partOf(row)[key] as Value);
 }

@@ -105,8 +105,8 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const each = <T>(of: (need: Needs) => readonly T[] | undefined) => [
     ...new Set(needs.flatMap((need) => of(need) ?? [])),
   ];
-  const lanes = (need: (need: Needs) => boolean | undefined) => {
-    const asking = needs.filter(need).map(({ fence }) => fence.lane);
+  const lanes = (of: "holes" | "openReservations" | "boundNonce" | "nonces") => {
+    const asking = needs.filter((need) => need[of]).map(({ fence }) => fence.lane);
     return about(asking, [signers(asking), chainIds(asking)]);
   };
   const transactions = each((need) => need.transactions).sort();
@@ -115,7 +115,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   );
   const intake = each((need) => need.intake).sort((a, b) => a - b);
   const named = [each((need) => need.reservations).sort(), each((need) => need.reservedAs)];
-  const skipped = lanes((need) => need.nonces !== undefined && need.nonces.length > 0);
+  const nonces = each((need) => need.nonces);
   const compared = each((need) => need.compared);
   const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
@@ -125,23 +125,11 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("intake", readIntake, about(intake)),
     ...read("unwatchable", findUnwatchable, about(unwatched, [recordset(unwatched), UNWATCH_PAGE])),
     ...read("history", readDatabaseHistory, about(reconciled, [])),
-    ...read(
-      "holes",
-      readHoles,
-      lanes((need) => need.holes),
-    ),
+    ...read("holes", readHoles, lanes("holes")),
     ...read("reservations", findReservations, about(named.flat(), named)),
-    ...read(
-      "openReservations",
-      findOpenReservations,
-      lanes((need) => need.openReservations),
-    ),
-    ...read(
-      "bound",
-      readBoundNonces,
-      lanes((need) => need.boundNonce),
-    ),
-    ...read("heldNonces", findHeldNonces, skipped && [...skipped, each((need) => need.nonces)]),
+    ...read("openReservations", findOpenReservations, lanes("openReservations")),
+    ...read("bound", readBoundNonces, lanes("boundNonce")),
+    ...read("heldNonces", findHeldNonces, about(nonces, [...(lanes("nonces") ?? []), nonces])),
   ];
 }
 
