@@ -17,7 +17,7 @@ import { fetchBlockNumber, fetchBlocks } from "./read-block.ts";
 import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
 import { fetchTransaction } from "./read-sent.ts";
 import type { Endpoint, Endpoints, Said } from "./rpc/endpoints.ts";
-import { readAddress, readArray, readBytes, readHash, readRecord } from "./rpc/quantities.ts";
+import { read } from "./rpc/quantities.ts";
 
 export async function agreeOnBlock(endpoints: Endpoints, number: number): Promise<SecondOpinion> {
   const said = await endpoints.readEach(
@@ -183,9 +183,9 @@ function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransact
 
 /** What a log says, without where it stands: nodes count that each in their own way. */
 function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
-  return readArray(json.logs, "receipt.logs").map((each) => {
-    const { address, topics, data } = readRecord(each, "receipt.logs[]");
-    const hashes = readArray(topics, "log.topics").map((topic) => readHash(topic, "log.topics[]"));
-    return [readAddress(address, "log.address"), hashes, readBytes(data, "log.data")];
+  return read.array(json.logs, "receipt.logs").map((each) => {
+    const { address, topics, data } = read.record(each, "receipt.logs[]");
+    const hashes = read.array(topics, "log.topics").map((topic) => read.hash(topic, "log.topics[]"));
+    return [read.address(address, "log.address"), hashes, read.bytes(data, "log.data")];
   });
 }

@@ -1,6 +1,6 @@
 import type { Address } from "../../domain/lane.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
-import { readNumber } from "./rpc/quantities.ts";
+import { read } from "./rpc/quantities.ts";
 import { type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
@@ -11,7 +11,7 @@ const HEAD = "eth_blockNumber";
 export type CountTag = "latest" | "pending";
 
 export async function fetchCount(rpc: RpcTransport, address: Address, tag: CountTag): Promise<number> {
-  return readNumber(await rpc.request(COUNT, [address, tag]), COUNT);
+  return read.number(await rpc.request(COUNT, [address, tag]), COUNT);
 }
 
 /** A request that gathers questions until this moment is over. */
@@ -37,7 +37,7 @@ export class CountsAtHead {
     const { calls, replies } = this.#gather(endpoint);
     const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
     const answers = await replies;
-    return { head: readNumber(resultOf(answers[0]), HEAD), count: readNumber(resultOf(answers[at]), COUNT) };
+    return { head: read.number(resultOf(answers[0]), HEAD), count: read.number(resultOf(answers[at]), COUNT) };
   }
 
   #gather(endpoint: Endpoint): Gathering {

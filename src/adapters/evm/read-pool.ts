@@ -1,6 +1,6 @@
 import { numberToHex } from "viem/utils";
 import type { Address, Hash } from "../../domain/lane.ts";
-import { optional, readHash, readRecord } from "./rpc/quantities.ts";
+import { read } from "./rpc/quantities.ts";
 import { resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
@@ -23,12 +23,12 @@ export async function fetchPooled(
 }
 
 function fromContent(content: unknown, nonces: readonly number[]): readonly (Hash | null)[] {
-  const { pending, queued } = readRecord(content, "txpool_contentFrom");
+  const { pending, queued } = read.record(content, "txpool_contentFrom");
   const byNonce = { ...Object(queued), ...Object(pending) } as Readonly<Record<string, unknown>>;
   return nonces.map((nonce) => hashOf(byNonce[String(nonce)] ?? null));
 }
 
 function hashOf(transaction: unknown): Hash | null {
-  const fields = optional(readRecord, transaction, "a pooled transaction");
-  return fields && readHash(fields.hash, "a pooled transaction's hash");
+  const fields = read.optional(read.record, transaction, "a pooled transaction");
+  return fields && read.hash(fields.hash, "a pooled transaction's hash");
 }

@@ -3,18 +3,7 @@ import type { Fees } from "../../domain/fees.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
-import {
-  BadAnswer,
-  optional,
-  readAddress,
-  readArray,
-  readBigInt,
-  readBytes,
-  readGas,
-  readHash,
-  readNumber,
-  readRecord,
-} from "./rpc/quantities.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
@@ -26,7 +15,7 @@ export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: nu
   const params = [address, numberToHex(blockNumber)];
   const [reply] = await rpc.batch([{ method: "eth_getTransactionCount", params }]);
   const count = resultOf(reply, saysStateGone);
-  return count === undefined ? null : readNumber(count, "eth_getTransactionCount");
+  return count === undefined ? null : read.number(count, "eth_getTransactionCount");
 }
 
 /** What one address sent in a block. Others' transactions are not looked at: a rollup's own kinds need not be known. */
@@ -36,13 +25,14 @@ export async function fetchSentInBlock(
   blockNumber: number,
 ): Promise<readonly ChainTransaction[] | null> {
   const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] }]);
-  const fields = optional(readRecord, resultOf(reply, saysNoSuchBlock), "the block");
+  const fields = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
   if (fields === null) return null;
-  const block = { number: readNumber(fields.number, "block.number"), hash: readHash(fields.hash, "block.hash") };
+  const block = { number: read.number(fields.number, "block.number"), hash: read.hash(fields.hash, "block.hash") };
   if (block.number !== blockNumber) throw new BadAnswer("it answered with another block");
-  return readArray(fields.transactions, "block.transactions")
-    .map((each) => readRecord(each, "block.transactions[]"))
-    .filter((each) => readAddress(each.from, "transaction.from") === address)
+  return read
+    .array(fields.transactions, "block.transactions")
+    .map((each) => read.record(each, "block.transactions[]"))
+    .filter((each) => read.address(each.from, "transaction.from") === address)
     .map((each) => ({ ...readTransaction(each), block }));
 }
 
@@ -65,35 +55,35 @@ export async function fetchTransaction(rpc: Batch, txHash: Hash): Promise<ChainT
 
 function askedFor(result: unknown, asked: Partial<ChainTransaction>): ChainTransaction | null {
   if (result === null) return null;
-  const found = readTransaction(readRecord(result, "the transaction"));
+  const found = readTransaction(read.record(result, "the transaction"));
   const { txHash = found.txHash, from = found.from, nonce = found.nonce } = asked;
   if (found.txHash === txHash && found.from === from && found.nonce === nonce) return found;
   throw new BadAnswer("it answered with another transaction");
 }
 
 function readTransaction(fields: Fields): ChainTransaction {
-  const blockHash = optional(readHash, fields.blockHash, "transaction.blockHash");
+  const blockHash = read.optional(read.hash, fields.blockHash, "transaction.blockHash");
   return {
-    txHash: readHash(fields.hash, "transaction.hash"),
-    from: readAddress(fields.from, "transaction.from"),
-    nonce: readNumber(fields.nonce, "transaction.nonce"),
-    to: optional(readAddress, fields.to, "transaction.to"),
-    value: readBigInt(fields.value, "transaction.value"),
-    data: readBytes(fields.input ?? fields.data, "transaction.input"),
-    gas: readGas(fields.gas, "transaction.gas"),
+    txHash: read.hash(fields.hash, "transaction.hash"),
+    from: read.address(fields.from, "transaction.from"),
+    nonce: read.number(fields.nonce, "transaction.nonce"),
+    to: read.optional(read.address, fields.to, "transaction.to"),
+    value: read.bigint(fields.value, "transaction.value"),
+    data: read.bytes(fields.input ?? fields.data, "transaction.input"),
+    gas: read.gas(fields.gas, "transaction.gas"),
     fees: readFees(fields),
-    block: blockHash && { number: readNumber(fields.blockNumber, "transaction.blockNumber"), hash: blockHash },
+    block: blockHash && { number: read.number(fields.blockNumber, "transaction.blockNumber"), hash: blockHash },
   };
 }
 
 function readFees(fields: Fields): Fees {
-  const maxFeePerGas = optional(readBigInt, fields.maxFeePerGas, "transaction.maxFeePerGas");
+  const maxFeePerGas = read.optional(read.bigint, fields.maxFeePerGas, "transaction.maxFeePerGas");
   if (maxFeePerGas !== null) {
-    const maxPriorityFeePerGas = readBigInt(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas");
+    const maxPriorityFeePerGas = read.bigint(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas");
     return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas };
   }
   const type = fields.type === "0x1" ? "eip2930" : "legacy";
-  return { type, gasPrice: readBigInt(fields.gasPrice, "transaction.gasPrice") };
+  return { type, gasPrice: read.bigint(fields.gasPrice, "transaction.gasPrice") };
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Call, Simulation } from "../../ports/chain.ts";
 import { recogniseWordings } from "./classify-submission.ts";
 import { decodeRevert } from "./decode-revert.ts";
 import { revertDataOf, shorten, textsOf } from "./error-texts.ts";
-import { BadAnswer, readBigInt, readBytes, readGas } from "./rpc/quantities.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
@@ -19,7 +19,7 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
     { method: "eth_getBalance", params: [call.from, "latest"] },
     ...(asksCode ? [{ method: "eth_getCode", params: [call.to, "latest"] }] : []),
   ]);
-  const balance = readBigInt(resultOf(funds), "eth_getBalance");
+  const balance = read.bigint(resultOf(funds), "eth_getBalance");
   if (call.value > balance) {
     return { outcome: "insufficientFunds", detail: `value ${call.value} is over the balance of ${balance}` };
   }
@@ -47,8 +47,8 @@ function encodeRequest(call: Call): Readonly<Record<string, unknown>> {
 }
 
 function gasOf(call: Call, result: unknown): bigint {
-  if (call.gas === undefined) return readGas(result, "eth_estimateGas");
-  readBytes(result, "eth_call");
+  if (call.gas === undefined) return read.gas(result, "eth_estimateGas");
+  read.bytes(result, "eth_call");
   return call.gas;
 }
 

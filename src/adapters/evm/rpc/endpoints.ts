@@ -5,7 +5,7 @@ import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, EndpointState, Telemetry } from "../../../ports/telemetry.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
-import { BadAnswer, readNumber } from "./quantities.ts";
+import { BadAnswer, read } from "./quantities.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
@@ -262,7 +262,7 @@ export class Endpoints {
   /** The chain's id alone while its first block is not known, and both from then on. */
   async #identityOf({ rpc }: Endpoint): Promise<ChainIdentity> {
     if (this.#genesisHash !== null) return fetchIdentity(rpc);
-    return { chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
+    return { chainId: read.number(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
   }
 
   #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number): void {

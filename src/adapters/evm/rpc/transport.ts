@@ -1,7 +1,7 @@
 import { Departures } from "../../../domain/departures.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { TelemetryEvent } from "../../../ports/telemetry.ts";
-import { DEFAULT_RETRY_AFTER_MS, type HttpPoster, openHttp } from "./http.ts";
+import { DEFAULT_RETRY_AFTER_MS, openHttp } from "./http.ts";
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
 import {
   type BatchRefusal,
@@ -99,7 +99,7 @@ type Resizing = Exclude<BatchRefusal, "rateLimited">;
 
 class HttpTransport implements RpcTransport {
   readonly #options: Required<TransportOptions>;
-  readonly #http: HttpPoster;
+  readonly #http: ReturnType<typeof openHttp>;
   readonly #reads: Line;
   readonly #sends: Line;
   #nextId = 1;

@@ -1,7 +1,7 @@
 import type { Address } from "../../../domain/lane.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import { BadKey } from "./errors.ts";
-import { type KeystoreSource, loadKeystoreDirectory } from "./keystore-directory.ts";
+import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
 import type { MnemonicSource } from "./mnemonic.ts";
 import { parsePrivateKeys, type SigningKey } from "./private-keys.ts";
 import { type CurveKind, SigningThread, type StartWorker, startSignWorker } from "./signing-thread.ts";
