@@ -189,7 +189,7 @@ function connectGauges(metrics: Metrics, { node, store }: ComposedNode): void {
     receiptBacklog: () => node.gauges().receiptBacklog,
     pendingDepth: () => node.gauges().pendingDepth,
     nonceReserved: () => node.gauges().noncesReserved,
-    pendingOldestAgeMs: () => node.gauges().oldestPendingAgeSeconds * 1_000,
+    pendingOldestAgeSeconds: () => node.gauges().oldestPendingAgeSeconds,
     transactionStates: () => store.liveStates(),
   });
 }

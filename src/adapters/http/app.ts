@@ -1,39 +1,29 @@
 import { maxHeaderSize } from "node:http";
 import Fastify, { type FastifyInstance } from "fastify";
+import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { Arrivals } from "./arrivals.ts";
-import type { RouteContext } from "./context.ts";
+import { Arrivals } from "./door.ts";
 import { addHooks } from "./hooks.ts";
 import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
-import type { HttpServerOptions } from "./options.ts";
+import type { HttpServerOptions, RouteContext } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
-import { actionRoutes } from "./routes/actions.ts";
-import { completionRoutes } from "./routes/completions.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
-import { laneRoutes } from "./routes/lanes.ts";
-import { nonceRoutes } from "./routes/nonces.ts";
+import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
-import { rememberingChecksum } from "./views.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
-export interface HttpApp {
-  readonly app: FastifyInstance;
-  readonly longPolls: LongPolls;
-  /** To be told of every connection. */
-  readonly arrivals: Arrivals;
-  /** Path pattern → methods, as registered. */
-  readonly served: ReadonlyMap<string, ReadonlySet<string>>;
-}
-
-/** Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. */
-export function createHttpApp(options: HttpServerOptions): HttpApp {
+/**
+ * Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. `arrivals` is to be told of
+ * every connection; `served` has the methods of each path pattern, as registered.
+ */
+export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
   const arrivals = new Arrivals(options.clock);
   const app = bareApp();
@@ -48,9 +38,7 @@ export function createHttpApp(options: HttpServerOptions): HttpApp {
   createRoutes(app, context);
   transactionRoutes(app, context);
   nonceRoutes(app, context);
-  completionRoutes(app, context);
   laneRoutes(app, context);
-  actionRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
 import { unavailable } from "../../domain/errors.ts";
-import type { Arrivals } from "./arrivals.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";
-import { Door, type DoorOptions, type Visitor } from "./door.ts";
+import { type Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
 import type { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions } from "./options.ts";
 

@@ -271,7 +271,7 @@ describe("gauges read at the scrape", () => {
     let held = 1;
     metrics.connect({
       leasesHeld: () => held,
-      pendingOldestAgeMs: async () => 2500,
+      pendingOldestAgeSeconds: async () => 2.5,
       transactionStates: async () => new Map([["TRACKING", 4]]),
     });
     expect(await value(metrics, "lease_held")).toBe(1);
@@ -284,7 +284,7 @@ describe("gauges read at the scrape", () => {
   it("say zero where nothing is pending, and forget a state that emptied", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let states = new Map([["STUCK", 1]]);
-    metrics.connect({ pendingOldestAgeMs: () => null, transactionStates: () => states });
+    metrics.connect({ pendingOldestAgeSeconds: () => null, transactionStates: () => states });
     expect(await value(metrics, "pending_oldest_age_seconds")).toBe(0);
     expect(await value(metrics, "tx_state", { state: "STUCK" })).toBe(1);
     states = new Map();
@@ -343,7 +343,7 @@ describe("docs/metrics.md", () => {
       writerQueueDepth: () => 1,
       receiptBacklog: () => 1,
       pendingDepth: () => 1,
-      pendingOldestAgeMs: () => 1,
+      pendingOldestAgeSeconds: () => 1,
       transactionStates: () => new Map([["TRACKING", 1]]),
     });
     const { types, samples } = parseExposition((await metrics.expose()).body);
