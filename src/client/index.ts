@@ -17,7 +17,7 @@ import type { Explanation, Transaction, TransactionListQuery, TransactionPage } 
 import { type FollowedCompletion, followCompletions } from "./follow-completions.ts";
 import { type Call, type CallOptions, type ClientOptions, createTransport } from "./transport.ts";
 import { type WaitOptions, waitForSettled } from "./wait.ts";
-import { type NonceCalls, type UsesNonce, withNonce } from "./with-nonce.ts";
+import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
 export type {
   LaneOrder,
@@ -84,7 +84,7 @@ export interface FencepostClient {
   resubmit(txId: string, order: ResubmitOrder, options?: CallOptions): Promise<Transaction>;
   /** Signs the same payload for more. */
   reprice(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
-  /** Uses the nonce up with nothing. Whichever payload is mined decides. */
+  /** Uses the nonce up with nothing. The original may still be mined first: then it is CONFIRMED. */
   cancel(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
   /** Puts another payload at the nonce. */
   replace(txId: string, order: ReplaceOrder, options?: CallOptions): Promise<Transaction>;
@@ -95,7 +95,7 @@ export interface FencepostClient {
   resume(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
   realign(signer: string, order: RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
-  /** Every node that is alive, whichever of them is asked. */
+  /** Every node that is alive; each of them knows all others. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
   leases(options?: CallOptions): Promise<readonly LaneLease[]>;
@@ -117,12 +117,6 @@ export function createClient(options: ClientOptions): FencepostClient {
     post<Transaction>(`${transactionPath(txId)}/${action}`, body, call);
   const onLane = (action: LaneAction) => (signer: string, body: object, call?: CallOptions) =>
     items<SignerLane>({ path: `${signerPath(signer)}/${action}`, body, ...call });
-  const nonces: NonceCalls = {
-    reserve: (lane) => post("/nonces", lane),
-    submit: (id, body) => post(`${noncePath(id)}/submit`, body),
-    used: (id, body) => post(`${noncePath(id)}/used`, body),
-    release: (id) => post(`${noncePath(id)}/release`, {}),
-  };
   const client: FencepostClient = {
     send: (transaction, call) => post("/tx", transaction, call),
     sendBatch: async (transactions, call) => (await post<BatchResults>("/tx/batch", { transactions }, call)).results,
@@ -140,7 +134,7 @@ export function createClient(options: ClientOptions): FencepostClient {
     submitReserved: (id, rawTransaction, call) => post(`${noncePath(id)}/submit`, { rawTransaction }, call),
     markUsed: (id, txHash, call) => post(`${noncePath(id)}/used`, { txHash }, call),
     releaseNonce: (id, call) => post(`${noncePath(id)}/release`, {}, call),
-    withNonce: (lane, callback) => withNonce(nonces, lane, callback),
+    withNonce: (lane, callback) => withNonce(client, lane, callback),
     signersPage: (query = {}, call) => transport({ path: "/signers", query, ...call }),
     signers: (call) => everySigner(client.signersPage, call),
     signer: (address, { fresh, ...call } = {}) =>
