@@ -6,7 +6,7 @@ import { type Service, startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
 import { startDevChain } from "./dev-chain.ts";
-import { startAnvil } from "./embedded/anvil.ts";
+import { startAnvil } from "./embedded/chain/child.ts";
 import { EmbeddedError } from "./embedded/embedded-error.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";

@@ -1,23 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { DemoReport } from "../../../adapters/cli/present.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { LaneLease } from "../../../client/index.ts";
 import { listenForStop } from "../../stop-signals.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded/postgres.ts";
 import { type DevChain, startEmbeddedChain } from "../embedded/start-chain.ts";
-import { type Audit, audit } from "./audit.ts";
+import { audit } from "./audit.ts";
 import { type Accepted, sendAll } from "./callers.ts";
 import { type NodeChild, startNodeChild } from "./node-child.ts";
 import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
-
-export interface DemoReport extends Audit {
-  readonly takeovers: number;
-  readonly fencedWrites: number;
-  /** From the kill until a create on one of its lanes was accepted again. */
-  readonly takeOverSeconds: number | null;
-  readonly seconds: number;
-}
 
 interface Stage {
   readonly chain: DevChain;
@@ -51,7 +44,7 @@ export async function demo(transactions: number, output: ProgressOutput): Promis
   }
 }
 
-/** Whatever is up when the demo is interrupted is taken down again, last first. */
+/** Every part that is up when the demo is interrupted is taken down again, last first. */
 async function setUp(directory: string, undo: (() => Promise<unknown>)[], signal: AbortSignal) {
   const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
   undo.unshift(() => postgres.stop());
@@ -168,7 +161,7 @@ function takeOverSeconds(struck: Disaster | null, accepted: readonly Accepted[])
   return first === undefined ? null : (first.atMs - struck.killedAtMs) / 1_000;
 }
 
-/** Follows the feed of whichever node answers. */
+/** Follows the feed of any node that answers. */
 function followConfirmed({ nodes }: Stage): { count(): number; stop(): void } {
   const confirmed = new Set<string>();
   let stopped = false;

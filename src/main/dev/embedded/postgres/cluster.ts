@@ -3,8 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { EmbeddedError } from "../embedded-error.ts";
-import { launch } from "../guard.ts";
-import { CHILD_ENVIRONMENT } from "../processes.ts";
+import { CHILD_ENVIRONMENT, launch } from "../processes.ts";
 import type { Binaries } from "./binaries.ts";
 import { handOver, handOverTree, type Place } from "./place.ts";
 

@@ -1,9 +1,8 @@
 import { open, readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError } from "../embedded-error.ts";
-import { type Child, endChild, launch } from "../guard.ts";
 import { LOOPBACK, portTaken } from "../loopback-port.ts";
-import { type Account, CHILD_ENVIRONMENT, settlesWithin } from "../processes.ts";
+import { type Account, CHILD_ENVIRONMENT, type Child, endChild, launch, settlesWithin } from "../processes.ts";
 import type { Cluster } from "./cluster.ts";
 import { readPostmasterFile, STOP_SIGNALS } from "./postmaster-file.ts";
 
