@@ -20,17 +20,7 @@ import type { Config, ConfigFor } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
 import { version } from "./version.ts";
 
-export interface Service {
-  readonly url: string;
-  /** The port that the workers of one machine share; null for a node of its own. */
-  readonly sharedUrl: string | null;
-  readonly nodeId: string;
-  readonly chainIds: readonly number[];
-  /** As people write them, EIP-55. */
-  readonly signers: readonly string[];
-  /** Drains, releases the lanes, closes. Safe to call twice. */
-  stop(): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 export interface ServiceOptions {
   readonly config: ConfigFor<"start">;
@@ -50,7 +40,7 @@ const TURNS_PER_LEASE = 120;
  * One node behind HTTP. The port is taken before anything is written to the database: a mistake there should show first.
  * Meanwhile keys and chains are opened, and the session lock is taken, which other nodes do not know of yet.
  */
-export async function startService(options: ServiceOptions): Promise<Service> {
+export async function startService(options: ServiceOptions) {
   const { config, logger, failpoint, sharesPort = false, waitUntil } = options;
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
@@ -81,10 +71,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
     return {
       url,
+      /** The port that the workers of one machine share; null for a node of its own. */
       sharedUrl: shared?.url ?? null,
       nodeId: config.nodeId,
       chainIds: composed.chains.map(({ chainId }) => chainId),
+      /** As people write them, EIP-55. */
       signers: composed.signer.addresses().map(checksum),
+      /** Drains, releases the lanes, closes. Safe to call twice. */
       stop: once(() => stop(http, composed)),
     };
   } catch (error) {
@@ -198,7 +191,7 @@ async function stop(http: ReturnType<typeof createHttpServer>, composed: Compose
   composed.node.drain();
   http.drain();
   await composed.close();
-  // Whatever is still in hand cannot succeed any more: a moment for its answer to leave.
+  // Requests still in hand cannot succeed any more: a moment for their answers to leave.
   await http.close(LAST_ANSWERS_MS);
 }
 

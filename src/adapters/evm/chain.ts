@@ -91,18 +91,12 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     transactionBySenderAndNonce: (address, nonce) => first((rpc) => fetchBySenderAndNonce(rpc, address, nonce)),
     transaction: (hash) => first((rpc) => fetchTransaction(rpc, hash)),
     identity: (genesisHash) => endpoints.identity(genesisHash),
-    identityEverywhere: async () => {
-      const said = await endpoints.readEverywhere(fetchIdentity);
-      return said.map((each) => (each.kind === "silent" ? each : { kind: "says", identity: each.answer }));
-    },
+    identityEverywhere: () => endpoints.readEverywhere(fetchIdentity),
     balance: (address) =>
       first(async (rpc) => read.bigint(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance")),
     feeMarket: () => first(fetchFeeMarket),
     simulate: (call) => first((rpc) => simulateCall(rpc, call)),
-    simulateEverywhere: async (call) => {
-      const said = await endpoints.readEverywhere((rpc) => simulateCall(rpc, call));
-      return said.map((each) => (each.kind === "silent" ? each : { kind: "says", simulation: each.answer }));
-    },
+    simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
     submit: async (raws: readonly Hex[], { everywhere = false } = {}) => {
       if (raws.length === 0) return [];
       return everywhere ? submitEverywhere(endpoints, raws) : submitToFirst(endpoints, raws);

@@ -43,10 +43,7 @@ export function createCodec(): Codec {
   };
 }
 
-interface AbiFunction {
-  readonly selector: Hex;
-  readonly inputs: readonly AbiParameter[];
-}
+type AbiFunction = ReturnType<typeof readFunction>;
 
 function parseSignature(text: string): AbiFunction {
   if (text.length > LONGEST_SIGNATURE) throw new BadEncoding("function", "is too long");
@@ -145,7 +142,7 @@ function readItem(item: unknown): AbiItem {
   return item;
 }
 
-function readFunction({ type, name, inputs }: AbiItem): AbiFunction {
+function readFunction({ type, name, inputs }: AbiItem) {
   if (type !== "function" || typeof name !== "string" || !FUNCTION_NAME.test(name)) {
     throw new BadEncoding("function", "is not a function");
   }

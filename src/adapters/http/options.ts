@@ -39,7 +39,6 @@ export interface PeerReceiver {
 export interface ApiKey {
   readonly name: string;
   readonly secret: string;
-  readonly scopes?: readonly string[];
 }
 
 export interface StaticFile {

@@ -28,13 +28,7 @@ export interface HttpRequestReport {
   readonly durationMs: number;
 }
 
-export interface Metrics {
-  readonly sink: TelemetrySink;
-  readonly httpRequest: (report: HttpRequestReport) => void;
-  /** Where the gauges come from, once the node that knows exists. A source that fails leaves its gauge out of the scrape. */
-  connect(sources: Partial<GaugeSources>): void;
-  expose(): Promise<{ readonly contentType: string; readonly body: string }>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 export interface MetricsSettings {
   /** CPU, memory, event loop and GC of the process; off where the host application reports its own. */
@@ -47,7 +41,7 @@ const FAST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 const SLOW_SECONDS = [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
 /** One registry per call: two nodes in one process never count into each other's numbers. */
-export function createMetrics(settings: MetricsSettings = {}): Metrics {
+export function createMetrics(settings: MetricsSettings = {}) {
   const registry = new Registry();
   if (settings.processMetrics ?? true) collectProcessMetrics(registry);
   const sources: Partial<GaugeSources> = {};
@@ -55,9 +49,10 @@ export function createMetrics(settings: MetricsSettings = {}): Metrics {
   createSourcedGauges(registry, sources);
   return {
     sink: createMetricsSink(instruments, settings.checksum ?? ((address) => address)),
-    httpRequest: ({ method, route, status, durationMs }) =>
+    httpRequest: ({ method, route, status, durationMs }: HttpRequestReport) =>
       instruments.httpSeconds.observe({ method, route, status: String(status) }, durationMs / 1000),
-    connect: (more) => void Object.assign(sources, more),
+    /** Where the gauges come from, once the node that knows exists. A source that fails leaves its gauge out of the scrape. */
+    connect: (more: Partial<GaugeSources>) => void Object.assign(sources, more),
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
 }

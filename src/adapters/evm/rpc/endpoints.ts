@@ -1,6 +1,6 @@
 import type { AlertCode } from "../../../domain/alerts.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { type BlockTag, type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
+import { type BlockTag, type ChainIdentity, ChainUnavailable, type Heard } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, EndpointState, Telemetry } from "../../../ports/telemetry.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
@@ -19,9 +19,6 @@ export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "time
 
 /** How a method asks one endpoint. It throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer` to have the next one asked. */
 export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
-
-/** What one endpoint said, or that it did not. */
-export type Heard<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
 
 /** What one endpoint answered, and which. */
 export interface Said<T> {

@@ -12,12 +12,7 @@ import { type Accepted, sendAll } from "./callers.ts";
 import { type NodeChild, startNodeChild } from "./node-child.ts";
 import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
 
-interface Stage {
-  readonly chain: DevChain;
-  readonly nodes: readonly NodeChild[];
-  readonly signers: readonly string[];
-  readonly progress: Progress;
-}
+type Stage = Awaited<ReturnType<typeof setUp>> & { readonly progress: Progress };
 
 const NODES = 3;
 const SIGNERS = 6;
@@ -127,16 +122,13 @@ function sumOfTokens(leases: readonly LaneLease[]): number {
   return leases.reduce((sum, { fencingToken }) => sum + fencingToken, 0);
 }
 
-interface Disaster {
-  /** Of all lanes together, before it struck. */
-  readonly tokens: number;
-  readonly killedAtMs: number;
-  /** Signers that the killed node acted for. */
-  readonly orphans: ReadonlySet<string>;
-}
+type Disaster = Awaited<ReturnType<typeof strike>>;
 
-/** Kills the node that holds most lanes, and freezes another for longer than its lease. */
-async function strike({ nodes, progress }: Stage): Promise<Disaster> {
+/**
+ * Kills the node that holds most lanes, and freezes another for longer than its lease. Returns the tokens of all lanes
+ * together, as they were before, and the signers that the killed node acted for.
+ */
+async function strike({ nodes, progress }: Stage) {
   const leases = await (nodes[0] as NodeChild).client.leases();
   const held = (node: NodeChild) => leases.filter(({ nodeId }) => nodeId === node.nodeId);
   const [busiest, frozen] = [...nodes].sort((a, b) => held(b).length - held(a).length) as [NodeChild, NodeChild];

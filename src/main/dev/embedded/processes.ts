@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, type SpawnOptions, spawn } from "node:child_process";
+import { execFile, type SpawnOptions, spawn } from "node:child_process";
 import { readFile, readlink } from "node:fs/promises";
 import { Socket } from "node:net";
 import { type Clock, within } from "../../../ports/clock.ts";
@@ -112,10 +112,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** A child that does not outlive us. */
-export interface Child {
-  readonly handle: ChildProcess;
-  readonly ended: Promise<Ending>;
-}
+export type Child = ReturnType<typeof launch>;
 
 export interface Ending {
   /** In a few words: the exit code, the signal, or why it never ran. */
@@ -133,7 +130,7 @@ const LAST_WORDS_CHARACTERS = 10_000;
  * Starts it in a process group of its own: Ctrl-C reaches us alone, and we end the child when the node has drained. Where
  * we are killed, `lastSignal` ends it.
  */
-export function launch(command: readonly string[], options: SpawnOptions, lastSignal: "INT" | "TERM"): Child {
+export function launch(command: readonly string[], options: SpawnOptions, lastSignal: "INT" | "TERM") {
   const [file = "", ...args] = command;
   const handle = spawn(file, args, { ...options, detached: true });
   const dismiss = handle.pid === undefined ? () => undefined : guardChild(handle.pid, lastSignal);

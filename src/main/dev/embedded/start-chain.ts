@@ -1,3 +1,4 @@
+import { defined } from "../../../domain/defined.ts";
 import { DEV_MNEMONIC, type DevAccount, deriveAccounts } from "./chain/accounts.ts";
 import { createEngine } from "./chain/edr.ts";
 import { resultOf } from "./chain/json-rpc.ts";
@@ -36,15 +37,11 @@ export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings
   readonly port?: number | undefined;
 };
 
+const MINES_BY_HAND = { blockTimeMs: null, automine: false };
+const DEFAULTS = { ...MINES_BY_HAND, chainId: 31337, mnemonic: DEV_MNEMONIC, accounts: 10, balanceEther: 10_000 };
+
 export function chainSettings(options: ChainOptions): ChainSettings {
-  return {
-    blockTimeMs: options.blockTimeMs ?? null,
-    automine: options.automine ?? false,
-    chainId: options.chainId ?? 31337,
-    mnemonic: options.mnemonic ?? DEV_MNEMONIC,
-    accounts: options.accounts ?? 10,
-    balanceEther: options.balanceEther ?? 10_000,
-  };
+  return { ...DEFAULTS, ...defined(options) };
 }
 
 /** A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address; gone when it stops. */
