@@ -1,13 +1,4 @@
-import type {
-  LaneAction,
-  LaneOrder,
-  PricedOrder,
-  RealignOrder,
-  ReplaceOrder,
-  ResolveOrder,
-  ResubmitOrder,
-  TransactionAction,
-} from "../contract/actions.ts";
+import type * as actions from "../contract/actions.ts";
 import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
@@ -81,20 +72,20 @@ export interface FencepostClient {
   /** One item per chain. `fresh` has the node ask the chain, instead of telling what it last heard. */
   signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
   /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
-  resubmit(txId: string, order: ResubmitOrder, options?: CallOptions): Promise<Transaction>;
+  resubmit(txId: string, order: actions.ResubmitOrder, options?: CallOptions): Promise<Transaction>;
   /** Signs the same payload for more. */
-  reprice(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
+  reprice(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
   /** Uses the nonce up with nothing. The original may still be mined first: then it is CONFIRMED. */
-  cancel(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
+  cancel(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
   /** Puts another payload at the nonce. */
-  replace(txId: string, order: ReplaceOrder, options?: CallOptions): Promise<Transaction>;
+  replace(txId: string, order: actions.ReplaceOrder, options?: CallOptions): Promise<Transaction>;
   /** Asks the hook now, or applies the action given. */
-  resolve(txId: string, order: ResolveOrder, options?: CallOptions): Promise<Transaction>;
+  resolve(txId: string, order: actions.ResolveOrder, options?: CallOptions): Promise<Transaction>;
   /** Creates are accepted and wait; nothing is sent. */
-  suspend(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
-  resume(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  suspend(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  resume(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
-  realign(signer: string, order: RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  realign(signer: string, order: actions.RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   /** Every node that is alive; each of them knows all others. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
@@ -113,9 +104,9 @@ export function createClient(options: ClientOptions): FencepostClient {
   const transport = createTransport(options);
   const post = <T>(path: string, body: unknown, call?: CallOptions) => transport<T>({ path, body, ...call });
   const items = async <T>(call: Call) => (await transport<{ readonly items: readonly T[] }>(call)).items;
-  const act = (action: TransactionAction) => (txId: string, body: object, call?: CallOptions) =>
+  const act = (action: actions.TransactionAction) => (txId: string, body: object, call?: CallOptions) =>
     post<Transaction>(`${transactionPath(txId)}/${action}`, body, call);
-  const onLane = (action: LaneAction) => (signer: string, body: object, call?: CallOptions) =>
+  const onLane = (action: actions.LaneAction) => (signer: string, body: object, call?: CallOptions) =>
     items<SignerLane>({ path: `${signerPath(signer)}/${action}`, body, ...call });
   const client: FencepostClient = {
     send: (transaction, call) => post("/tx", transaction, call),

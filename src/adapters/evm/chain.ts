@@ -32,17 +32,14 @@ export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
   }
   if (found.some((each) => each.chainId !== chainId)) {
     const claims = found.map((each) => `${each.label} serves chain ${each.chainId}`).join(", ");
-    throw new WrongChain(options.chainId === undefined ? claims : `chain ${chainId} is configured, but ${claims}`);
+    const wrong = options.chainId === undefined ? claims : `chain ${chainId} is configured, but ${claims}`;
+    throw new WrongChain(`the RPC endpoints are not of one chain: ${wrong}`);
   }
   return openChain(chainId, new Endpoints({ ...options, chainId }));
 }
 
 export class WrongChain extends Error {
   override readonly name = "WrongChain";
-
-  constructor(claims: string) {
-    super(`the RPC endpoints are not of one chain: ${claims}`);
-  }
 }
 
 function openChain(chainId: number, endpoints: Endpoints): Chain {

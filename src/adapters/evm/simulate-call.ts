@@ -1,3 +1,5 @@
+import { numberToHex } from "viem/utils";
+import { defined } from "../../domain/defined.ts";
 import type { Call, Simulation } from "../../ports/chain.ts";
 import { recogniseWordings } from "./classify-submission.ts";
 import { decodeRevert } from "./decode-revert.ts";
@@ -35,15 +37,9 @@ function hasNoCode(reply: RpcReply | undefined): boolean {
   return reply?.ok === true && reply.result === "0x";
 }
 
-function encodeRequest(call: Call): Readonly<Record<string, unknown>> {
-  return {
-    from: call.from,
-    ...(call.to === null ? {} : { to: call.to }),
-    data: call.data,
-    value: `0x${call.value.toString(16)}`,
-    ...(call.gas === undefined ? {} : { gas: `0x${call.gas.toString(16)}` }),
-    ...(call.accessList === undefined ? {} : { accessList: call.accessList }),
-  };
+function encodeRequest({ from, to, data, value, gas, accessList }: Call) {
+  const limit = gas === undefined ? gas : numberToHex(gas);
+  return defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit, accessList });
 }
 
 function gasOf(call: Call, result: unknown): bigint {

@@ -1,6 +1,6 @@
 import { numberToHex } from "viem/utils";
 import { SUBMIT_ANSWERS, type SubmitResult } from "../../domain/answers.ts";
-import type { Fees } from "../../domain/fees.ts";
+import { defined } from "../../domain/defined.ts";
 import type { Address, Hex } from "../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
 import type { NodeSubmission } from "../../ports/chain.ts";
@@ -148,22 +148,9 @@ export async function sendUnsigned(
   }
 }
 
-function toParameter(from: Address, transaction: UnsignedTransaction): Readonly<Record<string, unknown>> {
-  const { chainId, nonce, to, data, value, gas, fees, accessList } = transaction;
-  return {
-    from,
-    ...(to === null ? {} : { to }),
-    chainId: numberToHex(chainId),
-    nonce: numberToHex(nonce),
-    data,
-    value: numberToHex(value),
-    gas: numberToHex(gas),
-    ...toFeeFields(fees),
-    ...(accessList.length === 0 ? {} : { accessList }),
-  };
-}
-
-function toFeeFields(fees: Fees): Readonly<Record<string, string>> {
-  if (fees.type !== "eip1559") return { gasPrice: numberToHex(fees.gasPrice) };
-  return { maxFeePerGas: numberToHex(fees.maxFeePerGas), maxPriorityFeePerGas: numberToHex(fees.maxPriorityFeePerGas) };
+function toParameter(from: Address, { to, data, fees, accessList, ...amounts }: UnsignedTransaction) {
+  const { type: _, ...prices } = fees;
+  const inHex = Object.entries({ ...amounts, ...prices }).map(([name, amount]) => [name, numberToHex(amount)]);
+  const list = accessList.length === 0 ? undefined : accessList;
+  return defined({ from, to: to ?? undefined, data, ...Object.fromEntries(inHex), accessList: list });
 }

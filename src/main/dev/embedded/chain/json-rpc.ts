@@ -30,6 +30,10 @@ export class ChainRpcError extends Error {
   }
 }
 
+export function fieldOf(object: unknown, name: string): unknown {
+  return typeof object === "object" && object !== null ? (object as Record<string, unknown>)[name] : undefined;
+}
+
 export function fault(code: number, message: string): Answer {
   return { error: { code, message } };
 }
