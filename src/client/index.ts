@@ -5,9 +5,8 @@ import type { BatchResults, CreatedTransaction, CreateTransaction } from "../con
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
-import { type FollowedCompletion, followCompletions } from "./follow-completions.ts";
+import { type FollowedCompletion, followCompletions, type WaitOptions, waitForSettled } from "./follow.ts";
 import { type Call, type CallOptions, type ClientOptions, createTransport } from "./transport.ts";
-import { type WaitOptions, waitForSettled } from "./wait.ts";
 import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
 export type {
@@ -26,9 +25,8 @@ export type { Problem } from "../contract/problem.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 export { type ClientErrorCode, FencepostApiError } from "./api-error.ts";
-export type { FollowedCompletion } from "./follow-completions.ts";
+export type { FollowedCompletion, WaitOptions } from "./follow.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
-export type { WaitOptions } from "./wait.ts";
 export { type NonceUse, neverSent, type UsesNonce } from "./with-nonce.ts";
 
 export type Include = "history" | "confirmations";

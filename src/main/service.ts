@@ -66,7 +66,8 @@ export async function startService(options: ServiceOptions) {
     const { http, url } = await serving;
     face.api.current = composed.node.api;
     face.reception = composed.node.reception;
-    connectGauges(metrics, composed);
+    const { node, store } = composed;
+    metrics.connect({ gauge: (name) => node.gauges()[name], transactionStates: () => store.liveStates() });
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
     return {
@@ -173,18 +174,6 @@ function peerFace(node: FencepostNode, store: PostgresStore): PeerReceiver {
     create: (creates, repeat) => node.create(creates, { repeat }),
     act: (lane, request) => node.actions.receive(lane, request),
   };
-}
-
-function connectGauges(metrics: Metrics, { node, store }: ComposedNode): void {
-  metrics.connect({
-    leasesHeld: () => node.gauges().lanesHeld,
-    writerQueueDepth: () => node.gauges().writerQueueDepth,
-    receiptBacklog: () => node.gauges().receiptBacklog,
-    pendingDepth: () => node.gauges().pendingDepth,
-    nonceReserved: () => node.gauges().noncesReserved,
-    pendingOldestAgeSeconds: () => node.gauges().oldestPendingAgeSeconds,
-    transactionStates: () => store.liveStates(),
-  });
 }
 
 async function stop(http: ReturnType<typeof createHttpServer>, composed: ComposedNode): Promise<void> {

@@ -1,9 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { EXIT_CODES } from "./exit-codes.ts";
-import { CommandFailed, describeFailure, describeWhole } from "./failure.ts";
-import { addOperating } from "./operate.ts";
+import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
 import * as present from "./present.ts";
-import { addClusterCommands, type RemoteActions } from "./remote.ts";
+import { addClusterCommands, addOperating, type RemoteActions } from "./remote.ts";
 
 export interface ServeOptions extends present.CommandOptions {
   readonly port?: string;

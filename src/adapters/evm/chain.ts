@@ -1,15 +1,20 @@
 import type { Hex } from "../../domain/lane.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/chain.ts";
-import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, type Question } from "./agree.ts";
-import { agreeOnTag, agreeOnTagForAll } from "./agree-on-tag.ts";
+import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagForAll, type Question } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchBlocksByHash, fetchIdentity, fetchTagged } from "./read-block.ts";
-import { CountsAtHead, fetchCount } from "./read-counts.ts";
-import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchShownInBlock } from "./read-receipts.ts";
-import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock, fetchTransaction } from "./read-sent.ts";
+import {
+  CountsAtHead,
+  fetchBySenderAndNonce,
+  fetchCount,
+  fetchCountAt,
+  fetchPooled,
+  fetchSentInBlock,
+  fetchTransaction,
+} from "./read-sent.ts";
 import { type Ask, type Endpoint, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
 import { simulateCall } from "./simulate-call.ts";

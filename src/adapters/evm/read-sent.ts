@@ -3,9 +3,11 @@ import type { Fees } from "../../domain/fees.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
+import type { Endpoint } from "./rpc/endpoints.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
-import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
+import type { RpcCall } from "./rpc/wire.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Batch = Pick<RpcTransport, "batch">;
@@ -96,4 +98,81 @@ const STATE_GONE_TEXT =
 
 function saysStateGone(error: unknown): boolean {
   return error instanceof RpcErrorAnswer && STATE_GONE_TEXT.test(error.message);
+}
+
+const COUNT = "eth_getTransactionCount";
+const HEAD = "eth_blockNumber";
+
+export type CountTag = "latest" | "pending";
+
+export async function fetchCount(rpc: RpcTransport, address: Address, tag: CountTag): Promise<number> {
+  return read.number(await rpc.request(COUNT, [address, tag]), COUNT);
+}
+
+/** A request that gathers questions until this moment is over. */
+interface Gathering {
+  readonly calls: RpcCall[];
+  readonly replies: Promise<readonly RpcReply[]>;
+}
+
+/**
+ * Counts with the head of the endpoint that gives them. All that are asked of one endpoint in one moment share a question
+ * for its head. That comes first in each request, and is answered before the rest leaves where they do not all fit into
+ * one: a head that was read after a count would vouch for blocks that the count knows nothing of.
+ */
+export class CountsAtHead {
+  readonly #gathering = new Map<Endpoint, Gathering>();
+
+  /** One that is refused concerns nobody else. */
+  async ask(
+    endpoint: Endpoint,
+    address: Address,
+    tag: CountTag,
+  ): Promise<{ readonly head: number; readonly count: number }> {
+    const { calls, replies } = this.#gather(endpoint);
+    const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
+    const answers = await replies;
+    return { head: read.number(resultOf(answers[0]), HEAD), count: read.number(resultOf(answers[at]), COUNT) };
+  }
+
+  #gather(endpoint: Endpoint): Gathering {
+    const open = this.#gathering.get(endpoint);
+    if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce) return open;
+    const calls: RpcCall[] = [{ method: HEAD, params: [] }];
+    const replies = Promise.resolve().then(() => {
+      if (this.#gathering.get(endpoint)?.calls === calls) this.#gathering.delete(endpoint);
+      return endpoint.rpc.readInOrder(calls);
+    });
+    this.#gathering.set(endpoint, { calls, replies });
+    return { calls, replies };
+  }
+}
+
+/**
+ * What waits in the node's pool from one sender, by nonce. geth and reth show it as `txpool_contentFrom`, Erigon and
+ * some rollups answer `eth_getTransactionBySenderAndNonce`; null where the node has neither, as hosted ones often do.
+ */
+export async function fetchPooled(
+  rpc: Pick<RpcTransport, "batch">,
+  address: Address,
+  nonces: readonly number[],
+): Promise<readonly (Hash | null)[] | null> {
+  const [content] = await rpc.batch([{ method: "txpool_contentFrom", params: [address] }]);
+  const shown = resultOf(content, saysMethodUnsupported);
+  if (shown !== undefined) return fromContent(shown, nonces);
+  const method = "eth_getTransactionBySenderAndNonce";
+  const replies = await rpc.batch(nonces.map((nonce) => ({ method, params: [address, numberToHex(nonce)] })));
+  const found = replies.map((reply) => resultOf(reply, saysMethodUnsupported));
+  return found.includes(undefined) ? null : found.map(hashOf);
+}
+
+function fromContent(content: unknown, nonces: readonly number[]): readonly (Hash | null)[] {
+  const { pending, queued } = read.record(content, "txpool_contentFrom");
+  const byNonce = { ...Object(queued), ...Object(pending) } as Readonly<Record<string, unknown>>;
+  return nonces.map((nonce) => hashOf(byNonce[String(nonce)] ?? null));
+}
+
+function hashOf(transaction: unknown): Hash | null {
+  const fields = read.optional(read.record, transaction, "a pooled transaction");
+  return fields && read.hash(fields.hash, "a pooled transaction's hash");
 }

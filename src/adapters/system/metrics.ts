@@ -6,19 +6,21 @@ import type { TelemetrySink } from "./telemetry.ts";
 
 /** What is read at the moment of a scrape instead of being counted as it happens. */
 const SOURCED_GAUGES = {
-  leasesHeld: ["lease_held", "Lanes this node holds"],
+  lanesHeld: ["lease_held", "Lanes this node holds"],
   writerQueueDepth: ["writer_queue_depth", "Writes waiting for the committer"],
   receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be looked for"],
-  nonceReserved: ["nonce_reserved", "Nonces kept for callers that sign themselves"],
+  noncesReserved: ["nonce_reserved", "Nonces kept for callers that sign themselves"],
   pendingDepth: ["pending_depth", "Transactions that are not final"],
-  pendingOldestAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is not final"],
+  oldestPendingAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is not final"],
 } as const;
 
 type Reading<T> = T | Promise<T>;
-/** Null where there is nothing to measure. */
-type GaugeSources = Record<keyof typeof SOURCED_GAUGES, () => Reading<number | null>> & {
-  transactionStates: () => Reading<ReadonlyMap<string, number>>;
-};
+
+export interface GaugeSources {
+  /** Null where there is nothing to measure. */
+  readonly gauge: (name: keyof typeof SOURCED_GAUGES) => Reading<number | null | undefined>;
+  readonly transactionStates: () => Reading<ReadonlyMap<string, number>>;
+}
 
 export interface HttpRequestReport {
   readonly method: string;
@@ -140,7 +142,7 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
       help,
       registers: [registry],
       async collect() {
-        const value = await attempt(() => sources[source]?.());
+        const value = await attempt(() => sources.gauge?.(source));
         if (value === undefined) this.remove();
         else this.set(value ?? 0);
       },

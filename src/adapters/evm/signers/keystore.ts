@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
-import { BadKey } from "./errors.ts";
-import { type SigningKey, toSigningKey } from "./private-keys.ts";
+import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);
 const pbkdf2Async = promisify(pbkdf2);

@@ -3,11 +3,15 @@ import { Worker } from "node:worker_threads";
 import type { Address } from "../../../domain/lane.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
-import { BadKey, SigningFailed } from "./errors.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
-import { parsePrivateKeys, type SigningKey } from "./private-keys.ts";
+import { BadKey, parsePrivateKeys, type SigningKey } from "./private-keys.ts";
 import { encodeTransaction } from "./worker/serialise.js";
 import type { Signed, SignRequest, WorkerData } from "./worker/sign-worker.js";
+
+/** Nothing was signed. The same request may succeed later. */
+export class SigningFailed extends Error {
+  override readonly name = "SigningFailed";
+}
 
 /** Where keys come from; any combination, in the shape the configuration has. */
 export interface KeySources {

@@ -1,8 +1,7 @@
 import { createHash, pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { english, HDKey } from "viem/accounts";
-import { BadKey } from "./errors.ts";
-import { type SigningKey, toSigningKey } from "./private-keys.ts";
+import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
 
 const LENGTHS: readonly number[] = [12, 15, 18, 21, 24];
 const BITS_PER_WORD = 11;

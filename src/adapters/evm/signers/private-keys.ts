@@ -1,8 +1,12 @@
 import { createECDH } from "node:crypto";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
-import { BadKey } from "./errors.ts";
 import { toHex } from "./worker/hex.js";
+
+/** A key that cannot be used, in one line that says where it came from and never what it is. */
+export class BadKey extends Error {
+  override readonly name = "BadKey";
+}
 
 /** A private key with the account it signs for. */
 export type SigningKey = ReturnType<typeof toSigningKey>;

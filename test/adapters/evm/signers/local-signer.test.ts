@@ -1,12 +1,13 @@
 import type { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
-import { BadKey, SigningFailed } from "../../../../src/adapters/evm/signers/errors.ts";
 import {
   createLocalSigner,
   type LocalSignerOptions,
+  SigningFailed,
   type StartWorker,
   startSignWorker,
 } from "../../../../src/adapters/evm/signers/local-signer.ts";
+import { BadKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 import { loadCurve } from "../../../../src/adapters/evm/signers/worker/curve.js";
 import type { Hex } from "../../../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../src/domain/transaction.ts";

@@ -3,8 +3,7 @@ import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError, messageOf, systemCode } from "../embedded-error.ts";
 import { assertPortFree, freePort, LOOPBACK } from "../loopback-port.ts";
 import { type Ending, endChild, launch, settlesWithin } from "../processes.ts";
-import { type ChainOptions, type ChainSettings, chainSettings, type DevChain } from "../start-chain.ts";
-import { deriveAccounts } from "./accounts.ts";
+import { type ChainOptions, type ChainSettings, chainSettings, type DevChain, deriveAccounts } from "../start-chain.ts";
 import { type Answer, resultOf } from "./json-rpc.ts";
 
 export interface ChildSpec {

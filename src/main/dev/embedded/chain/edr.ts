@@ -1,6 +1,5 @@
 import { EmbeddedError } from "../embedded-error.ts";
-import type { ChainSettings } from "../start-chain.ts";
-import type { DevAccount } from "./accounts.ts";
+import type { ChainSettings, DevAccount } from "../start-chain.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR } from "./json-rpc.ts";
 
 type Edr = typeof import("@nomicfoundation/edr");
