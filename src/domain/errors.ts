@@ -5,7 +5,7 @@
 export const ERROR_CATALOGUE = {
   INVALID_REQUEST: { status: 400, retry: "never", title: "The request is not well-formed" },
   UNAUTHENTICATED: { status: 401, retry: "never", title: "An API key is required" },
-  FORBIDDEN: { status: 403, retry: "never", title: "The API key does not allow this" },
+  FORBIDDEN: { status: 403, retry: "never", title: "This is not allowed" },
   NOT_FOUND: { status: 404, retry: "never", title: "There is nothing by that name" },
   METHOD_NOT_ALLOWED: { status: 405, retry: "never", title: "This route does not take that method" },
   NOT_LEADER: { status: 409, retry: "elsewhere", title: "Another node acts for this signer" },
@@ -44,6 +44,8 @@ export interface ErrorExtras {
   readonly dependsOnPending?: boolean;
   readonly retryAfterSeconds?: number;
   readonly ownerUrl?: string | null;
+  /** FORBIDDEN: what does not allow it. */
+  readonly rule?: string;
   readonly txId?: string;
   /** CONFLICT: the attempt that was mined. */
   readonly txHash?: string;

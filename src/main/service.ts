@@ -1,5 +1,6 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
+import type { WireOptions } from "../adapters/http/host-and-origin.ts";
 import { createHttpServer, type PeerReceiver } from "../adapters/http/server.ts";
 import type { PostgresStore } from "../adapters/postgres/store.ts";
 import { systemClock } from "../adapters/system/clock.ts";
@@ -117,10 +118,23 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onResponse: metrics.httpRequest,
     peer: face.peer.face,
+    wire: { hosts: hostsOf(config), origins: config.allowedOrigins },
     door: doorOf({ config, logger, reception: () => face.reception }),
   });
   const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
   return { http, url };
+}
+
+/** A key that is asked for protects by itself: a page does not know it. */
+function hostsOf({ allowedHosts, apiKeys, host, advertiseUrl }: Config): WireOptions["hosts"] {
+  if (allowedHosts !== null) return allowedHosts;
+  if (apiKeys !== "none") return "any";
+  const advertised = new URL(advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}`)).hostname;
+  return { own: [literalHost(host), advertised] };
+}
+
+function literalHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
 }
 
 type Receiving = Pick<Reception, "admittance" | "waiting">;

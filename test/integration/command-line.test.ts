@@ -88,6 +88,24 @@ describe("fencepost dev", () => {
     expect(await isListening(portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/))).toBe(false);
   });
 
+  it("starts a database that was killed again, says so, and loses nothing", async ({ fencepost }) => {
+    const dev = fencepost.run(DEV);
+    const client = createClient({ url: (await dev.ready).url });
+    const [lane] = await client.signers();
+    const signer = lane?.signer as string;
+    const before = await client.send({ signer, payload: { to: RECIPIENT, value: "1" } });
+    const home = /data in (.+)$/m.exec(dev.stderr())?.[1] as string;
+    const postmaster = Number(linesOf(readFileSync(join(home, "postgres", "data", "postmaster.pid"), "utf8"))[0]);
+    process.kill(postmaster, "SIGKILL");
+    await waitUntil(() => /PostgreSQL is back on port \d+/.test(dev.stderr()), "the database is back");
+    expect(dev.stderr()).toMatch(/PostgreSQL \(pid \d+\) ended: .*; it is started again/);
+    const send = () => client.send({ signer, requestId: "after", payload: { to: RECIPIENT, value: "2" } });
+    const after = await waitUntil(() => send().catch(() => null), "the node accepts again");
+    for (const { txId } of [before, after]) {
+      expect(await client.waitFor(txId)).toMatchObject({ state: "CONFIRMED" });
+    }
+  });
+
   it("on a directory that another one uses says so in one line", async ({ fencepost }) => {
     const first = fencepost.run(DEV);
     const { url } = await first.ready;

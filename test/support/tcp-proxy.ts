@@ -13,7 +13,18 @@ interface Hold {
 interface Pair {
   readonly client: Socket;
   readonly upstream: Socket;
+  /** What becomes of the server's bytes. */
+  answer: (bytes: Buffer) => void;
 }
+
+interface Fault {
+  readonly fault: CommitFault;
+  readonly hit: () => void;
+}
+
+/** What the server says to a COMMIT: done, or that there was nothing left to commit. */
+const DONE = "COMMIT\0";
+const UNDONE = "ROLLBACK\0";
 
 /**
  * A wire between a PostgreSQL client and its server that a test can break. COMMIT is sent in full each time, so it is
@@ -25,7 +36,7 @@ export class TcpProxy {
   upstreamPort: number;
   private readonly server: Server;
   private readonly pairs = new Set<Pair>();
-  private readonly faults: { readonly fault: CommitFault; readonly hit: () => void }[] = [];
+  private readonly faults: Fault[] = [];
   private readonly spoils: { readonly text: string; readonly by: string; readonly hit: () => void }[] = [];
   private readonly holds: Hold[] = [];
   private readonly delays: ((deliver: () => Promise<void>) => void)[] = [];
@@ -158,19 +169,23 @@ export class TcpProxy {
     }
     const upstream = connect(this.upstreamPort, "127.0.0.1");
     upstream.on("error", () => undefined);
-    const pair = { client, upstream };
-    this.pairs.add(pair);
     let isAnswered = true;
+    const pair: Pair = {
+      client,
+      upstream,
+      answer(bytes) {
+        isAnswered = true;
+        client.write(bytes);
+      },
+    };
+    this.pairs.add(pair);
     client.on("data", (bytes) => {
       if (isAnswered) this.trips++;
       isAnswered = false;
       this.forward(pair, bytes);
     });
     if (this.frozen) client.pause();
-    upstream.on("data", (bytes) => {
-      isAnswered = true;
-      client.write(bytes);
-    });
+    upstream.on("data", (bytes) => pair.answer(bytes));
     client.on("close", () => this.end(pair));
     upstream.on("close", () => this.end(pair));
   }
@@ -214,28 +229,43 @@ export class TcpProxy {
       this.mute(pair);
       pair.upstream.write(bytes);
     } else {
-      this.cutAtAnswer(pair, fault.hit);
+      this.cutAtAnswer(pair, fault);
       pair.upstream.write(bytes);
       return;
     }
     fault.hit();
   }
 
-  /** The server has carried it out, and its answer is lost. */
-  private cutAtAnswer({ client, upstream }: Pair, hit: () => void): void {
+  /**
+   * The server has carried it out, and its answer is lost. Where the server refuses (a lock that another fault holds, say)
+   * or the client hangs up before, there was no COMMIT to lose the answer of: the fault waits for the next.
+   */
+  private cutAtAnswer(pair: Pair, fault: Fault): void {
+    const { client, answer } = pair;
     let said = Buffer.alloc(0);
-    upstream.removeAllListeners("data");
-    upstream.on("data", (bytes) => {
+    const postpone = () => {
+      this.mute(pair);
+      this.faults.unshift(fault);
+    };
+    client.once("close", postpone);
+    pair.answer = (bytes) => {
       said = Buffer.concat([said, bytes]);
-      if (!said.includes("COMMIT\0") || client.destroyed) return;
-      client.destroy();
-      hit();
-    });
+      const isDone = said.includes(DONE);
+      if (!isDone && !said.includes(UNDONE)) return;
+      client.off("close", postpone);
+      if (isDone) {
+        client.destroy();
+        fault.hit();
+        return;
+      }
+      postpone();
+      pair.answer = answer;
+      answer(said);
+    };
   }
 
-  private mute({ upstream }: Pair): void {
-    upstream.removeAllListeners("data");
-    upstream.on("data", () => undefined);
+  private mute(pair: Pair): void {
+    pair.answer = () => undefined;
   }
 
   /** The client is gone; the server does not know it yet. */

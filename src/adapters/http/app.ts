@@ -1,10 +1,11 @@
 import { maxHeaderSize } from "node:http";
-import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import { ANONYMOUS, authenticator } from "./auth.ts";
 import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
+import { wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions, RouteContext } from "./options.ts";
@@ -18,7 +19,6 @@ import { transactionRoutes } from "./routes/transactions.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
 const REQUEST_TIMEOUT_MS = 60_000;
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
 /**
  * Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. `arrivals` is to be told of
@@ -111,7 +111,7 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
     const refuse = () => new FencepostError("METHOD_NOT_ALLOWED", `this route takes ${allow}`);
     app.route({
       url,
-      method: METHODS.filter((method) => !methods.has(method)),
+      method: app.supportedMethods.filter((method) => !methods.has(method)),
       config: { open: true, refusal: true },
       onRequest: (_, reply, done) => {
         reply.header("allow", allow);
@@ -132,7 +132,10 @@ declare module "fastify" {
   }
 }
 
-type OnRequest = (request: FastifyRequest, reply: unknown, done: (error?: Error) => void) => void;
+type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+
+/** Asked by probes and scrapers under addresses that change. */
+const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /** Around every request: who asks, and how it was answered. */
 export function addHooks(
@@ -142,6 +145,7 @@ export function addHooks(
 ): void {
   const { clock, onResponse } = options;
   const authenticate = authenticator(options.apiKeys);
+  const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
   app.decorateRequest("keyName", ANONYMOUS);
   app.decorateRequest("pattern", null);
@@ -155,10 +159,12 @@ export function addHooks(
     const takesIn = route.config?.takesIn === true;
     const isPeer = route.config?.peer === true;
     const asksForKey = route.config?.open !== true && !isPeer;
+    const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) };
     const own = [route.onRequest ?? []].flat();
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
-    const before: OnRequest = (request, _, done) => {
+    const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
+      if (!mayCome(request, reply, entry)) return;
       if (asksForKey) request.keyName = authenticate(request.headers.authorization);
       if (doors === null || !asksForKey) return done();
       (takesIn ? doors.creating : doors.others).ask(visitor(request, done));

@@ -6,6 +6,7 @@ import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { DoorOptions } from "./door.ts";
+import type { WireOptions } from "./host-and-origin.ts";
 import type { LongPolls } from "./long-polls.ts";
 
 export interface HttpServerOptions {
@@ -24,6 +25,8 @@ export interface HttpServerOptions {
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */
   readonly peer?: PeerReceiver;
+  /** Which names it answers to, and to which web pages. Without it, any name and no page of another site. */
+  readonly wire?: WireOptions;
   /** Which requests are let in under overload. Without it, all are. */
   readonly door?: Omit<DoorOptions, "clock" | "arrivals">;
 }

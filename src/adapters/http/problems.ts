@@ -49,6 +49,8 @@ function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpL
   if (error instanceof FencepostError) return error;
   const refused = REFUSED.get((error as { readonly code?: unknown } | null)?.code);
   if (refused !== undefined) return refused();
+  // It hung up in the middle of its body: no caller is left to answer, and nothing of ours went wrong.
+  if (request.raw.readableAborted) return invalid("", "ended before it was complete");
   const route = request.routeOptions.url ?? null;
   logger?.error({ err: error, method: request.method, route }, "a request failed for an unforeseen reason");
   return new FencepostError("INTERNAL", "something unforeseen happened; the node's log says what");
@@ -61,6 +63,8 @@ const REFUSED = new Map<unknown, () => FencepostError>([
     () => new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes"),
   ],
   ["FST_ERR_CTP_INVALID_MEDIA_TYPE", () => invalid("content-type", "must be application/json")],
+  // Of methods that must bring a body, such as QUERY, also where there is no such route.
+  ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", () => invalid("content-type", "must be application/json")],
   ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", () => invalid("content-length", "is not the length of the body")],
 ]);
 

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import { createHttpApp } from "./app.ts";
 import type { HttpServerOptions } from "./options.ts";
 
@@ -11,7 +11,7 @@ const DEFAULT_GRACE_MS = 5_000;
 
 export function createHttpServer(options: HttpServerOptions) {
   const { app, longPolls, arrivals } = createHttpApp(options);
-  const shared = createServer((request, response) => app.routing(request, response));
+  const shared = serverLike(app.server).on("request", app.routing);
   for (const server of [app.server, shared]) server.on("connection", arrivals.came);
   let closing: Promise<void> | null = null;
 
@@ -47,6 +47,14 @@ export function createHttpServer(options: HttpServerOptions) {
       return closing;
     },
   };
+}
+
+/** With the same limits, and the same answer to what is not HTTP. */
+export function serverLike(first: Server): Server {
+  const { requestTimeout, headersTimeout, keepAliveTimeout } = first;
+  const second = createServer({ requestTimeout, headersTimeout, keepAliveTimeout });
+  for (const answer of first.listeners("clientError")) second.on("clientError", answer as () => void);
+  return second;
 }
 
 function urlOf(host: string, address: ReturnType<import("node:net").Server["address"]>): string {

@@ -109,6 +109,7 @@ const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
   dependsOnPending: (value) => typeof value === "boolean",
   retryAfterSeconds: (value) => typeof value === "number" && value >= 0,
   ownerUrl: (value) => value === null || isText(value),
+  rule: isText,
   txId: isText,
   txHash: isText,
   outcome: (value) => value === "unknown",

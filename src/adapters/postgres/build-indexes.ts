@@ -10,10 +10,10 @@ const CONCURRENT = /^CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)\s+ON (fencepo
 
 const STATE = `
   SELECT i.indisvalid AS valid,
-    (SELECT count(*) FROM pg_stat_progress_create_index AS p WHERE p.index_relid = i.indexrelid)::int AS builders
-  FROM pg_index AS i WHERE i.indexrelid = to_regclass($1)`;
+    (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_progress_create_index AS p WHERE p.index_relid = i.indexrelid)::int AS builders
+  FROM pg_catalog.pg_index AS i WHERE i.indexrelid = pg_catalog.to_regclass($1)`;
 
-const PAUSE = "SELECT pg_sleep(0.2)";
+const PAUSE = "SELECT pg_catalog.pg_sleep(0.2)";
 
 /** Two runners may begin the same index in the same moment: one of them finds it there, or both wait for each other. */
 const LOST_RACE = new Set(["42P07", "23505", "40P01"]);
@@ -27,7 +27,7 @@ export function inTransaction(sql: string): string {
 export async function buildIndexes(client: pg.Client, pending: readonly { readonly sql: string }[]): Promise<void> {
   for (const { sql } of pending) {
     for (const [create, name, table] of sql.matchAll(CONCURRENT)) {
-      const { rows } = await client.query("SELECT to_regclass($1) IS NOT NULL AS found", [table]);
+      const { rows } = await client.query("SELECT pg_catalog.to_regclass($1) IS NOT NULL AS found", [table]);
       if (rows[0]?.found === true) await build(client, create, `fencepost.${name}`);
     }
   }

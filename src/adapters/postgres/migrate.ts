@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { buildIndexes, inTransaction } from "./build-indexes.ts";
 import { type Applied, leftBehind, type RunningNode, suits, tooNew, worksWithOf } from "./schema-skew.ts";
-import { BEGIN } from "./session/opening.ts";
+import { BEGIN, PINNED_PATH } from "./session/opening.ts";
 
 export interface Migration {
   readonly name: string;
@@ -46,7 +46,8 @@ export interface SchemaOptions {
  * transaction holds the table, a backup say, the wait is short, and all locks are released before the next try.
  */
 const LIMIT_WAITS = "SET LOCAL lock_timeout TO '500ms'";
-const PAUSE = "SELECT pg_sleep(1)";
+/** Outside a transaction functions are named in full: nothing pins the search path there, and a pooler would keep a SET. */
+const PAUSE = "SELECT pg_catalog.pg_sleep(1)";
 const MOST_WAITS = 40;
 /** A lock that was not to be had in time, and a ring of waits that the server broke at our cost. */
 const LET_OTHERS_PASS = new Set(["55P03", "40P01"]);
@@ -142,7 +143,7 @@ async function applyPatiently(client: pg.Client, migrations: readonly Migration[
 
 async function applyPending(client: pg.Client, migrations: readonly Migration[]): Promise<readonly string[]> {
   await buildIndexes(client, pendingOf(migrations, await ledgerIfAny(client)));
-  await client.query(BEGIN);
+  await client.query(`${BEGIN}; SET LOCAL ${PINNED_PATH}`);
   try {
     await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     const pending = pendingOf(migrations, await ledgerIfAny(client));
@@ -228,7 +229,7 @@ function refuseChanged(migrations: readonly Migration[], ledger: Ledger): void {
 /** A ledger from before migrations said what they work with has no such column; the row as JSON is read all the same. */
 async function readLedger(client: pg.Client): Promise<Ledger> {
   const { rows } = await client.query<LedgerEntry>(
-    `SELECT m.name, m.checksum, to_jsonb(m) ->> 'works_with' AS "worksWith" FROM fencepost.migration AS m ORDER BY m.name`,
+    `SELECT m.name, m.checksum, pg_catalog.to_jsonb(m) ->> 'works_with' AS "worksWith" FROM fencepost.migration AS m ORDER BY m.name`,
   );
   return new Map(rows.map((row) => [row.name, row]));
 }
@@ -243,7 +244,7 @@ async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
  */
 const EXISTS = `
   SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-  WHERE format('%s.%s', n.nspname, c.relname) = $1`;
+  WHERE pg_catalog.format('%s.%s', n.nspname, c.relname) OPERATOR(pg_catalog.=) $1`;
 
 async function exists(client: pg.Client, table: string): Promise<boolean> {
   const { rowCount } = await client.query(EXISTS, [table]);
@@ -253,7 +254,7 @@ async function exists(client: pg.Client, table: string): Promise<boolean> {
 /** A table that was never analysed is planned as if it were tiny, and stays so in prepared plans. */
 async function analyse(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
-    "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'fencepost' ORDER BY 1",
+    "SELECT pg_catalog.format('%I.%I', schemaname, tablename) AS name FROM pg_catalog.pg_tables WHERE schemaname = 'fencepost' ORDER BY 1",
   );
   await client.query(`ANALYZE ${rows.map((row) => row.name).join(", ")}`);
 }

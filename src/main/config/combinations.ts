@@ -58,7 +58,7 @@ function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes): void
 }
 
 export function refuseMissing(command: Command, resolution: Resolution): void {
-  const { origins, chains, mistakes } = resolution;
+  const { origins, chains, mistakes, values } = resolution;
   // By origin, not by value: what was given and is wrong has its own line already.
   const isMissing = (...keys: readonly SettingKey[]) => keys.every((key) => origins[key] === "default");
   if (command !== "start" && command !== "migrate") return;
@@ -74,8 +74,16 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
     const others = `${SETTINGS.mnemonic.variable}, ${SETTINGS.keystoreDir.variable} or ${SETTINGS.nodeSigners.variable}`;
     mistakes.refuse("privateKeys", `a signer is required by start (set this, ${others})`);
   }
+  if (values.auth === "none" && !isLoopback(values.host)) {
+    const reach = `${SETTINGS.host.variable} lets others reach it`;
+    mistakes.refuse("auth", `"none" is for this machine alone, and ${reach}: use 127.0.0.1, or set API keys`);
+  }
   if (isMissing("apiKeys", "auth")) {
     const open = `${SETTINGS.auth.variable}=none to run open`;
     mistakes.refuse("apiKeys", `is required by start (name:secret, comma-separated; or ${open})`);
   }
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

@@ -1,5 +1,5 @@
 /** Parsers of what is secret, or may carry a secret. None of their phrases repeats any part of the value. */
-import { asText, type Parser } from "./parsers.ts";
+import { asText, matching, type Parser } from "./parsers.ts";
 
 /** Order of secp256k1: a private key lies strictly between zero and this. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -60,15 +60,24 @@ export const rpcUrl: Parser<string, string> = (raw) => {
   return isSocket ? { mistake: "WebSocket endpoints are not supported yet" } : endpointUrl(raw);
 };
 
-/** Where other nodes and callers reach this one: an origin, without path or credentials. */
-export const originUrl: Parser<string, string> = (raw) => {
-  const url = parseUrl(asText(raw) ?? "");
-  const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "";
-  if (!isOrigin || url.username !== "" || url.password !== "") {
-    return { mistake: "is not the URL of a node (use http://host:3000)" };
-  }
-  return { value: url.origin };
-};
+/** Without path or credentials. */
+function origin(mistake: string): Parser<string, string> {
+  return (raw) => {
+    const url = parseUrl(asText(raw) ?? "");
+    const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "";
+    return isOrigin && url.username === "" && url.password === "" ? { value: url.origin } : { mistake };
+  };
+}
+
+/** Where other nodes and callers reach this one. */
+export const originUrl = origin("is not the URL of a node (use http://host:3000)");
+
+export const webOrigin = origin("is not the origin of a web page (use https://wallet.example)");
+
+export const hostName = matching(
+  /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i,
+  "is not a host (use relay.example or relay.example:3000)",
+);
 
 /** Chat services put their token into the path. */
 export const webhookUrl = urlOf(/^https?:$/, "is not an http:// or https:// URL");

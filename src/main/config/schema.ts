@@ -109,6 +109,13 @@ export const SETTINGS = {
       parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)"),
     }),
     advertiseUrl: optional({ parse: credentials.originUrl, secret: true }),
+    /** Names that this node answers to; without it, where no key is asked for, its own. */
+    allowedHosts: optional({ parse: list(credentials.hostName), show: (names: readonly string[]) => names.join(", ") }),
+    /** Of sites whose pages may speak to this node. */
+    allowedOrigins: optional({
+      parse: list(credentials.webOrigin),
+      show: (origins: readonly string[]) => origins.join(", "),
+    }),
     /** Each as `name:secret`. */
     apiKeys: optional({
       parse: list(credentials.apiKey, (key) => key.secret),

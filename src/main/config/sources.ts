@@ -50,13 +50,15 @@ export class Mistakes {
   }
 }
 
-const LONGEST_QUOTE = 40;
+const LONGEST_QUOTE = 24;
+/** A number, one with a unit, or a word: what a slip looks like. */
+const PLAIN_WORD = /^(?:\d{1,12}[a-z]{0,3}|[a-z]{1,12})$/i;
 
-/** One short line, whatever the value is. */
+/** One short line. What may be a password or a key that was put into the wrong variable is not shown. */
 export function quote(raw: unknown): string {
   if (Array.isArray(raw)) return raw.length === 0 ? "an empty list" : "a list";
   if (typeof raw === "object" && raw !== null) return "an object";
   if (typeof raw !== "string") return String(raw);
-  const line = raw.replace(/\p{Cc}+/gu, " ");
-  return `"${line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)}…` : line}"`;
+  const isPlain = raw.length <= LONGEST_QUOTE && raw.split(/[ ,._-]+/).every((word) => PLAIN_WORD.test(word));
+  return raw === "" || isPlain ? `"${raw}"` : "the value";
 }

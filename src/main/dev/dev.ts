@@ -8,7 +8,7 @@ import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
 import { startDevChain } from "./dev-chain.ts";
 import { startAnvil } from "./embedded/chain/child.ts";
-import { EmbeddedError } from "./embedded/embedded-error.ts";
+import { EmbeddedError, messageOf } from "./embedded/embedded-error.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
 
@@ -33,7 +33,8 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   const stop = listenForStop();
   const undo: Undo[] = [];
   try {
-    const databaseUrl = config.databaseUrl ?? (await embeddedDatabase(request, stop, undo));
+    const database = config.databaseUrl === null ? await embeddedDatabase(request, stop, undo) : null;
+    const databaseUrl = config.databaseUrl ?? (database as EmbeddedDatabase).url;
     stop.signal.throwIfAborted();
     const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
     stop.signal.throwIfAborted();
@@ -47,12 +48,10 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     stop.signal.throwIfAborted();
     const { url, nodeId, signers, chainIds } = service;
     const node = { url, nodeId, chainId: chainIds[0] as number, signers };
-    const lost = chain?.ended ?? new Promise<never>(() => undefined);
+    const lost = Promise.race([database?.lost ?? NEVER, chain?.ended?.then(chainLost) ?? NEVER]);
     const over = Promise.race([stop.received, lost.then(() => undefined)]);
     await runUntilStopped(service, over, { logger, ready: () => ready(node) });
-    // Its blocks were in its memory: on a new chain, nothing of what the database says would be true.
-    if (stop.signal.aborted) return;
-    throw new EmbeddedError("ENDED", `the chain ended (${await lost}), and all its blocks with it: start again`);
+    if (!stop.signal.aborted) throw await lost;
   } catch (error) {
     // Stopped while coming up: not a failure.
     if (!stop.signal.aborted) throw error;
@@ -62,17 +61,42 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   }
 }
 
-async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Undo[]): Promise<string> {
+const NEVER = new Promise<never>(() => undefined);
+
+/** Its blocks were in its memory: on a new chain, nothing of what the database says would be true. */
+function chainLost(how: string): EmbeddedError {
+  return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
+}
+
+interface EmbeddedDatabase {
+  readonly url: string;
+  /** It ended, and could not be started again. */
+  readonly lost: Promise<EmbeddedError>;
+}
+
+/** A server that was killed is started again, and recovers what it had committed; the node waits meanwhile. */
+async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Undo[]): Promise<EmbeddedDatabase> {
+  let giveUp: (error: EmbeddedError) => void;
+  const lost = new Promise<EmbeddedError>((resolve) => {
+    giveUp = resolve;
+  });
+  const startAgain = (how: string): void => {
+    request.logger.log("error", {}, `${how}; it is started again`);
+    postgres.restart("immediate").then(
+      () => request.say(`PostgreSQL is back on port ${postgres.port}`),
+      (cause) => giveUp(new EmbeddedError("ENDED", `${how}, and does not start again: ${messageOf(cause)}`, { cause })),
+    );
+  };
   const postgres = await startEmbeddedPostgres({
     directory: request.directory,
     clock: systemClock,
     log: request.say,
     signal: stop.signal,
-    onUnexpectedExit: (line) => request.logger.log("error", {}, line),
+    onUnexpectedExit: startAgain,
   });
   undo.push(() => postgres.stop());
   request.say(`PostgreSQL ${postgres.version} on port ${postgres.port}, data in ${postgres.home}`);
-  return postgres.url;
+  return { url: postgres.url, lost };
 }
 
 async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChain> {

@@ -272,11 +272,23 @@ describe("methods", () => {
     ["POST", "/healthz", "GET, HEAD"],
     ["POST", "/", "GET, HEAD"],
     ["OPTIONS", "/api/v1/signers", "GET, HEAD"],
+    ["TRACE", "/api/v1/signers", "GET, HEAD"],
+    ["QUERY", "/api/v1/tx", "GET, HEAD, POST"],
   ] as const)("%s %s is 405 and says what is allowed", async (method, url, allow) => {
     const files = new Map([["/", { contentType: "text/html", body: "" }]]);
-    const response = await httpApp({}, { files }).inject({ method, url, payload: "not even read" });
+    // The types of the tool that injects requests do not know QUERY yet.
+    const request = { method: method as "GET", url, payload: "not even read" };
+    const response = await httpApp({}, { files }).inject(request);
     expect(response.statusCode).toBe(405);
     expect(response.headers.allow).toBe(allow);
     expect(response.json()).toMatchObject({ code: "METHOD_NOT_ALLOWED", status: 405 });
+  });
+
+  it("QUERY of a route that does not exist, without a content type, is the caller's mistake", async () => {
+    const error = vi.fn();
+    const request = { method: "QUERY" as "GET", url: "/nothing" };
+    const response = await httpApp({}, { logger: { error } }).inject(request);
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-type" });
+    expect(error).not.toHaveBeenCalled();
   });
 });

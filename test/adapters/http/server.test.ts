@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { Agent, get, request } from "node:http";
 import { connect } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { createHttpApp } from "../../../src/adapters/http/app.ts";
 import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
-import { createHttpServer, type HttpServer } from "../../../src/adapters/http/server.ts";
+import { createHttpServer, type HttpServer, serverLike } from "../../../src/adapters/http/server.ts";
 import type { CompletionsQuery, FencepostApi } from "../../../src/application/api.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { deferred } from "../../support/deferred.ts";
@@ -82,6 +83,25 @@ describe("long polls", () => {
     const response = await poll;
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ epoch: 1, next: 1, items: [{ seq: 1 }] });
+  });
+});
+
+describe("a body", () => {
+  it("in the middle of which the client hangs up is no failure of the node's", async () => {
+    const logger = { error: vi.fn() };
+    const create = vi.fn(() => Promise.resolve(sampleCreated()));
+    const { server, url } = await serve({ create }, { logger });
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write(
+      "POST /api/v1/tx HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n",
+    );
+    // The node has read the head and waits for the body.
+    await once(socket, "data");
+    socket.end("{");
+    await once(socket, "close");
+    await server.close();
+    expect(create).not.toHaveBeenCalled();
+    expect(logger.error).not.toHaveBeenCalled();
   });
 });
 
@@ -184,13 +204,20 @@ describe("the wire", () => {
     ["not HTTP at all", "HELLO THERE\r\n\r\n"],
     ["a header without end", `GET /healthz HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(20_000)}\r\n\r\n`],
     ["two lengths", "POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}"],
-  ])("%s gets a problem document", async (_, bytes) => {
-    const { url } = await serve();
-    const answer = await raw(url, bytes);
-    const [head = "", body = ""] = answer.split("\r\n\r\n");
-    expect(head).toMatch(/^HTTP\/1\.1 400 /);
-    expect(head).toContain("application/problem+json");
-    expect(JSON.parse(body)).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
+  ])("%s gets a problem document, on a port of its own as on a shared one", async (_, bytes) => {
+    const { url, server } = await serve();
+    for (const port of [url, (await server.listenShared("127.0.0.1", 0)).url]) {
+      const answer = await raw(port, bytes);
+      const [head = "", body = ""] = answer.split("\r\n\r\n");
+      expect(head).toMatch(/^HTTP\/1\.1 400 /);
+      expect(head).toContain("application/problem+json");
+      expect(JSON.parse(body)).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
+    }
+  });
+
+  it("gives a request on a shared port no more time to arrive than one on its own", () => {
+    const { app } = createHttpApp(httpOptions());
+    expect(serverLike(app.server).requestTimeout).toBe(60_000);
   });
 
   it("a body that breaks off creates nothing", async () => {

@@ -76,6 +76,35 @@ describe("the server", () => {
     await store.close();
   });
 
+  it("is asked for its own clock and settings, whatever schema a default puts in front of its own", async () => {
+    const hostile = `
+      CREATE SCHEMA hostile;
+      CREATE FUNCTION hostile.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+        AS $$ SELECT pg_catalog.clock_timestamp() + interval '1 hour' $$;
+      CREATE FUNCTION hostile.now() RETURNS timestamptz LANGUAGE sql
+        AS $$ SELECT pg_catalog.now() + interval '1 hour' $$;
+      CREATE FUNCTION hostile.set_config(text, text, boolean) RETURNS text LANGUAGE sql AS $$ SELECT '' $$;
+      CREATE FUNCTION hostile.pg_backend_pid() RETURNS int LANGUAGE sql AS $$ SELECT 0 $$;
+      CREATE FUNCTION hostile.same(text, text) RETURNS boolean LANGUAGE sql AS $$ SELECT true $$;
+      CREATE OPERATOR hostile.= (FUNCTION = hostile.same, LEFTARG = text, RIGHTARG = text)`;
+    const url = await database("", { search_path: "hostile, pg_catalog" });
+    const client = await connectClient(url.href);
+    await client.query(hostile);
+    await migrate({ databaseUrl: url.href });
+    const store = await open(url.href);
+    const fence = await holdLane(store);
+    const { intent } = await confirm(store, fence);
+    const { rows } = await client.query<{ ahead: number }>(
+      `SELECT extract(epoch FROM max(at) - pg_catalog.clock_timestamp())::float8 AS ahead FROM (
+         SELECT expires_at AS at FROM fencepost.node_instance UNION ALL
+         SELECT updated_at FROM fencepost.transaction WHERE tx_id = $1) AS times`,
+      [intent.txId],
+    );
+    await client.end();
+    expect(rows[0]?.ahead).toBeLessThan(60);
+    await store.close();
+  });
+
   it("needs no superuser: the owner of a database migrates and runs", async () => {
     role = `${inject("postgres").prefix}owner`;
     await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'fencepost' NOSUPERUSER`);

@@ -85,6 +85,8 @@ describe("defaults", () => {
       port: 3000,
       nodeId: "host-1-abc",
       advertiseUrl: null,
+      allowedHosts: null,
+      allowedOrigins: [],
       apiKeys: "none",
       mode: "worker-queue",
       lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
@@ -316,6 +318,16 @@ describe("one clear line for", () => {
       "FENCEPOST_API_KEYS: is required with FENCEPOST_AUTH=keys",
     ],
     [
+      "a host that is a URL",
+      { env: { FENCEPOST_ALLOWED_HOSTS: "relay.example,https://relay.example" } },
+      "FENCEPOST_ALLOWED_HOSTS: the value is wrong at place 2: is not a host (use relay.example or relay.example:3000)",
+    ],
+    [
+      "an origin with a path",
+      { env: { FENCEPOST_ALLOWED_ORIGINS: "https://wallet.example/app" } },
+      "FENCEPOST_ALLOWED_ORIGINS: the value is wrong at place 1: is not the origin of a web page (use https://wallet.example)",
+    ],
+    [
       "a count beside a tag",
       { env: { FENCEPOST_RPC_URL: "http://a", FENCEPOST_FINALITY: "safe", FENCEPOST_CONFIRMATIONS: "3" } },
       'FENCEPOST_CONFIRMATIONS: has no effect with finality "safe"; remove one of them',
@@ -332,6 +344,32 @@ describe("one clear line for", () => {
     ],
   ])("%s", (_, given, line) => {
     expect(mistakes(given)).toEqual([line]);
+  });
+
+  it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("start, open to others at %s", (host) => {
+    const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_HOST: host };
+    expect(mistakes({ command: "start", env: open })).toEqual([
+      'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+    ]);
+    for (const own of ["127.0.0.1", "127.8.8.8", "localhost", "::1"]) {
+      expect(mistakes({ command: "start", env: { ...open, FENCEPOST_HOST: own } })).toEqual([]);
+    }
+  });
+
+  it.each([
+    ["a database's URL", "postgres://app:hunter2@db/app", ["hunter2"]],
+    ["a password", "hunter2", ["hunter2"]],
+    ["an API key", "ci:s3cret-of-ci", ["s3cret"]],
+    ["a private key", KEY, [KEY.slice(0, 8), KEY.slice(-8)]],
+    ["half of one", KEY.slice(0, 16), [KEY.slice(0, 8)]],
+    ["a mnemonic", "test test test test test test test test test test test junk", ["test test"]],
+  ])("a setting that was given %s by mistake, without a part of it", (_, secret, parts) => {
+    for (const key of SETTING_KEYS) {
+      const lines = mistakes({ env: { [SETTINGS[key].variable]: secret } }).join("\n");
+      for (const part of parts) expect(lines).not.toContain(part);
+      const inFile = mistakes({ file: { [key]: secret } }).join("\n");
+      for (const part of parts) expect(inFile).not.toContain(part);
+    }
   });
 
   it("each of several mistakes, all at once", () => {

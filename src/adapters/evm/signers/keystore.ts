@@ -45,8 +45,12 @@ function macOf(derived: Buffer, ciphertext: Uint8Array): Buffer {
 export type EncryptedKey = ReturnType<typeof parseKeystore>;
 export type KeyDerivation = ReturnType<typeof readDerivation>;
 
-/** Beyond this a file is a way to stop the process, not to keep a key: scrypt's memory, pbkdf2's rounds. */
+/**
+ * Beyond this a file is a way to stop the process, not to keep a key: scrypt's memory, its time (n × r × p, eight times
+ * what geth's standard files take), pbkdf2's rounds.
+ */
 const MAX_SCRYPT_BYTES = 1024 ** 3;
+const MAX_SCRYPT_STEPS = 2 ** 24;
 const MAX_PBKDF2_ROUNDS = 10_000_000;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -98,6 +102,7 @@ function readDerivation(crypto: Fields, source: string) {
   if (crypto.kdf === "scrypt") {
     const [n, r, p] = [read.count(params, "n"), read.count(params, "r"), read.count(params, "p")];
     if (128 * r * (n + p) > MAX_SCRYPT_BYTES) throw new BadKey(`${source}: scrypt would need more than 1 GiB`);
+    if (n * r * p > MAX_SCRYPT_STEPS) throw new BadKey(`${source}: scrypt's n × r × p is above ${MAX_SCRYPT_STEPS}`);
     // RFC 7914 section 2 demands it, and OpenSSL refuses anything else.
     if (Math.log2(n) >= 16 * r) throw new BadKey(`${source}: scrypt's n must be below 2^${16 * r} where r is ${r}`);
     if (!Number.isInteger(Math.log2(n)) || n < 2) throw new BadKey(`${source}: scrypt's n must be a power of two`);

@@ -10,6 +10,7 @@ import { StoreUnavailable } from "../../../ports/lane-store.ts";
 import { openRead, readBackend } from "../statements/session.ts";
 import type { Command, Statement } from "../statements/statement.ts";
 import { asStoreError } from "./errors.ts";
+import { PINNED_PATH } from "./opening.ts";
 import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
 
 export interface SessionOptions {
@@ -169,7 +170,7 @@ export class Connections {
       return await this.use(async (session) => {
         const [, , found] = await session.together(() =>
           Promise.all([
-            session.control(BEGIN_READ),
+            session.begin(BEGIN_READ),
             session.run(openRead, [String(this.options.deadlineMs)]),
             find((statement, values) => session.run(statement, values)),
             session.control("COMMIT"),
@@ -252,6 +253,11 @@ export class Session {
 
   send(command: Command): Promise<unknown> {
     return this.run(command.statement, command.values);
+  }
+
+  /** Names of functions and types mean PostgreSQL's own from here to the end of the transaction. */
+  begin(how: string): Promise<unknown> {
+    return Promise.all([this.control(how), this.control(`SET LOCAL ${PINNED_PATH}`)]);
   }
 
   /** BEGIN, COMMIT, ROLLBACK; resolves with the tag of what the server did. */

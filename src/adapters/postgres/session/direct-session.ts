@@ -9,6 +9,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import { readBackend } from "../statements/session.ts";
 import { processIdOf, wireOf } from "./connections.ts";
+import { PINNED_PATH } from "./opening.ts";
 
 export interface DirectSessionOptions {
   /** Not through a transaction pooler. */
@@ -85,6 +86,7 @@ export class DirectSession {
     try {
       await client.connect();
       if (await isPooled(client)) return "pooled";
+      await client.query(`SET ${PINNED_PATH}`);
       await this.use.begun(client);
       this.begun = client;
       await lost;

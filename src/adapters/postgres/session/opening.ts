@@ -3,6 +3,12 @@
 /** Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past. */
 export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
+/**
+ * Right behind BEGIN, before any statement that names a function: a default of the role or the database could put a
+ * schema in front of PostgreSQL's own, and a `clock_timestamp` in there would say when our leases end (CVE-2018-1058).
+ */
+export const PINNED_PATH = "search_path TO pg_catalog, pg_temp";
+
 /** How statements are planned, whether a transaction reads or writes, and how dates are told. */
 export const PLANNER = `
   set_config('plan_cache_mode', 'force_generic_plan', true),

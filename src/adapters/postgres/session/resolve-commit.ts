@@ -62,7 +62,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<
     const { floor } = runtime.history;
     const [, rows, found, tag] = await session.together(() =>
       Promise.all([
-        session.control(BEGIN),
+        session.begin(BEGIN),
         session.run(openTransaction, openingValues(runtime, { waits: 1 })),
         session.run(closeSlot, [runtime.slots.storeId, slot, marker]),
         session.control("COMMIT"),

@@ -150,7 +150,7 @@ async function open<Found>(
   const { floor } = runtime.history;
   const [, rows, found] = await session.together(() =>
     Promise.all([
-      session.control(BEGIN),
+      session.begin(BEGIN),
       session.run(openTransaction, openingValues(runtime, transaction)),
       transaction.find(limited(runtime, session, transaction)),
     ]),
@@ -256,7 +256,7 @@ async function sendAtOnce(
   const identity = [systemIdentifier, timeline, epoch, String(walPosition)];
   const answers = await Promise.allSettled(
     session.together(() => [
-      session.control(BEGIN),
+      session.begin(BEGIN),
       session.run(openKnown, [...limits, mark.marker, ...identity]),
       session.run(markCommit, [runtime.slots.storeId, mark.slot, mark.marker, mark.marker]),
       ...commands.map((command) => session.send(command)),

@@ -107,7 +107,10 @@ export const ping = statement<unknown>("ping", "SELECT 1");
 export const notify = statement<unknown>("notify", "SELECT pg_notify('fencepost', $1)");
 
 /** The process that serves this connection. A pooler introduces itself under a number of its own making. */
-export const readBackend = statement<{ readonly pid: number }>("read-backend", "SELECT pg_backend_pid() AS pid");
+export const readBackend = statement<{ readonly pid: number }>(
+  "read-backend",
+  "SELECT pg_catalog.pg_backend_pid() AS pid",
+);
 
 /** What a server must be before anything is entrusted to it. Works on a standby too, to say that it is one. */
 export const inspectServer = statement<ServerRow>(

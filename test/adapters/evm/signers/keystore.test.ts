@@ -111,6 +111,7 @@ describe("mistakes are one line that names the file", () => {
     ["n not a power of two", (file) => withParams(file, { n: 1_000 }), /power of two/],
     ["n that takes the machine down", (file) => withParams(file, { n: 2 ** 26 }), /more than 1 GiB/],
     ["p that takes the machine down", (file) => withParams(file, { p: 2 ** 26 }), /more than 1 GiB/],
+    ["p that takes an hour", (file) => withParams(file, { p: 2 ** 16 }), /n × r × p is above 16777216/],
     ["n too large for r", (file) => withParams(file, { n: 2 ** 18, r: 1 }), /below 2\^16 where r is 1/],
     ["n as text", (file) => withParams(file, { n: "1024" }), /n is not a positive integer/],
     ["a short derived key", (file) => withParams(file, { dklen: 16 }), /dklen must be/],
