@@ -8,8 +8,8 @@ const AT_HOME = /^src\/(adapters\/system|main(?!\/dev\/embedded))\//;
 const PAGE = "src/adapters/dashboard/public/";
 /** The SDK runs in the caller's process and has no ports; it may wait, and nothing more. */
 const CLIENT_WAITS = [
-  "src/client/follow-completions.ts: setTimeout",
-  "src/client/follow-completions.ts: AbortSignal.timeout",
+  "src/client/follow.ts: setTimeout",
+  "src/client/follow.ts: AbortSignal.timeout",
 ];
 
 describe("time, chance, environment and output", () => {

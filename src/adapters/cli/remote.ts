@@ -76,12 +76,6 @@ function leasesTable({ items }: { readonly items: readonly LaneLease[] }): strin
   return table([["chain", "signer", "node", "token", "acquired", "expires"], ...rows]);
 }
 
-interface Action {
-  readonly at: (program: Command) => Command;
-  readonly description: string;
-  readonly options: readonly Option[];
-}
-
 const wei = (flag: string, what: string) => new Option(`${flag} <wei>`, `${what}, in wei`).argParser(digits);
 const fees = () => [
   wei("--max-fee-per-gas", "fee cap"),
@@ -89,47 +83,35 @@ const fees = () => [
   wei("--gas-price", "price of a legacy transaction"),
 ];
 
-/** What an operator does to one transaction, by the names that the client has for it; the options of a command are its order. */
-const ACTIONS: Readonly<Record<"cancel" | "replace" | "resubmit" | "reprice", Action>> = {
-  cancel: {
-    at: (program) => program.command("cancel"),
-    description: "use a transaction's nonce up with nothing; whichever payload is mined decides",
-    options: fees(),
-  },
-  replace: {
-    at: (program) => program.command("replace"),
-    description: "put another payload at a transaction's nonce",
-    options: [
-      new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json).makeOptionMandatory(),
-    ],
-  },
-  resubmit: {
-    at: (program) => program.command("resubmit"),
-    description: "send a transaction's stored bytes again, now",
-    options: [],
-  },
-  reprice: {
-    at: (program) => program.command("reprice"),
-    description: "sign a transaction's payload again for more: the market's price, or the one given",
-    options: fees(),
-  },
-};
+/** By the names that the client has for it. */
+type Operation = "cancel" | "replace" | "resubmit" | "reprice";
 
+/** What an operator does to one transaction. */
 export function addOperating(program: Command, asking: Asking): void {
-  for (const action of Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]) {
-    const { at, description, options } = ACTIONS[action];
-    const command: Command = askNode(at(program), asking, {
-      ask: (client) => {
-        const { url: _, apiKey: __, ...order } = command.opts<RemoteOptions & PricedOrder & ReplaceOrder>();
-        return client[action](command.args[0] ?? "", order);
-      },
-      show: (transaction) => actionReport(action, transaction),
-    })
-      .description(description)
-      .argument("<txId>", "its id")
-      .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory());
-    for (const option of options) command.addOption(option);
-  }
+  const add = (command: Command, description: string, options: readonly Option[] = []) =>
+    addOperation(command.description(description), options, asking);
+  const payload = new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json);
+  const cancelling = "use a transaction's nonce up with nothing; whichever payload is mined decides";
+  const repricing = "sign a transaction's payload again for more: the market's price, or the one given";
+  add(program.command("cancel"), cancelling, fees());
+  add(program.command("replace"), "put another payload at a transaction's nonce", [payload.makeOptionMandatory()]);
+  add(program.command("resubmit"), "send a transaction's stored bytes again, now");
+  add(program.command("reprice"), repricing, fees());
+}
+
+/** The options of the command are the order. */
+function addOperation(command: Command, options: readonly Option[], asking: Asking): void {
+  const action = command.name() as Operation;
+  askNode(command, asking, {
+    ask: (client) => {
+      const { url: _, apiKey: __, ...order } = command.opts<RemoteOptions & PricedOrder & ReplaceOrder>();
+      return client[action](command.args[0] ?? "", order);
+    },
+    show: (transaction) => actionReport(action, transaction),
+  })
+    .argument("<txId>", "its id")
+    .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory());
+  for (const option of options) command.addOption(option);
 }
 
 function digits(text: string): string {

@@ -1,6 +1,6 @@
 /**
- * What several endpoints say of one block, held against each other. Two that say the same decide, whichever they are: who
- * gave what is known so far has been forgotten by then, since the next one answers where one fails.
+ * What several endpoints say of one block, held against each other. Any two that say the same decide. Which endpoint
+ * gave the first answer is not kept: where one fails, the next one answers.
  */
 import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";

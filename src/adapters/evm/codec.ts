@@ -184,7 +184,7 @@ function canonical(type: string): string {
   return type.replace(/^(u?int)(?=\[|$)/, "$1256");
 }
 
-/** What the library refuses is the caller's mistake, whatever class of error it chooses to say so. */
+/** viem refuses with many classes of errors; each of them means a mistake of the caller. */
 function foreign<T>(path: string, complaint: string, act: () => T): T {
   try {
     return act();

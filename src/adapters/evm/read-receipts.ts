@@ -55,7 +55,7 @@ const FEW = 2 / 3;
 /** And never more than so many: bytes are cheap where each call counts against a rate, or goes alone for want of batches. */
 const FEW_CALLS = 10;
 
-/** The receipts of one block among `hashes`. Whatever way they were found, each stands in that very block. */
+/** The receipts of one block among `hashes`. In each of the three ways to find them, each stands in that very block. */
 export async function fetchShownInBlock(
   endpoint: Endpoint,
   block: Block,

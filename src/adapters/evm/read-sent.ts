@@ -123,7 +123,7 @@ interface Gathering {
 export class CountsAtHead {
   readonly #gathering = new Map<Endpoint, Gathering>();
 
-  /** One that is refused concerns nobody else. */
+  /** A refused question fails alone; the others of its request are answered. */
   async ask(
     endpoint: Endpoint,
     address: Address,

@@ -95,7 +95,7 @@ export class Door {
     this.options.clock.soon(() => this.look());
   }
 
-  /** One look in a turn of the event loop: whatever else has arrived is heard in between. */
+  /** One look in a turn of the event loop, so that new connections and answers of others are heard in between. */
   private look(): void {
     this.isLooking = false;
     this.letIn();
@@ -167,8 +167,8 @@ function tooMany(): FencepostError {
 
 /**
  * Whether connections keep coming in. libuv accepts one of them in a turn of the event loop (since 1.45: "don't accept()
- * connections in a loop"), so a thousand callers who connect at once arrive one by one, in a thousand turns. Whatever each
- * of them wants would be done alone, with a commit of its own.
+ * connections in a loop"), so a thousand callers who connect at once arrive one by one, in a thousand turns. The request
+ * of each would be served alone, with a commit of its own.
  */
 export class Arrivals {
   private readonly clock: Pick<Clock, "soon">;

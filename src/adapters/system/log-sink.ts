@@ -122,7 +122,7 @@ export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): Telem
   };
 }
 
-/** The field names that all log lines share, whatever the event calls them. */
+/** The field names that all log lines share; events call some of them otherwise. */
 function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFields {
   const { type, ...rest } = event;
   const fields: Record<string, unknown> = { event: type, nodeId };

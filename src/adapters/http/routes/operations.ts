@@ -35,7 +35,7 @@ export function operationRoutes(
   docsRoutes(app, context.version);
 }
 
-/** A probe must get an answer it can read, whatever state the node is in. */
+/** A probe must get an answer it can read in every state of the node. */
 async function readinessOf(
   { api, longPolls }: RouteContext,
   logger: HttpLogger | undefined,

@@ -16,7 +16,7 @@ const BLOCK_GAS_LIMIT = 60_000_000n;
 const TRANSACTION_GAS_CAP = 16_777_216n;
 const INITIAL_BASE_FEE_WEI = 1_000_000_000n;
 
-/** EDR wants one context per process, whatever the number of chains in it. */
+/** EDR wants one context per process, also for several chains. */
 let context: Promise<EdrContext> | null = null;
 
 /** An EVM chain inside this process; what comes back answers JSON-RPC calls. */

@@ -87,7 +87,7 @@ async function answerOne(handle: Handle, request: unknown): Promise<unknown> {
   return "id" in request ? envelope(idOf(request.id), answer) : null;
 }
 
-/** Whatever else came as an id, too deep to be written again perhaps, is answered as none. */
+/** An id of any other kind is answered as null: it may be nested too deeply to be written again. */
 function idOf(id: unknown): unknown {
   return typeof id === "string" || typeof id === "number" ? id : null;
 }
