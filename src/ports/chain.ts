@@ -101,11 +101,6 @@ export interface Counted {
   readonly endpoint: string;
 }
 
-export interface SubmitOptions {
-  /** To every endpoint that is up, not only to the first that answers. */
-  readonly everywhere?: boolean;
-}
-
 export type BlockTag = "latest" | "safe" | "finalized";
 
 /**
@@ -190,9 +185,13 @@ export interface Chain {
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply
-   * that was lost is `unknown`. One result per input.
+   * that was lost is `unknown`. One result per input. `everywhere`: to every endpoint that is up, not only to the first
+   * that answers.
    */
-  submit(rawTransactions: readonly Hex[], options?: SubmitOptions): Promise<readonly SubmitResult[]>;
+  submit(
+    rawTransactions: readonly Hex[],
+    options?: { readonly everywhere?: boolean },
+  ): Promise<readonly SubmitResult[]>;
   /**
    * Has the node sign and send with a key of its own (`eth_sendTransaction`). Never throws for what it answered or failed
    * to answer; one endpoint is asked, once: another one may hold no key, or sign in other bytes.
@@ -201,15 +200,11 @@ export interface Chain {
   close(): Promise<void>;
 }
 
-export interface ChainUnavailableOptions extends ErrorOptions {
-  readonly limited?: boolean;
-}
-
 export class ChainUnavailable extends Error {
   /** The endpoint is up but limits our rate (429): it answers again soon, and does not count as down. */
   readonly limited: boolean;
 
-  constructor(message: string, { limited = false, ...options }: ChainUnavailableOptions = {}) {
+  constructor(message: string, { limited = false, ...options }: ErrorOptions & { readonly limited?: boolean } = {}) {
     super(message, options);
     this.name = "ChainUnavailable";
     this.limited = limited;

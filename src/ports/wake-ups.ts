@@ -7,9 +7,9 @@ export type WakeUp = (typeof WAKE_UPS)[number];
  * repeated or about nothing. A node that gets one polls now; one that gets none polls a little later.
  */
 export interface WakeUps {
-  /** What others tell arrives here, as far as anybody knows. Where not, whoever waits for something looks more often. */
+  /** False: hints of other nodes do not arrive here, as far as is known. Then loops that wait for one look more often. */
   readonly hears: boolean;
-  /** Soon, and together with whatever else there is to tell. Never throws, never waits. */
+  /** Soon, and together with the other hints of that moment. Never throws, never waits. */
   tell(wakeUp: WakeUp): void;
   /** Called with the hints of other nodes; and once with every hint after the connection was lost, because some may be missed. */
   hear(listener: (wakeUp: WakeUp) => void): void;

@@ -1,6 +1,6 @@
 /**
  * Indexes of pending migrations on tables that are in use. Built inside the migrations' transaction an index would hold up
- * every write of its table until COMMIT, and with it every lane. So whatever a migration creates CONCURRENTLY is built
+ * every write of its table until COMMIT, and with it every lane. So what a migration creates CONCURRENTLY is built
  * before that transaction, while nodes work; the transaction then finds it there. What a crash leaves is an index that is
  * not valid, or one that is used already: the next run drops the first and keeps the second.
  */

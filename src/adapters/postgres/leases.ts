@@ -2,12 +2,10 @@
  * LeaseStore on PostgreSQL. Heartbeat and lane are different rows: a renewal never waits behind a write of one's own,
  * and a takeover waits for every open write of the lane, because it must lock the same row.
  */
-import type { Fence } from "../../domain/lane.ts";
 import { BatchRefused, StoreUnavailable } from "../../ports/lane-store.ts";
-import type { Announcement, DeathEvidence, LeaseRecord, LockTold } from "../../ports/lease-store.ts";
-import type { HeldLock } from "../../ports/session-lock.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
 import { withLane, withOwner } from "./columns.ts";
-import type { Connections } from "./session/connections.ts";
+import { ask } from "./session/connections.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
 import type { WriteTransaction } from "./session/write-transaction.ts";
 import { readClusterSecret } from "./statements/database.ts";
@@ -15,80 +13,76 @@ import { listLeases, lockLanesOfInstance, releaseLane, releaseLanes } from "./st
 import {
   announceInstance,
   declareDead,
+  listInstances,
+  readSigners,
   renewInstance,
   renewKnownInstance,
   retireInstance,
   tellKnownLock,
   tellLock,
 } from "./statements/node-instance.ts";
-import type { Command, Statement } from "./statements/statement.ts";
+import type { Statement } from "./statements/statement.ts";
 
-export class Leases {
-  private readonly runtime: DurableRuntime;
-  private readonly renewing: DurableRuntime;
+type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
 
-  /** `renewing` has connections of its own, so that a renewal never waits behind other work. */
-  constructor(runtime: DurableRuntime, renewing: DurableRuntime) {
-    this.runtime = runtime;
-    this.renewing = renewing;
-  }
-
-  /**
-   * In one round trip: between two of them the server counts the idle time of a transaction, a thirtieth of the lease,
-   * and a node with much to do, or little processor time, would be late for that again and again.
-   */
-  async renew(instanceId: string, leaseDurationMs: number): Promise<boolean> {
-    const renewed = await this.atOnce((marker) => {
-      return { statement: renewKnownInstance, values: [instanceId, leaseDurationMs, marker] };
-    });
-    return renewed || (await writeRows(this.renewing, renewInstance, [instanceId, leaseDurationMs])).length > 0;
-  }
-
+/** `renewing` has connections of its own, so that a renewal never waits behind other work. */
+export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Held {
   /** One statement in one round trip, in the history that is known. False: nothing is committed. */
-  private async atOnce(commandFor: (marker: string) => Command): Promise<boolean> {
-    const known = this.renewing.history.standing;
+  const atOnce = async (statement: Statement<unknown>, values: readonly unknown[]): Promise<boolean> => {
+    const known = renewing.history.standing;
     if (known === null) return false;
-    const commandsFor = (marker: string) => [commandFor(marker)];
-    return (await durablyAtOnce(this.renewing, { known, commandsFor })) !== null;
-  }
-
-  async announce(instanceId: string, { chains, draining, standsBack }: Announcement): Promise<void> {
-    await writeRows(this.runtime, announceInstance, [instanceId, chains, draining, standsBack]);
-  }
-
-  /** As a renewal: others who miss a lock that was told of take this process for dead unless they are told in time. */
-  async tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold> {
-    const values = [instanceId, lock?.key ?? null, lock?.session ?? null];
-    if (await this.atOnce((marker) => ({ statement: tellKnownLock, values: [...values, marker] }))) return "told";
-    const [row] = await writeRows(this.renewing, tellLock, values);
-    if (row === undefined) return "over";
-    return row.told || lock === null ? "told" : "unseen";
-  }
-
-  async declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean> {
-    return (await writeRows(this.runtime, declareDead, [instanceId, counter, evidence])).length > 0;
-  }
-
-  /** Lanes first, as everywhere; then the heartbeat, which no writer ever locks. */
-  async retire(instanceId: string): Promise<number> {
-    const [, released] = await writeLease(this.runtime, {
-      statements: 3,
-      waits: 3,
-      find: (run) =>
-        Promise.all([
-          run(lockLanesOfInstance, [instanceId]),
-          run(releaseLanes, [instanceId]),
-          run(retireInstance, [instanceId]),
-        ]),
-      decide: (result) => ({ commands: [], result }),
-    });
-    return released.length;
-  }
-
-  async release({ lane, instanceId, token }: Fence): Promise<boolean> {
-    const values = [lane.chainId, lane.signer, instanceId, token];
-    return (await writeRows(this.runtime, releaseLane, values)).length > 0;
-  }
+    const commandsFor = (marker: string) => [{ statement, values: [...values, marker] }];
+    return (await durablyAtOnce(renewing, { known, commandsFor })) !== null;
+  };
+  const hasChanged = async (statement: Statement<unknown>, values: readonly unknown[], runtime = leasing) =>
+    (await writeRows(runtime, statement, values)).length > 0;
+  return {
+    /**
+     * In one round trip: between two of them the server counts the idle time of a transaction, a thirtieth of the lease,
+     * and a node with much to do, or little processor time, would be late for that again and again.
+     */
+    renewInstance: async (...instance) =>
+      (await atOnce(renewKnownInstance, instance)) || hasChanged(renewInstance, instance, renewing),
+    async announce(instanceId, { chains, draining, standsBack }) {
+      await hasChanged(announceInstance, [instanceId, chains, draining, standsBack]);
+    },
+    /** As a renewal: others who miss a lock that was told of take this process for dead unless they are told in time. */
+    async tellLock(instanceId, lock) {
+      const values = [instanceId, lock?.key ?? null, lock?.session ?? null];
+      if (await atOnce(tellKnownLock, values)) return "told";
+      const [row] = await writeRows(renewing, tellLock, values);
+      if (row === undefined) return "over";
+      return row.told || lock === null ? "told" : "unseen";
+    },
+    declareDead: (...instance) => hasChanged(declareDead, instance),
+    /** Lanes first, as everywhere; then the heartbeat, which no writer ever locks. */
+    async retireInstance(instanceId) {
+      const [, released] = await writeLease(leasing, {
+        statements: 3,
+        waits: 3,
+        find: (run) =>
+          Promise.all([
+            run(lockLanesOfInstance, [instanceId]),
+            run(releaseLanes, [instanceId]),
+            run(retireInstance, [instanceId]),
+          ]),
+        decide: (result) => ({ commands: [], result }),
+      });
+      return released.length;
+    },
+    releaseLane: ({ lane, instanceId, token }) =>
+      hasChanged(releaseLane, [lane.chainId, lane.signer, instanceId, token]),
+    instances: () => ask(leasing.connections, listInstances),
+    async signersOf(instanceId) {
+      return (await ask(leasing.connections, readSigners, [instanceId])).map(({ signer }) => signer);
+    },
+    async clusterSecret() {
+      const [row] = await ask(leasing.connections, readClusterSecret);
+      if (row === undefined) throw new Error("the schema holds no cluster secret");
+      return row.secret;
+    },
+    leases: async () => (await ask(leasing.connections, listLeases)).map((row) => withOwner(withLane(row))),
+  };
 }
 
 /** One statement that answers with what it changed; where that is nothing, nothing is kept. */
@@ -116,15 +110,4 @@ export async function writeLease<Found, Result>(
     if (error instanceof BatchRefused) throw new StoreUnavailable(error.message, { cause: error, busy: true });
     throw error;
   }
-}
-
-export async function readSecret(connections: Connections): Promise<string> {
-  const [row] = await connections.read((run) => run(readClusterSecret, []));
-  if (row === undefined) throw new Error("the schema holds no cluster secret");
-  return row.secret;
-}
-
-export async function readLeases(connections: Connections): Promise<readonly LeaseRecord[]> {
-  const rows = await connections.read((run) => run(listLeases, []));
-  return rows.map((row) => withOwner(withLane(row)));
 }

@@ -1,19 +1,10 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
-import { compareLanes, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../domain/lane.ts";
-import type {
-  AllocatedRecord,
-  AskedRequests,
-  ExistingTransaction,
-  IntakeRow,
-  LaneSnapshot,
-  StoredPayload,
-  TrackedRecord,
-} from "../../ports/lane-store.ts";
-import { laneOf, withLane, withPayload } from "./columns.ts";
+import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
+import type { ExistingTransaction, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
+import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
-import { recordset } from "./lists.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf } from "./rows.ts";
-import type { Connections } from "./session/connections.ts";
+import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import { readHoles } from "./statements/hole.ts";
 import { findAnyIntake, findWaitingRequests, loadIntake } from "./statements/intake.ts";
@@ -22,7 +13,6 @@ import { type PayloadRow, readPayloads, readQueuedChanges } from "./statements/p
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "./statements/receipt.ts";
 import { findOpenReservations } from "./statements/reservation.ts";
 import {
-  type AllocatedRow,
   findRequests,
   findWatched,
   readAllocated,
@@ -31,133 +21,119 @@ import {
   type TrackedRow,
 } from "./statements/transaction.ts";
 
-export class Loads {
-  private readonly connections: Pick<Connections, "read">;
+type LaneLoads = Pick<LaneStore, "loadLane" | "loadAllocated" | "loadWatched" | "settledBelow">;
 
-  constructor(connections: Pick<Connections, "read">) {
-    this.connections = connections;
-  }
+export function loadsFrom(reading: Reading): Omit<LaneStore, "commit"> {
+  return { ...laneLoads(reading), ...otherLoads(reading) };
+}
 
-  async lane({ lane, instanceId, token }: Fence): Promise<LaneSnapshot | null> {
-    const key = [lane.chainId, lane.signer];
-    const [[state], tracked, attempts, receipts, watched, holes, reservations] = await this.connections.read((run) =>
-      Promise.all([
-        run(readLane, [...key, instanceId, token]),
-        run(readTracked, key),
-        run(readTrackedAttempts, key),
-        run(readTrackedReceipts, key),
-        run(readWatchedBlocks, key),
-        run(readHoles, [[lane.signer], [lane.chainId]]),
-        run(findOpenReservations, [[lane.signer], [lane.chainId]]),
-      ]),
-    );
-    if (state === undefined) return null;
-    return {
-      ...state,
-      tracking: trackedRecords(tracked, attempts, receipts),
-      watched,
-      holes: holes.map(holeOf),
-      reservations: reservations.map(({ reservationId, nonce, leftMs }) => ({ reservationId, nonce, leftMs })),
-    };
-  }
-
-  async allocated(lane: Lane, fromNonce: number, limit: number): Promise<readonly AllocatedRecord[]> {
-    const rows = await this.connections.read((run) =>
-      run(readAllocated, [lane.chainId, lane.signer, fromNonce, limit]),
-    );
-    if (rows.length === 0) return [];
-    const changes = await this.connections.read((run) => run(readQueuedChanges, [rows.map((row) => row.txId)]));
-    const changeOf = new Map(changes.map((row) => [row.txId, row]));
-    const attemptsOf = groupByTransaction(await this.earlierAttempts(rows));
-    return rows.map(({ attemptCount, ...row }) => {
-      const { gasLimit, ...record } = withPayload(row);
-      const change = changeOf.get(row.txId);
+function laneLoads(reading: Reading): LaneLoads {
+  return {
+    async loadLane({ lane, instanceId, token }) {
+      const key = [lane.chainId, lane.signer];
+      const [[state], tracked, attempts, receipts, watched, holes, reservations] = await reading.read((run) =>
+        Promise.all([
+          run(readLane, [...key, instanceId, token]),
+          run(readTracked, key),
+          run(readTrackedAttempts, key),
+          run(readTrackedReceipts, key),
+          run(readWatchedBlocks, key),
+          run(readHoles, [[lane.signer], [lane.chainId]]),
+          run(findOpenReservations, [[lane.signer], [lane.chainId]]),
+        ]),
+      );
+      if (state === undefined) return null;
       return {
-        ...record,
-        gas: gasLimit,
-        ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
-        ...(attemptCount === 0 ? {} : { attempts: (attemptsOf.get(row.txId) ?? []).map(attemptOf) }),
+        ...state,
+        tracking: trackedRecords(tracked, attempts, receipts),
+        watched,
+        holes: holes.map(holeOf),
+        reservations: reservations.map(({ reservationId, nonce, leftMs }) => ({ reservationId, nonce, leftMs })),
       };
-    });
-  }
+    },
+    async loadAllocated({ chainId, signer }, fromNonce, limit) {
+      const rows = await ask(reading, readAllocated, [chainId, signer, fromNonce, limit]);
+      if (rows.length === 0) return [];
+      const changes = await ask(reading, readQueuedChanges, [rows.map((row) => row.txId)]);
+      const changeOf = new Map(changes.map((row) => [row.txId, row]));
+      // Few were signed at another nonce before.
+      const signed = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
+      const attemptsOf = groupByTransaction(signed.length === 0 ? [] : await ask(reading, readAttempts, [signed]));
+      return rows.map(({ attemptCount, ...row }) => {
+        const { gasLimit, ...record } = withPayload(row);
+        const change = changeOf.get(row.txId);
+        return {
+          ...record,
+          gas: gasLimit,
+          ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
+          ...(attemptCount === 0 ? {} : { attempts: (attemptsOf.get(row.txId) ?? []).map(attemptOf) }),
+        };
+      });
+    },
+    async loadWatched({ chainId, signer }, blockHashes) {
+      const rows = await ask(reading, findWatched, [chainId, signer, blockHashes]);
+      if (rows.length === 0) return [];
+      const ids = rows.map((row) => row.txId);
+      const [attempts, receipts] = await reading.read((run) =>
+        Promise.all([run(readAttempts, [ids]), run(readReceipts, [ids])]),
+      );
+      return trackedRecords(rows, attempts, receipts);
+    },
+    settledBelow: async ({ chainId, signer }) =>
+      (await ask(reading, readSettledBelow, [chainId, signer]))[0]?.settledBelow ?? 0,
+  };
+}
 
-  /** Of the few that were signed at another nonce before. */
-  private async earlierAttempts(rows: readonly AllocatedRow[]): Promise<readonly AttemptRow[]> {
-    const ids = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
-    return ids.length === 0 ? [] : this.connections.read((run) => run(readAttempts, [ids]));
-  }
-
-  async settledBelow({ chainId, signer }: Lane): Promise<number> {
-    const [row] = await this.connections.read((run) => run(readSettledBelow, [chainId, signer]));
-    return row?.settledBelow ?? 0;
-  }
-
-  async payloads(txIds: readonly string[]): Promise<readonly StoredPayload[]> {
-    if (txIds.length === 0) return [];
-    const [rows, changes] = await this.connections.read((run) =>
-      Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
-    );
-    const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
-    return txIds.map((txId) => {
-      const row = rowOf.get(txId);
-      if (row === undefined) throw new Error(`there is no payload of ${txId}`);
-      return storedPayload(row);
-    });
-  }
-
-  async rawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]> {
-    if (keys.length === 0) return [];
-    const ids = [...new Set(keys.map(({ txId }) => txId))];
-    const rows = await this.connections.read((run) => run(readRawTransactions, [ids]));
-    const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
-    return keys.map(({ txId, ordinal }) => {
-      const found = bytes.get(`${txId}:${ordinal}`);
-      if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoads> {
+  return {
+    async loadPayloads(txIds) {
+      if (txIds.length === 0) return [];
+      const [rows, changes] = await reading.read((run) =>
+        Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
+      );
+      const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
+      return txIds.map((txId) => {
+        const row = rowOf.get(txId);
+        if (row === undefined) throw new Error(`there is no payload of ${txId}`);
+        return storedPayload(row);
+      });
+    },
+    async loadRawTransactions(keys) {
+      if (keys.length === 0) return [];
+      const rows = await ask(reading, readRawTransactions, [[...new Set(keys.map(({ txId }) => txId))]]);
+      const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
+      return keys.map(({ txId, ordinal }) => {
+        const found = bytes.get(`${txId}:${ordinal}`);
+        if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+        return found;
+      });
+    },
+    /** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
+    async findByRequestIds(asked) {
+      const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
+      if (requests.length === 0) return [];
+      const wanted = new Set(requests.map(({ lane, requestId }) => requestKey(lane, requestId)));
+      const ids = [...new Set(requests.map(({ requestId }) => requestId))];
+      const [stored, waiting] = await reading.read((run) =>
+        Promise.all([
+          run(findRequests, requestKeys(requests)),
+          run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
+        ]),
+      );
+      const found: ExistingTransaction[] = [];
+      // Each key is deleted as it is found: the first row of it wins.
+      for (const row of [...stored, ...waiting]) {
+        if (wanted.delete(requestKey(row, row.requestId ?? ""))) found.push(withLane(row));
+      }
       return found;
-    });
-  }
-
-  async watched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]> {
-    const rows = await this.connections.read((run) => run(findWatched, [lane.chainId, lane.signer, blockHashes]));
-    if (rows.length === 0) return [];
-    const ids = rows.map((row) => row.txId);
-    const [attempts, receipts] = await this.connections.read((run) =>
-      Promise.all([run(readAttempts, [ids]), run(readReceipts, [ids])]),
-    );
-    return trackedRecords(rows, attempts, receipts);
-  }
-
-  /** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
-  async byRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]> {
-    const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
-    if (requests.length === 0) return [];
-    const wanted = new Set(requests.map(({ lane, requestId }) => requestKey(lane, requestId)));
-    const ids = [...new Set(requests.map(({ requestId }) => requestId))];
-    const [stored, waiting] = await this.connections.read((run) =>
-      Promise.all([
-        run(findRequests, requestKeys(requests)),
-        run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
-      ]),
-    );
-    const found: ExistingTransaction[] = [];
-    // Each key is deleted as it is found: the first row of it wins.
-    for (const row of [...stored, ...waiting]) {
-      if (wanted.delete(requestKey(row, row.requestId ?? ""))) found.push(withLane(row));
-    }
-    return found;
-  }
-
-  async hasIntake(): Promise<boolean> {
-    return (await this.connections.read((run) => run(findAnyIntake, []))).length > 0;
-  }
-
-  async intake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]> {
-    if (lanes.length === 0) return [];
-    const rows = await this.connections.read((run) =>
-      run(loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]),
-    );
-    return rows.map(({ intakeId, ...row }) => ({ intakeId, intent: withPayload(withLane(row)) }));
-  }
+    },
+    hasIntake: async () => (await ask(reading, findAnyIntake)).length > 0,
+    async loadIntake(lanes, limit) {
+      if (lanes.length === 0) return [];
+      const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
+      return rows.map(({ intakeId, ...row }) => ({ intakeId, intent: withPayload(withLane(row)) }));
+    },
+  };
 }
 
 function requestKey(lane: Lane, requestId: string): string {

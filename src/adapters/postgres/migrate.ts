@@ -31,10 +31,6 @@ export class SchemaMismatch extends Error {
   }
 }
 
-export interface MigrationReport {
-  readonly applied: readonly string[];
-}
-
 export interface SchemaOptions {
   readonly databaseUrl: string;
   /** Another set than the one that ships with this program. */
@@ -82,7 +78,7 @@ const RUNNING = `
   ) AS running WHERE knows IS NOT NULL ORDER BY knows, node_id`;
 
 /** Brings the schema up to this program. Safe to run at every start, by any number of nodes at once. */
-export async function migrate(options: SchemaOptions): Promise<MigrationReport> {
+export async function migrate(options: SchemaOptions): Promise<{ readonly applied: readonly string[] }> {
   const migrations = options.migrations ?? (await shippedMigrations());
   return withClient(options.databaseUrl, async (client) => {
     const applied = await applyPatiently(client, migrations);
@@ -95,11 +91,9 @@ export async function migrate(options: SchemaOptions): Promise<MigrationReport> 
 export async function checkSchema(options: SchemaOptions): Promise<void> {
   const migrations = options.migrations ?? (await shippedMigrations());
   await withClient(options.databaseUrl, async (client) => {
-    const pending = pendingOf(migrations, await ledgerIfAny(client));
-    const first = pending[0];
-    if (first !== undefined) {
-      throw new SchemaMismatch("behind", `the database lacks migration ${first.name}: run \`fencepost migrate\` first`);
-    }
+    const [first] = pendingOf(migrations, await ledgerIfAny(client));
+    if (first === undefined) return;
+    throw new SchemaMismatch("behind", `the database lacks migration ${first.name}: run \`fencepost migrate\` first`);
   });
 }
 
@@ -188,10 +182,7 @@ async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]
   if (problem !== null) throw new SchemaMismatch("inUse", problem);
 }
 
-interface LedgerEntry extends Applied {
-  readonly checksum: string;
-}
-
+type LedgerEntry = Applied & Pick<Migration, "checksum">;
 type Ledger = ReadonlyMap<string, LedgerEntry>;
 
 function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Migration[] {
@@ -227,15 +218,12 @@ function refuseChanged(migrations: readonly Migration[], ledger: Ledger): void {
 }
 
 /** A ledger from before migrations said what they work with has no such column; the row as JSON is read all the same. */
-async function readLedger(client: pg.Client): Promise<Ledger> {
+async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
+  if (!(await exists(client, "fencepost.migration"))) return new Map();
   const { rows } = await client.query<LedgerEntry>(
     `SELECT m.name, m.checksum, pg_catalog.to_jsonb(m) ->> 'works_with' AS "worksWith" FROM fencepost.migration AS m ORDER BY m.name`,
   );
   return new Map(rows.map((row) => [row.name, row]));
-}
-
-async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
-  return (await exists(client, "fencepost.migration")) ? readLedger(client) : new Map();
 }
 
 /**

@@ -4,25 +4,18 @@
  * A page is merged from one walk of an index for each chain. The index has one number in front of the id, and the walk
  * compares and orders rows by both: so it begins where the page before ended, and ends with the entries of that number. By
  * a second column in front of the id a server before 18 would not end it, but go on over the entries of all other signers. No other
- * index gives that order, and with sorting out of favour (`preferOrder`) it is this one that is walked, whatever a plan
- * for unknown parameters believes about sizes. A condition that may be absent (`$4 IS NULL OR …`) would have it walk the
+ * index gives that order, and with sorting out of favour (`preferOrder`) it is this one that is walked, also by a
+ * plan for unknown parameters that is wrong about sizes. A condition that may be absent (`$4 IS NULL OR …`) would have it walk the
  * whole table for rows that are not there.
  */
 
-/** The chains, as a table `scope`: the one that was asked for ($4), else all that have lanes. */
-export const CHAINS = `
+/** The chains, as a table `scope`: the one that was asked for ($4), else all that have lanes, of one signer where given. */
+export const chainsOf = (signer?: "$5" | "$6"): string => `
   scope AS MATERIALIZED (
     SELECT $4::bigint AS chain_id WHERE $4 IS NOT NULL
     UNION
-    SELECT l.chain_id FROM fencepost.lane AS l WHERE $4::bigint IS NULL
-  )`;
-
-/** The same for one signer, the parameter of that number. */
-export const chainsOf = (signer: "$5" | "$6"): string => `
-  scope AS MATERIALIZED (
-    SELECT $4::bigint AS chain_id WHERE $4 IS NOT NULL
-    UNION
-    SELECT l.chain_id FROM fencepost.lane AS l WHERE $4::bigint IS NULL AND l.signer = ${signer}::text
+    SELECT l.chain_id FROM fencepost.lane AS l
+    WHERE $4::bigint IS NULL${signer === undefined ? "" : ` AND l.signer = ${signer}::text`}
   )`;
 
 /** Of an intake row that is no alias. */
@@ -109,29 +102,28 @@ export const liveIn = (ofLane: string, met = NONE_MET): string => `
       AND live.chain_id NOT IN (SELECT met.chain_id FROM met GROUP BY met.chain_id HAVING count(*) >= $3)
   ),
   few AS MATERIALIZED (
-    SELECT low.tx_id FROM lane CROSS JOIN LATERAL (
-      SELECT t.tx_id FROM fencepost.transaction AS t
-      WHERE t.chain_id = lane.chain_id AND t.signer = lane.signer AND t.live AND t.state = $5
-      ORDER BY t.nonce LIMIT lane.count
-    ) AS low
-    WHERE $5::text <> 'ALLOCATED'
+    ${stateOfLane("t.nonce", "$5::text <> 'ALLOCATED'")}
     UNION ALL
-    SELECT high.tx_id FROM lane CROSS JOIN LATERAL (
-      SELECT t.tx_id FROM fencepost.transaction AS t
-      WHERE t.chain_id = lane.chain_id AND t.signer = lane.signer AND t.live AND t.state = $5
-      ORDER BY t.nonce DESC LIMIT lane.count
-    ) AS high
-    WHERE $5::text = 'ALLOCATED'
+    ${stateOfLane("t.nonce DESC", "$5::text = 'ALLOCATED'")}
     UNION
     SELECT met.tx_id FROM met
   )`;
+
+function stateOfLane(order: "t.nonce" | "t.nonce DESC", where: string): string {
+  return `SELECT own.tx_id FROM lane CROSS JOIN LATERAL (
+      SELECT t.tx_id FROM fencepost.transaction AS t
+      WHERE t.chain_id = lane.chain_id AND t.signer = lane.signer AND t.live AND t.state = $5
+      ORDER BY ${order} LIMIT lane.count
+    ) AS own
+    WHERE ${where}`;
+}
 
 const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id FROM live WHERE false)";
 
 /**
  * In flight are a window for each lane, too many to collect where there are many lanes. But the newest were the last to be
  * signed, and the oldest are the oldest that are live, but for what is settled and still watched: a short look there
- * mostly meets a page of them. Whatever is in flight was signed (CHECK transaction_signed), and has a first attempt.
+ * mostly meets a page of them. Everything in flight was signed (CHECK transaction_signed), and has a first attempt.
  */
 export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
@@ -166,14 +158,13 @@ export const IN_FLIGHT_MET = `met AS MATERIALIZED (
 export const MANY = "(SELECT live.chain_id FROM live WHERE live.many) AS scope";
 
 /** A page of these rows by id: $1 the order, $2 where the page before ended, $3 how many. */
-export const byId = (rows: "few" | "fencepost.transaction"): string => `   (
+export function byId(rows: "few" | "fencepost.transaction"): string {
+  const half = (order: "newest" | "oldest", beyond: string, sorted: string) => `   (
      SELECT r.tx_id FROM ${rows} AS r
-     WHERE $1::text = 'newest' AND r.tx_id < coalesce($2::uuid, ${LAST})
-     ORDER BY r.tx_id DESC LIMIT $3
-   )
-   UNION ALL
-   (
-     SELECT r.tx_id FROM ${rows} AS r
-     WHERE $1::text = 'oldest' AND r.tx_id > coalesce($2::uuid, ${FIRST})
-     ORDER BY r.tx_id LIMIT $3
+     WHERE $1::text = '${order}' AND r.tx_id ${beyond}
+     ORDER BY ${sorted} LIMIT $3
    )`;
+  return `${half("newest", `< coalesce($2::uuid, ${LAST})`, "r.tx_id DESC")}
+   UNION ALL
+${half("oldest", `> coalesce($2::uuid, ${FIRST})`, "r.tx_id")}`;
+}

@@ -4,7 +4,7 @@
  */
 import { isSettled, type State } from "../../domain/transitions.ts";
 import type { ListFilter, TransactionRecord } from "../../ports/query-store.ts";
-import type { Connections, Run } from "./session/connections.ts";
+import type { Reading, Run } from "./session/connections.ts";
 import { findByHash } from "./statements/attempt.ts";
 import { findByRequest } from "./statements/transaction.ts";
 import {
@@ -26,8 +26,8 @@ type Id = { readonly txId: string };
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 
 /** Ids of the page, in the order asked for. By hash and by request id there are only a few, and no page is cut. */
-export async function findPage(connections: Pick<Connections, "read">, filter: ListFilter): Promise<readonly string[]> {
-  const [, ...parts] = await connections.read((run) =>
+export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
+  const [, ...parts] = await reading.read((run) =>
     Promise.all([run(preferOrder, []) as Promise<readonly Id[]>, ...partsOf(run, filter)]),
   );
   const ids = parts.flatMap((rows) => rows.map((row) => row.txId)).sort();

@@ -1,29 +1,20 @@
 /** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
-import type { Address, Lane } from "../../domain/lane.ts";
 import { reservationAt } from "../../domain/ledger/index.ts";
-import type { Reservation } from "../../domain/reservations.ts";
-import type { State } from "../../domain/transitions.ts";
-import type {
-  FeedPage,
-  HistoryRecord,
-  LaneDecisionRecord,
-  LaneRecord,
-  ListFilter,
-  TransactionRecord,
-} from "../../ports/query-store.ts";
+import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import { withLane, withOwner, withPayload } from "./columns.ts";
 import { findPage, isNarrow, matches } from "./pages.ts";
-import { attemptRecord, groupByTransaction, holeOf, receiptsOf, reservationOf } from "./rows.ts";
-import type { Connections } from "./session/connections.ts";
+import { ACCEPTED, attemptRecord, groupByTransaction, holeOf, receiptsOf, reservationOf } from "./rows.ts";
+import { ask, type Reading, type Run } from "./session/connections.ts";
 import { readAttempts } from "./statements/attempt.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
 import { readCompletions, readFeed } from "./statements/feed.ts";
 import { type HistoryRow, readHistory } from "./statements/history.ts";
 import { type HoleRow, listHoles } from "./statements/hole.ts";
-import { type IntakeRecordRow, readIntakeRecords } from "./statements/intake.ts";
+import { readIntakeRecords } from "./statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "./statements/lane.ts";
 import { readReceipts } from "./statements/receipt.ts";
 import { readReservation } from "./statements/reservation.ts";
+import { ping } from "./statements/session.ts";
 import { countLiveStates, findByNonce, type RecordRow, readRecords } from "./statements/transaction.ts";
 import { preferOrder } from "./statements/transaction-page.ts";
 
@@ -33,113 +24,97 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const BEFORE_ALL = { signer: "", chainId: 0 };
 const BEYOND_ALL = "1";
 
-export class Queries {
-  private readonly connections: Pick<Connections, "read">;
-
-  constructor(connections: Pick<Connections, "read">) {
-    this.connections = connections;
-  }
-
-  async transaction(txId: string): Promise<TransactionRecord | null> {
+export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRequest"> {
+  const transaction: QueryStore["transaction"] = async (txId) => {
     if (!UUID.test(txId)) return null;
-    const { records, aliases } = await this.records([txId]);
+    const { records, aliases } = await recordsOf(reading, [txId]);
     const aliased = aliases.get(txId.toLowerCase());
-    if (aliased !== undefined) return this.transaction(aliased);
-    return records.get(txId.toLowerCase()) ?? null;
-  }
-
-  async transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null> {
-    const [found] = await this.connections.read((run) => run(findByNonce, [lane.chainId, lane.signer, nonce]));
-    return found === undefined ? null : this.transaction(found.txId);
-  }
-
-  async transactions(filter: ListFilter): Promise<readonly TransactionRecord[]> {
-    const ids = await findPage(this.connections, filter);
-    if (ids.length === 0) return [];
-    const { records } = await this.records(isNarrow(filter) ? ids : ids.slice(0, filter.limit));
-    const page = ids.flatMap((id) => records.get(id) ?? []);
-    return isNarrow(filter) ? page.filter((record) => matches(record, filter)).slice(0, filter.limit) : page;
-  }
-
-  async history(txId: string): Promise<readonly HistoryRecord[]> {
+    return aliased === undefined ? (records.get(txId.toLowerCase()) ?? null) : transaction(aliased);
+  };
+  const history: QueryStore["history"] = async (txId) => {
     if (!UUID.test(txId)) return [];
-    const [rows, [intake]] = await this.connections.read((run) =>
+    const [rows, [intake]] = await reading.read((run) =>
       Promise.all([run(readHistory, [txId]), run(readIntakeRecords, [[txId]])]),
     );
     if (rows.length > 0 || intake === undefined) return rows.map(historyRecord);
-    return intake.aliasOf === null ? [acceptance(intake)] : this.history(intake.aliasOf);
-  }
+    return intake.aliasOf === null
+      ? [{ ...ACCEPTED, firstAt: intake.createdAt, lastAt: intake.createdAt }]
+      : history(intake.aliasOf);
+  };
+  return {
+    transaction,
+    history,
+    async transactionAt({ chainId, signer }, nonce) {
+      const [found] = await ask(reading, findByNonce, [chainId, signer, nonce]);
+      return found === undefined ? null : transaction(found.txId);
+    },
+    async transactions(filter) {
+      const ids = await findPage(reading, filter);
+      if (ids.length === 0) return [];
+      const { records } = await recordsOf(reading, isNarrow(filter) ? ids : ids.slice(0, filter.limit));
+      const page = ids.flatMap((id) => records.get(id) ?? []);
+      return isNarrow(filter) ? page.filter((record) => matches(record, filter)).slice(0, filter.limit) : page;
+    },
+    confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations, [chainId, aboveBlock + 1, limit]),
+    async feed(after, limit) {
+      const [[row], items] = await reading.read((run) =>
+        Promise.all([run(readFeed, []), run(readCompletions, [after, limit])]),
+      );
+      if (row === undefined) throw new Error("the feed has no counter: the schema is damaged");
+      return { ...row, items: items.map(withLane) };
+    },
+    laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions, [signer, chainId, limit]),
+    async lanes(signer) {
+      const [rows, holes] = await reading.read((run) =>
+        Promise.all([lanesIn(run, [signer, 0, signer, null]), run(listHoles, [signer, signer])]),
+      );
+      return rows.map((row) => laneRecord(row, holes));
+    },
+    async lanesAfter(after, limit) {
+      const { signer, chainId } = after ?? BEFORE_ALL;
+      const rows = await reading.read((run) => lanesIn(run, [signer, chainId, BEYOND_ALL, limit]));
+      const [first, last] = [rows[0], rows.at(-1)];
+      if (first === undefined || last === undefined) return [];
+      const holes = await ask(reading, listHoles, [first.signer, last.signer]);
+      return rows.map((row) => laneRecord(row, holes));
+    },
+    async reservation(reservationId) {
+      const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
+      return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
+    },
+    liveStates: async () => new Map((await ask(reading, countLiveStates)).map(({ state, count }) => [state, count])),
+    ping: async () => void (await ask(reading, ping)),
+  };
+}
 
-  async confirmations(chainId: number, aboveBlock: number, limit: number) {
-    const rows = await this.connections.read((run) => run(readConfirmations, [chainId, aboveBlock + 1, limit]));
-    return rows;
-  }
+async function lanesIn(run: Run, values: readonly unknown[]): Promise<readonly LaneListRow[]> {
+  const [, rows] = await Promise.all([run(preferOrder, []), run(listLanes, values)]);
+  return rows;
+}
 
-  async feed(after: number, limit: number): Promise<FeedPage> {
-    const [[row], items] = await this.connections.read((run) =>
-      Promise.all([run(readFeed, []), run(readCompletions, [after, limit])]),
-    );
-    if (row === undefined) throw new Error("the feed has no counter: the schema is damaged");
-    return { ...row, items: items.map(withLane) };
+/** What these ids name: transactions, waiting intake rows, and which ids are other names. */
+async function recordsOf(reading: Reading, ids: readonly string[]) {
+  const [rows, intake, attempts, receipts] = await reading.read((run) =>
+    Promise.all([
+      run(readRecords, [ids]),
+      run(readIntakeRecords, [ids]),
+      run(readAttempts, [ids]),
+      run(readReceipts, [ids]),
+    ]),
+  );
+  const attemptsOf = groupByTransaction(attempts);
+  const receiptOf = receiptsOf(receipts);
+  const records = new Map<string, TransactionRecord>();
+  const aliases = new Map<string, string>();
+  for (const { aliasOf, ...row } of intake) {
+    if (aliasOf !== null) aliases.set(row.txId, aliasOf);
+    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null });
   }
-
-  async laneDecisions({ chainId, signer }: Lane, limit: number): Promise<readonly LaneDecisionRecord[]> {
-    return this.connections.read((run) => run(readLaneDecisions, [signer, chainId, limit]));
+  for (const row of rows) {
+    const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);
+    records.set(row.txId, { ...transactionRecord(row), attempts, receipt: receiptOf.get(row.txId) ?? null });
   }
-
-  async lanes(signer: Address): Promise<readonly LaneRecord[]> {
-    const [, rows, holes] = await this.connections.read((run) =>
-      Promise.all([run(preferOrder, []), run(listLanes, [signer, 0, signer, null]), run(listHoles, [signer, signer])]),
-    );
-    return rows.map((row) => laneRecord(row, holes));
-  }
-
-  async lanesAfter(after: Lane | null, limit: number): Promise<readonly LaneRecord[]> {
-    const from = after ?? BEFORE_ALL;
-    const [, rows] = await this.connections.read((run) =>
-      Promise.all([run(preferOrder, []), run(listLanes, [from.signer, from.chainId, BEYOND_ALL, limit])]),
-    );
-    const [first, last] = [rows[0], rows.at(-1)];
-    if (first === undefined || last === undefined) return [];
-    const holes = await this.connections.read((run) => run(listHoles, [first.signer, last.signer]));
-    return rows.map((row) => laneRecord(row, holes));
-  }
-
-  async reservation(reservationId: string): Promise<Reservation | null> {
-    if (!UUID.test(reservationId)) return null;
-    const [row] = await this.connections.read((run) => run(readReservation, [reservationId]));
-    return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
-  }
-
-  async liveStates(): Promise<ReadonlyMap<State, number>> {
-    const rows = await this.connections.read((run) => run(countLiveStates, []));
-    return new Map(rows.map((row) => [row.state, row.count]));
-  }
-
-  /** What these ids name: transactions, waiting intake rows, and which ids are other names. */
-  private async records(ids: readonly string[]) {
-    const [rows, intake, attempts, receipts] = await this.connections.read((run) =>
-      Promise.all([
-        run(readRecords, [ids]),
-        run(readIntakeRecords, [ids]),
-        run(readAttempts, [ids]),
-        run(readReceipts, [ids]),
-      ]),
-    );
-    const attemptsOf = groupByTransaction(attempts);
-    const receiptOf = receiptsOf(receipts);
-    const records = new Map<string, TransactionRecord>();
-    const aliases = new Map<string, string>();
-    for (const { aliasOf, ...row } of intake) {
-      if (aliasOf !== null) aliases.set(row.txId, aliasOf);
-      else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null });
-    }
-    for (const row of rows) {
-      const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);
-      records.set(row.txId, { ...transactionRecord(row), attempts, receipt: receiptOf.get(row.txId) ?? null });
-    }
-    return { records, aliases };
-  }
+  return { records, aliases };
 }
 
 function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" | "receipt"> {
@@ -149,23 +124,6 @@ function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" |
 
 function historyRecord({ actor, audit, ...row }: HistoryRow): HistoryRecord {
   return actor === null ? row : { ...row, decision: { actor, audit } };
-}
-
-/** The one thing that has happened to an intake row. Its caller wrote it, with no history of its own. */
-function acceptance(row: IntakeRecordRow): HistoryRecord {
-  return {
-    ordinal: 1,
-    event: "accept",
-    fromState: null,
-    state: "CREATED",
-    subState: null,
-    nodeId: null,
-    token: null,
-    reason: null,
-    count: 1,
-    firstAt: row.createdAt,
-    lastAt: row.createdAt,
-  };
 }
 
 function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly HoleRow[]): LaneRecord {

@@ -7,7 +7,7 @@ import type { InstanceRegistration, Registered } from "../../ports/lease-store.t
 import type { FeedPosition } from "../../ports/query-store.ts";
 import { refuseTooNew } from "./schema-skew.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
-import { type Judgement, judgeHistory } from "./session/judge-history.ts";
+import { type Evidence, type Judgement, judgeHistory } from "./session/judge-history.ts";
 import type { Opened } from "./session/write-transaction.ts";
 import { purgeCommitMarkers, readOwnMarkers } from "./statements/commit-marker.ts";
 import {
@@ -29,22 +29,15 @@ import {
 import { limitWaits, proveContinuity } from "./statements/session.ts";
 import type { Command } from "./statements/statement.ts";
 
-/** The highest that a process has read of the feed. */
-export interface SeenOfFeed {
-  readonly epoch: number;
-  readonly seq: number;
-}
-
 /** What a process brings with it into a new instance. */
-export interface Luggage {
-  readonly seen: SeenOfFeed;
+interface Luggage extends Pick<Evidence, "seen"> {
   /** The newest migration it knows. */
   readonly newestMigration: string;
 }
 
 /**
  * A process that was an instance before, in a history that has gone on, becomes another one in a single round trip: it is
- * short of time already. Whatever else is to be judged and decided takes two.
+ * short of time already. Every other registration takes two, because the history has to be judged in between.
  */
 export async function registerInstance(
   runtime: DurableRuntime,

@@ -4,12 +4,25 @@ import type { Hole } from "../../domain/holes.ts";
 import type { LedgerAttempt } from "../../domain/ledger/index.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Attempt, Receipt } from "../../domain/transaction.ts";
-import type { AttemptRecord } from "../../ports/query-store.ts";
+import type { AttemptRecord, HistoryRecord } from "../../ports/query-store.ts";
 import { feesOf, withLane } from "./columns.ts";
 import type { AttemptRow } from "./statements/attempt.ts";
 import type { HoleRow } from "./statements/hole.ts";
 import type { ReceiptRow } from "./statements/receipt.ts";
 import type { ReservationRow } from "./statements/reservation.ts";
+
+/** The first step of what came through the intake table: its caller wrote the row, no node and no history beside it. */
+export const ACCEPTED = {
+  ordinal: 1,
+  event: "accept",
+  fromState: null,
+  state: "CREATED",
+  subState: null,
+  nodeId: null,
+  token: null,
+  reason: null,
+  count: 1,
+} as const satisfies Partial<HistoryRecord>;
 
 export function attemptOf(row: AttemptRow): Attempt {
   return {

@@ -2,13 +2,8 @@
 import type pg from "pg";
 import type { BackoffRule } from "../../domain/backoff.ts";
 import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import { DirectSession, type DirectSessionOptions } from "./session/direct-session.ts";
 import { listMissingLocks, type SessionLockRow, takeSessionLock } from "./statements/node-instance.ts";
-
-export interface SessionLockOptions extends DirectSessionOptions {
-  readonly telemetry: Telemetry;
-}
 
 /**
  * Neither end may keep a session that the other has left. The server looks after a client that says nothing for three
@@ -24,13 +19,13 @@ const RECONNECT: BackoffRule = { firstMs: 50, mostMs: 1_000 };
 const KEYS = 2 ** 32;
 
 export class PostgresSessionLock implements SessionLock {
-  private readonly options: SessionLockOptions;
+  private readonly options: DirectSessionOptions;
   private readonly session: DirectSession;
   private listener: (held: LockSession | null) => void = () => undefined;
   private current: LockSession | null = null;
   private sessions = 0;
 
-  constructor(options: SessionLockOptions) {
+  constructor(options: DirectSessionOptions) {
     this.options = options;
     this.session = new DirectSession(options, {
       name: "fencepost session lock",

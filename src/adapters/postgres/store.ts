@@ -4,19 +4,18 @@ import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
-import { Leases, readLeases, readSecret } from "./leases.ts";
-import { Loads } from "./loads.ts";
+import { leasesIn } from "./leases.ts";
+import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
-import { Queries } from "./queries.ts";
+import { queriesFrom } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
 import { CommitSlots } from "./session/commit-slots.ts";
-import { Connections, type SessionOptions } from "./session/connections.ts";
+import { ask, Connections, type SessionOptions } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import { KnownHistory } from "./session/known-history.ts";
 import { hasTransactionTimeout, limitsFor } from "./session/limits.ts";
 import { settleDoubts } from "./session/resolve-commit.ts";
-import { listInstances, readSigners } from "./statements/node-instance.ts";
-import { inspectServer, ping, type ServerRow } from "./statements/session.ts";
+import { inspectServer, type ServerRow } from "./statements/session.ts";
 import { Takeovers } from "./takeovers.ts";
 
 /** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */
@@ -34,10 +33,7 @@ export interface PostgresStoreOptions {
 
 /** The server is not one that may be entrusted with nonces. One line, with what to change. */
 export class UnsuitableServer extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "UnsuitableServer";
-  }
+  override readonly name = "UnsuitableServer";
 }
 
 const OLDEST_VERSION = 150_000;
@@ -75,7 +71,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 async function inspect(connections: Connections): Promise<{ readonly server: ServerRow; readonly pooled: boolean }> {
-  const [server] = await connections.read((run) => run(inspectServer, []));
+  const [server] = await ask(connections, inspectServer);
   if (server === undefined) throw new UnsuitableServer("the database server says nothing about itself");
   if (server.standby) throw new UnsuitableServer("the database is a read-only standby: use the primary's address");
   if (server.version < OLDEST_VERSION) {
@@ -100,68 +96,34 @@ interface Parts {
 
 export type PostgresStore = LaneStore & LeaseStore & QueryStore & { close(): Promise<void> };
 
-/** Each port's methods, in the order of the ports. */
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
-  const held = new Leases(leasing, renewing);
+  const loads = loadsFrom(reading);
+  const queries = queriesFrom(reading);
   const takeovers = new Takeovers(leasing);
-  const loads = new Loads(reading);
-  const queries = new Queries(reading);
   /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */
   let seen = { epoch: 0, seq: 0 };
   return {
+    ...loads,
+    ...leasesIn(leasing, renewing),
+    ...queries,
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.
       await settleDoubts(leasing);
-      return loads.lane(fence);
+      return loads.loadLane(fence);
     },
-    loadAllocated: (lane, fromNonce, limit) => loads.allocated(lane, fromNonce, limit),
-    loadRawTransactions: (keys) => loads.rawTransactions(keys),
-    loadPayloads: (txIds) => loads.payloads(txIds),
-    loadWatched: (lane, blockHashes) => loads.watched(lane, blockHashes),
-    settledBelow: (lane) => loads.settledBelow(lane),
-    findByRequestIds: (asked) => loads.byRequestIds(asked),
-    hasIntake: () => loads.hasIntake(),
-    loadIntake: (lanes, limit) => loads.intake(lanes, limit),
-
     registerInstance: (registration) => registerInstance(renewing, registration, { seen, newestMigration }),
-    renewInstance: (instanceId, leaseDurationMs) => held.renew(instanceId, leaseDurationMs),
-    announce: (instanceId, announcement) => held.announce(instanceId, announcement),
-    tellLock: (instanceId, lock) => held.tellLock(instanceId, lock),
-    signersOf: async (instanceId) => {
-      const rows = await leasing.connections.read((run) => run(readSigners, [instanceId]));
-      return rows.map(({ signer }) => signer);
-    },
-    clusterSecret: () => readSecret(leasing.connections),
-    instances: () => leasing.connections.read((run) => run(listInstances, [])),
-    declareDead: (instanceId, counter, evidence) => held.declareDead(instanceId, counter, evidence),
-    retireInstance: (instanceId) => held.retire(instanceId),
     acquireLane: (lane, instanceId) => takeovers.acquire(lane, instanceId),
     claimLanes: (lanes, instanceId, limit) => takeovers.claim(lanes, instanceId, limit),
-    releaseLane: (fence) => held.release(fence),
-    leases: () => readLeases(leasing.connections),
-
-    transaction: (txId) => queries.transaction(txId),
     transactionByRequest: async (lane, requestId) => {
-      const [existing] = await loads.byRequestIds([{ lane, requestIds: [requestId] }]);
+      const [existing] = await loads.findByRequestIds([{ lane, requestIds: [requestId] }]);
       return existing === undefined ? null : queries.transaction(existing.txId);
     },
-    transactionAt: (lane, nonce) => queries.transactionAt(lane, nonce),
-    transactions: (filter) => queries.transactions(filter),
-    history: (txId) => queries.history(txId),
-    reservation: (reservationId) => queries.reservation(reservationId),
-    confirmations: (chainId, aboveBlock, limit) => queries.confirmations(chainId, aboveBlock, limit),
     feed: async (after, limit) => {
       const page = await queries.feed(after, limit);
       seen = { epoch: Math.max(seen.epoch, page.epoch), seq: Math.max(seen.seq, page.lastSeq) };
       return page;
     },
-    lanes: (signer) => queries.lanes(signer),
-    lanesAfter: (after, limit) => queries.lanesAfter(after, limit),
-    laneDecisions: (lane, limit) => queries.laneDecisions(lane, limit),
-    liveStates: () => queries.liveStates(),
-    ping: async () => void (await reading.read((run) => run(ping, []))),
-
     close: async () => {
       const all = [reading, ...[writing, leasing, renewing].map(({ connections }) => connections)];
       await Promise.all(all.map((connections) => connections.close()));

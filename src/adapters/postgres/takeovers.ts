@@ -14,7 +14,7 @@ import { laneOf, withOwner } from "./columns.ts";
 import { chainIds, signers } from "./commit/lookup.ts";
 import { writeLease, writeRows } from "./leases.ts";
 import { laneKeys } from "./loads.ts";
-import type { Run } from "./session/connections.ts";
+import { ask, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import { ensureLanes, findLanes, lockLanesByKey, lockLaneTable } from "./statements/lane.ts";
 import { findFreeLanes, type LeaseRow, type PickedRow, pickLanes, readLease, takeLanes } from "./statements/lease.ts";
@@ -54,11 +54,11 @@ export class Takeovers {
 
   async acquire(lane: Lane, instanceId: string): Promise<Acquisition> {
     try {
-      return await this.acquireOnce(lane, instanceId, null);
+      return await this.acquireOnce(lane, instanceId, false);
     } catch (error) {
       const isBusy = error instanceof StoreUnavailable && error.busy;
       if (!isBusy || !(await this.isFree(lane)) || !this.mayInsist()) throw error;
-      return this.acquireOnce(lane, instanceId, INSIST_AT_MOST_MS);
+      return this.acquireOnce(lane, instanceId, true);
     }
   }
 
@@ -82,7 +82,7 @@ export class Takeovers {
   /** Whether it is free is read without a lock: who insists holds all lanes up. */
   private async isFree(lane: Lane): Promise<boolean> {
     const values = [laneKeys([lane]), [lane.chainId], [lane.signer]];
-    return (await this.runtime.connections.read((run) => run(findFreeLanes, values))).length > 0;
+    return (await ask(this.runtime.connections, findFreeLanes, values)).length > 0;
   }
 
   private mayInsist(): boolean {
@@ -96,13 +96,12 @@ export class Takeovers {
     return Math.max(WAIT_MS, this.runtime.limits.idleMs + OUTLAST_MS);
   }
 
-  private acquireOnce(lane: Lane, instanceId: string, insistAtMostMs: number | null): Promise<Acquisition> {
+  private acquireOnce(lane: Lane, instanceId: string, insists: boolean): Promise<Acquisition> {
     const keys = laneKeys([lane]);
-    const insists = insistAtMostMs !== null;
     return writeLease(this.runtime, {
       statements: insists ? 5 : 4,
       waits: insists ? 3 : 2,
-      waitAtMostMs: insistAtMostMs ?? this.waitMs,
+      waitAtMostMs: insists ? INSIST_AT_MOST_MS : this.waitMs,
       // The lane is locked before its owner is read: what is found then stays true until COMMIT.
       find: async (run) => {
         const [, , , leases, claimant] = await Promise.all([
@@ -143,7 +142,7 @@ export class Takeovers {
 
   /** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
   private async ensure(lanes: readonly Lane[]): Promise<void> {
-    const known = await this.runtime.connections.read((run) => run(findLanes, [chainIds(lanes), signers(lanes)]));
+    const known = await ask(this.runtime.connections, findLanes, [chainIds(lanes), signers(lanes)]);
     const keys = new Set(known.map((row) => laneKey(laneOf(row))));
     const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
     if (missing.length > 0) await writeRows(this.runtime, ensureLanes, [laneKeys(missing)]);
@@ -174,14 +173,11 @@ function heldBy(row: PickedRow, instanceId: string): Held {
 }
 
 function judge(lease: LeaseRow, instanceId: string): Acquisition {
-  const lane = laneOf(lease);
   const { owner } = withOwner(lease);
-  if (owner === null) {
-    const fence = { lane, instanceId, token: lease.token + 1 };
-    return { result: lease.token === 0 ? "acquired" : "takenOver", fence };
-  }
-  if (owner.instanceId === instanceId) return { result: "kept", fence: { lane, instanceId, token: lease.token } };
-  return { result: "notLeader", owner };
+  if (owner === null) return heldBy({ ...lease, kept: false }, instanceId);
+  return owner.instanceId === instanceId
+    ? heldBy({ ...lease, kept: true }, instanceId)
+    : { result: "notLeader", owner };
 }
 
 function take(lanes: readonly Lane[], instanceId: string): Command {

@@ -7,15 +7,10 @@
  */
 import type pg from "pg";
 import type { BackoffRule } from "../../domain/backoff.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../ports/wake-ups.ts";
 import { processIdOf } from "./session/connections.ts";
 import { DirectSession, type DirectSessionOptions } from "./session/direct-session.ts";
 import { notify } from "./statements/session.ts";
-
-export interface WakeUpsOptions extends DirectSessionOptions {
-  readonly telemetry: Telemetry;
-}
 
 const CHANNEL = "fencepost";
 /** At most so often does a process notify, however much happens. */
@@ -23,14 +18,14 @@ const PAUSE_MS = 20;
 const RECONNECT: BackoffRule = { firstMs: 200, mostMs: 5_000 };
 
 export class PostgresWakeUps implements WakeUps {
-  private readonly options: WakeUpsOptions;
+  private readonly options: DirectSessionOptions;
   private readonly untold = new Set<WakeUp>();
   private listener: (wakeUp: WakeUp) => void = () => undefined;
   private listening: pg.Client | null = null;
   private cancelTelling: (() => void) | null = null;
   private readonly session: DirectSession;
 
-  constructor(options: WakeUpsOptions) {
+  constructor(options: DirectSessionOptions) {
     this.options = options;
     this.session = new DirectSession(options, {
       name: "fencepost wake-ups",
@@ -39,7 +34,11 @@ export class PostgresWakeUps implements WakeUps {
       lost: () => {
         this.listening = null;
       },
-      pooled: () => this.giveUp(),
+      pooled: () => {
+        const message =
+          "the database is behind a pooler, through which LISTEN does not work: nodes poll for news instead";
+        options.telemetry.emit({ type: "alert", severity: "WARNING", code: "NOTIFICATIONS_NEED_DIRECT_URL", message });
+      },
     });
   }
 
@@ -84,14 +83,5 @@ export class PostgresWakeUps implements WakeUps {
 
   private wake(words: readonly string[]): void {
     for (const wakeUp of WAKE_UPS) if (words.includes(wakeUp)) this.listener(wakeUp);
-  }
-
-  private giveUp(): void {
-    this.options.telemetry.emit({
-      type: "alert",
-      severity: "WARNING",
-      code: "NOTIFICATIONS_NEED_DIRECT_URL",
-      message: "the database is behind a pooler, through which LISTEN does not work: nodes poll for news instead",
-    });
   }
 }

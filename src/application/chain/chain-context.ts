@@ -11,8 +11,7 @@ import {
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { HashIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
 import { Answers } from "./answers.ts";
@@ -30,7 +29,7 @@ export const LOOKS_AT_ONCE = 100;
 export class ChainContext {
   readonly chain: Chain;
   readonly counts: Counts;
-  /** As last told to whichever loop asked, for lists of many signers, which ask nothing. Nothing is decided by it. */
+  /** As the chain last told one of the loops, for lists of many signers, which ask nothing. Nothing is decided by it. */
   readonly knownBalances = new Map<Address, bigint>();
   readonly settings: ChainSettings;
   /** What is in force here: as configured, else by the chain's id. */
@@ -53,8 +52,7 @@ export class ChainContext {
   unreachableSince: Date | null = null;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
+  private readonly ports: Pick<Ports, "clock" | "telemetry">;
   /** When it is to be said that the node does not know the tag that finality goes by; null: it does. */
   private tagAlert: When | null = null;
   private readonly markets: Answers<"market", FeeMarket>;
@@ -62,12 +60,11 @@ export class ChainContext {
   private readonly balances: Answers<Address, bigint>;
   private readonly opinions: Answers<number, SecondOpinion>;
 
-  constructor(chain: Chain, settings: ChainSettings, ports: { readonly clock: Clock; readonly telemetry: Telemetry }) {
+  constructor(chain: Chain, settings: ChainSettings, ports: Pick<Ports, "clock" | "telemetry">) {
     this.chain = chain;
     this.settings = settings;
     this.ceilings = ceilingsOf(chain.chainId, settings);
-    this.clock = ports.clock;
-    this.telemetry = ports.telemetry;
+    this.ports = ports;
     this.markets = new Answers(ports.clock);
     this.balances = new Answers(ports.clock);
     this.opinions = new Answers(ports.clock);
@@ -91,12 +88,12 @@ export class ChainContext {
 
   /** A young chain has no such block yet; one that has none that can be gone by after a while may never have one. */
   noteTag(tag: "safe" | "finalized", known: boolean): void {
-    const nowMs = this.clock.monotonicMs();
+    const nowMs = this.ports.clock.monotonicMs();
     this.tagAlert = known ? null : (this.tagAlert ?? at(nowMs + TAG_PATIENCE_MS));
     if (this.tagAlert === null || !isDue(this.tagAlert, nowMs)) return;
     this.tagAlert = NEVER;
     const message = `chain ${this.chain.chainId} has had no ${tag} block that its endpoints agree on for a minute, and finality goes by it: nothing is decided; check them, or use confirmations`;
-    this.telemetry.emit({ type: "alert", severity: "ERROR", code: "FINALITY_TAG_MISSING", message });
+    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "FINALITY_TAG_MISSING", message });
   }
 
   /** What a first payload of this content offers: its caller's wishes, else the market's, never above the ceilings. */

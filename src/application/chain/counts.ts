@@ -1,5 +1,5 @@
 /**
- * How many transactions of a signer the chain counts: nobody else asks for that. Whoever needs a count says how old it may
+ * How many transactions of a signer the chain counts: asked here alone. A caller that needs a count says how old it may
  * be, so that one answer serves all of a poll, and what is asked in one moment leaves in one request. What a count may
  * decide is for those who read it: one endpoint's word is a hint, and a cursor moves only by what endpoints agree on
  * (domain/counts.ts).
@@ -51,7 +51,7 @@ export class CountMemory {
   claim: { readonly count: number; readonly atBlock: number } | null = null;
   /** The comparison that is under way, and counts: one that began before the last failure does not. */
   proving: Promise<number | null> | null = null;
-  /** A mined count that a look has reported: what lies below and is not mined for us may be somebody else's. A hint. */
+  /** A mined count that a look has reported: a nonce below it that is not mined for us may be another program's. A hint. */
   reported = 0;
   /** Which head of line the count is next compared with, and when. Monotonic. */
   check: { readonly nonce: number; readonly dueMs: number } | null = null;
@@ -112,7 +112,7 @@ export class Counts {
     return this.context.chain.transactionCountAt(signer, blockNumber);
   }
 
-  /** The last word, whoever asked, for people to look at; nothing is asked for it, and nothing decided by it. */
+  /** The last answer to any caller, for people to look at; nothing is asked for it, and nothing decided by it. */
   lastTold(signer: Address): Readonly<Record<Tag, number | null>> {
     return { latest: this.told.latest.get(signer) ?? null, pending: this.told.pending.get(signer) ?? null };
   }

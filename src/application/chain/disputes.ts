@@ -6,8 +6,7 @@
  */
 import type { Hash } from "../../domain/lane.ts";
 import type { BlockPlace } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 
 export interface Dispute {
   readonly code: "RPC_DISAGREES" | "RPC_BEHIND";
@@ -23,11 +22,9 @@ export interface Dispute {
   readonly nextAskMs: number;
 }
 
-export interface DisputesPorts {
+export interface DisputesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly chainId: number;
   readonly pollIntervalMs: number;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 /** An endpoint that lies for good would otherwise have its whole blocks fetched at every look. */

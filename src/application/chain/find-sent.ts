@@ -3,7 +3,7 @@
  * sender and nonce where it has one, else the block in which the count passed the nonce, found by halving, else, where
  * the node has pruned that far, a scan of the last blocks.
  *
- * Reads: the chain. Writes: nothing. Whatever cannot be shown is `unseen`, and decides nothing (I7).
+ * Reads: the chain. Writes: nothing. A transaction that no answer shows is `unseen`, and decides nothing (I7).
  */
 import type { Address } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";

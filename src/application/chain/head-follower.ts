@@ -9,6 +9,7 @@ import { BlockBuffer, type Drained } from "../../domain/block-buffer.ts";
 import { type BlockRef, BlockWindow, isLinked } from "../../domain/block-window.ts";
 import { SANITY_BLOCKS } from "../../domain/fees.ts";
 import { watchDepth } from "../../domain/finality.ts";
+import { range } from "../../domain/range.ts";
 import { type Block, type Chain, ChainUnavailable } from "../../ports/chain.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";
@@ -107,7 +108,10 @@ export class HeadFollower {
     this.stride = change.added.length;
     this.noteBaseFees(this.baseFees, change.added);
     this.broken ||= change.removed.length > this.settledDepth;
-    if (change.removed.length > 0) this.reportReorg(change.removed);
+    const { chainId } = this.chain;
+    const fromBlock = change.removed.at(-1)?.number;
+    const depth = change.removed.length;
+    if (fromBlock !== undefined) this.telemetry.emit({ type: "chain.reorg", chainId, depth, fromBlock });
     for (const buffer of this.buffers) buffer.push({ added: change.added, removed: change.removed });
     this.reportHead(head);
     return true;
@@ -125,7 +129,7 @@ export class HeadFollower {
     const known = ahead.filter(({ number }) => number < head.number);
     const branch: Block[] = [
       ...known,
-      ...(await this.fetchRange(tip.number + 1 + known.length, head.number - 1)),
+      ...(await blocksBetween(this.chain, tip.number + 1 + known.length, head.number - 1)),
       head,
     ];
     if (!isLinked(branch)) throw new ChainUnavailable("the chain moved while it was read");
@@ -155,22 +159,10 @@ export class HeadFollower {
     return next;
   }
 
-  private async fetchRange(from: number, to: number): Promise<readonly Block[]> {
-    const blocks: Block[] = [];
-    for (let start = from; start <= to; start += FETCH_AT_ONCE) {
-      const numbers = range(start, Math.min(to, start + FETCH_AT_ONCE - 1));
-      for (const block of await this.chain.blocksByNumber(numbers)) {
-        if (block === null) throw new ChainUnavailable("a block below the head is missing at this endpoint");
-        blocks.push(block);
-      }
-    }
-    return blocks;
-  }
-
   /** First sight, or continuity lost: the window is filled anew, and everyone is told that blocks may have been missed. */
   private async begin(head: Block): Promise<boolean> {
     const first = this.current.tip === null;
-    const below = await this.fetchRange(Math.max(0, head.number - this.depth + 1), head.number - 1);
+    const below = await blocksBetween(this.chain, Math.max(0, head.number - this.depth + 1), head.number - 1);
     if (!isLinked([...below, head])) throw new ChainUnavailable("the chain moved while it was read");
     this.current = BlockWindow.of([...below, head]);
     this.newest = head;
@@ -194,13 +186,17 @@ export class HeadFollower {
   private reportHead(head: Block): void {
     this.telemetry.emit({ type: "chain.head", chainId: this.chain.chainId, number: head.number, hash: head.hash });
   }
-
-  private reportReorg(removed: readonly BlockRef[]): void {
-    const fromBlock = (removed.at(-1) as BlockRef).number;
-    this.telemetry.emit({ type: "chain.reorg", chainId: this.chain.chainId, depth: removed.length, fromBlock });
-  }
 }
 
-function range(from: number, to: number): readonly number[] {
-  return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
+/** The blocks of these heights, in order and none missing. Throws `ChainUnavailable`. */
+export async function blocksBetween(chain: Chain, from: number, to: number): Promise<readonly Block[]> {
+  const blocks: Block[] = [];
+  for (let start = from; start <= to; start += FETCH_AT_ONCE) {
+    const numbers = range(start, Math.min(to, start + FETCH_AT_ONCE - 1));
+    for (const block of await chain.blocksByNumber(numbers)) {
+      if (block === null) throw new ChainUnavailable("a block below the head is missing at this endpoint");
+      blocks.push(block);
+    }
+  }
+  return blocks;
 }

@@ -7,10 +7,9 @@
 import { isLinked } from "../../domain/block-window.ts";
 import { StableStream } from "../../domain/stable-stream.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "./chain-context.ts";
-import type { HeadChange, Subscription } from "./head-follower.ts";
+import { blocksBetween, type HeadChange, type Subscription } from "./head-follower.ts";
 
 export interface StableBlocksOptions {
   /** Blocks on top before one is emitted. */
@@ -20,17 +19,11 @@ export interface StableBlocksOptions {
   readonly signal: AbortSignal;
 }
 
-interface StablePorts {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-}
-
-const READ_AT_ONCE = 64;
 /** Heights that are read before the stable ones are given out: a reader that begins far back never holds them all. */
 const PAGE = 1_024;
 
 export async function* stableBlocks(
-  ports: StablePorts,
+  ports: Pick<Ports, "clock" | "telemetry">,
   context: ChainContext,
   options: StableBlocksOptions,
 ): AsyncGenerator<Block, void, undefined> {
@@ -113,30 +106,17 @@ class StableReader {
     if (tip === null || this.firstHeight === null) return null;
     const first = this.stream.emittedThrough === null ? this.firstHeight : this.stream.emittedThrough + 1;
     const last = Math.min(tip.number, first + this.depth + PAGE - 1);
-    const added = await this.read(first, last);
+    const added = await blocksBetween(this.context.chain, first, last).catch(nullWhenSilent);
     // Read by number, while the follower goes by hash: unless both saw one chain, heights would come twice or not at all.
-    const whole = added !== null && added.length === Math.max(0, last - first + 1) && isLinked(added);
-    const top = whole ? added.at(-1) : undefined;
-    const isOther = top !== undefined && (window.hashAt(top.number) ?? top.hash) !== top.hash;
-    if (!whole || isOther) return null;
+    if (added === null || !isLinked(added)) return null;
+    const top = added.at(-1);
+    if (top !== undefined && (window.hashAt(top.number) ?? top.hash) !== top.hash) return null;
     this.stream.forgetWaiting();
     return { added, reachedTip: last === tip.number };
   }
+}
 
-  private async read(first: number, last: number): Promise<readonly Block[] | null> {
-    const added: Block[] = [];
-    try {
-      for (let from = first; from <= last; from += READ_AT_ONCE) {
-        const count = Math.min(READ_AT_ONCE, last - from + 1);
-        const blocks = await this.context.chain.blocksByNumber(
-          Array.from({ length: count }, (_, index) => from + index),
-        );
-        added.push(...blocks.filter((block) => block !== null));
-      }
-    } catch (error) {
-      if (error instanceof ChainUnavailable) return null;
-      throw error;
-    }
-    return added;
-  }
+function nullWhenSilent(error: unknown): null {
+  if (error instanceof ChainUnavailable) return null;
+  throw error;
 }

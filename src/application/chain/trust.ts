@@ -14,18 +14,15 @@ import { chainJudged, chainLookOwed, isUnsure, type LanePace } from "../../domai
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../domain/pace/when.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import { happened } from "../lane/happened.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { ChainContext } from "./chain-context.ts";
 
-export interface TrustPorts {
+export interface TrustPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LaneStore, "settledBelow" | "loadLane">;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 const SILENT = "an endpoint that is up gives no answer, and it depends on that";
@@ -80,10 +77,14 @@ async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly
     const identity = await identityEvidence(context, lanes);
     // One lane whose count cannot be had, or of whose rows the database tells nothing, keeps no other waiting. The database
     // is asked only where a count is lower than expected: until it has answered, that speaks against the chain.
-    const look = (lane: OwnedLane) =>
-      lookAt(ports, context, { lane, identity }).catch((error: unknown) => {
+    const look = async (lane: OwnedLane) => {
+      try {
+        const evidence = identity ?? (await lane.term.during(countEvidence(ports, context, lane)));
+        judge(ports, context, { lane, evidence });
+      } catch (error) {
         if (note(error)) happened(lane, chainLookOwed);
-      });
+      }
+    };
     await Promise.all(lanes.map(look));
     if (identity === null) await noteGenesis(ports, context, lanes);
   } catch (error) {
@@ -92,14 +93,6 @@ async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly
   if (failures.length === 0) return;
   const message = `whether chain ${context.chain.chainId} is still the one that was known could not be judged for ${failures.length} of ${lanes.length} lanes: ${String(failures[0])}`;
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message });
-}
-
-async function lookAt(
-  ports: TrustPorts,
-  context: ChainContext,
-  { lane, identity }: { readonly lane: OwnedLane; readonly identity: string | null },
-): Promise<void> {
-  judge(ports, context, { lane, evidence: identity ?? (await lane.term.during(countEvidence(ports, context, lane))) });
 }
 
 /** Null: nothing shows that it is another chain than the one we know. */

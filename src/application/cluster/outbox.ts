@@ -1,13 +1,14 @@
 /**
- * Creates on their way to other nodes. Those of one moment to the same node travel together, whichever lane or caller
- * they are of: a request between nodes costs more than a create.
+ * Creates on their way to other nodes. Those of one moment to the same node travel together, of all lanes and
+ * callers: a request between nodes costs more than a create.
  *
  * Reads and writes: nothing. A crash here loses what was not sent, and the caller's repeat finds what was.
  */
 import type { FencepostError } from "../../domain/errors.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { ForwardedAnswer, ForwardedCreate, Peers, Telling } from "../../ports/peers.ts";
+import type { ForwardedAnswer, ForwardedCreate, Telling } from "../../ports/peers.ts";
+import type { Ports } from "../../ports/ports.ts";
 
+type OutboxPorts = Pick<Ports, "peers" | "clock">;
 type Answers = readonly (ForwardedAnswer | FencepostError)[];
 
 interface Parcel {
@@ -21,10 +22,10 @@ interface Parcel {
 const MOST_AT_ONCE = 1_000;
 
 export class Outbox {
-  private readonly ports: { readonly peers: Pick<Peers, "create">; readonly clock: Clock };
+  private readonly ports: OutboxPorts;
   private readonly waiting = new Map<string, Parcel[]>();
 
-  constructor(ports: { readonly peers: Pick<Peers, "create">; readonly clock: Clock }) {
+  constructor(ports: OutboxPorts) {
     this.ports = ports;
   }
 

@@ -1,5 +1,5 @@
 /**
- * What an operator asks of a lane, whichever node is asked: done here where this node owns the lane or can acquire it,
+ * What an operator asks of a lane, at any node: done here where this node owns the lane or can acquire it,
  * else by the owner. The same road as a create takes, with one difference: after silence it is not told again. Not every
  * action has an id that its repeat could be recognised by, so the answer is "unknown", and the operator looks first.
  *
@@ -13,6 +13,9 @@ import { BetweenOwners } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Fate } from "./journey.ts";
 import type { Router } from "./route.ts";
+
+const UNHEARD =
+  "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";
 
 /** Throws a FencepostError for the caller; what it returns must survive JSON. */
 export type OwnerAction = (lane: OwnedLane, body: LaneRequest["body"]) => Promise<unknown>;
@@ -50,7 +53,7 @@ export class OwnerActions {
             repeatable: false,
             locally: async () => [await here()],
             remotely: async (url, _, { withinMs }) => [await peers.act(url, lane, { ...request, withinMs })],
-            unknown: unheard,
+            unknown: () => outcomeUnknown(UNHEARD),
           });
     if (fate instanceof FencepostError) throw fate;
     return (fate as LaneAnswer).answer;
@@ -78,10 +81,4 @@ export class OwnerActions {
 export function notKnownYet(action: string): FencepostError {
   const detail = `the node that acts for this signer does not know "${action}" yet: upgrade it; nothing was done`;
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1 });
-}
-
-function unheard(): FencepostError {
-  return outcomeUnknown(
-    "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it",
-  );
 }

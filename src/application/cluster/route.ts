@@ -11,17 +11,14 @@
 import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable, type Member } from "../../domain/placement.ts";
-import type { Clock } from "../../ports/clock.ts";
 import { PeerUnreachable } from "../../ports/peers.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
 import { type Errand, type Fate, Journey, nobodyActs } from "./journey.ts";
 import type { Membership } from "./membership.ts";
 
-export interface RoutePorts {
+export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly membership: Membership;
-  readonly telemetry: Telemetry;
-  readonly clock: Clock;
   readonly selfUrl: string;
   readonly selfId: () => string;
   readonly holds: (lane: Lane) => boolean;
@@ -93,7 +90,7 @@ export class Router {
     } catch (error) {
       return new DatabaseSilent("nothing was accepted", error);
     }
-    return this.firstStop(lane) ?? this.nobody(lane);
+    return this.firstStop(lane) ?? this.noStop(lane);
   }
 
   /** Where a member is asked; null for one without a URL. */
@@ -113,7 +110,7 @@ export class Router {
     return membership.members.some((member) => member.instanceId !== selfId() && isReachable(member));
   }
 
-  private nobody(lane: Lane): FencepostError {
+  private noStop(lane: Lane): FencepostError {
     if (this.isOutOfReach(lane)) return outOfReach();
     const isKnown = this.ports.hasKey(lane) || this.ports.membership.isKnown(lane);
     return isKnown ? betweenOwners() : unknownSigner(lane);

@@ -4,31 +4,22 @@ import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { bounded, type Clock } from "../../ports/clock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
-import type { LaneAction, LaneOrder, SignerView } from "../api.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { LaneOrder, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
-import { parseLaneOrder } from "../requests/order.ts";
+import { type LaneInstruction, parseLaneOrder } from "../requests/order.ts";
 import type { Operation } from "./operation.ts";
 
-export interface LaneActionPorts extends SignerQueryPorts {
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-}
+export type LaneActionPorts = SignerQueryPorts & Pick<Ports, "clock" | "telemetry">;
 
 /** An order about a lane. */
-interface Asked {
+interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstruction, "chainId"> {
   readonly lane: Lane;
-  readonly action: LaneAction;
-  readonly reason: string;
-  readonly actor: string;
-  /** With `realign`: the nonce to go down to. */
-  readonly nonce: number | null;
 }
 
 /** A send that is out is waited for this long before the answer says that nothing is sent any more. */

@@ -1,7 +1,7 @@
 import type { Lane } from "../../domain/lane.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
-/** Something that only the owner of a lane can do, whichever node is asked for it. */
+/** Something that only the owner of a lane can do; any node may be asked for it. */
 export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, Done, Answer> {
   /** The request, validated, with the lane that it is for. On the node that hears it: asked by a caller or by a peer. */
   laneOf(ports: Ports, body: Body): Asked | Promise<Asked>;

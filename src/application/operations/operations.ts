@@ -1,5 +1,5 @@
 /**
- * What an operator, or a caller that signs itself, may do. Whichever node is asked, an operation is done by the owner of
+ * What an operator, or a caller that signs itself, may do. Any node may be asked; an operation is done by the owner of
  * its lane and under its fence, and what it left behind is read where it was asked. After silence it is not told again:
  * not every operation has an id that a repeat could be recognised by, so the operator looks before asking again.
  */

@@ -6,14 +6,12 @@
 import { bounded } from "../../domain/ceilings.ts";
 import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
-import type { Hash, Hex, Lane } from "../../domain/lane.ts";
+import type { Hash, Hex } from "../../domain/lane.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
-import type { Codec } from "../../ports/codec.ts";
-import type { Entropy } from "../../ports/entropy.ts";
-import type { Failpoints } from "../../ports/failpoints.ts";
-import { BatchRefused, OutcomeUnknown, type ReserveFate } from "../../ports/lane-store.ts";
+import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -25,35 +23,21 @@ import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
-import { type HandedIn, parseReserve, parseSubmission, parseUsed } from "../requests/reservation.ts";
+import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 
-export interface ReservationPorts extends LaneWriterPorts, OwnerPorts {
+export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "failpoint" | "codec"> {
   readonly store: Pick<QueryStore, "reservation">;
   readonly intents: NormalisePorts;
-  readonly entropy: Entropy;
-  readonly failpoint: Failpoints;
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly codec: Codec;
 }
 
-interface Asked {
-  readonly lane: Lane;
-  readonly requestId: string | null;
-  /** Null: as long as the chain's settings say. */
-  readonly ttlMs: number | null;
-}
-
-interface Wanted extends Pick<Asked, "requestId"> {
-  readonly ttlMs: number;
-  readonly reservationId: string;
-}
-
+type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
-export const reserveNonce: Operation<ReservationPorts, ReserveRequest, Asked, Given, Reserved> = {
+export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
   laneOf: (ports, request) => parseReserve(ports.intents, request),
   // What is the only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
@@ -70,9 +54,7 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, Asked, Gi
   }),
 };
 
-interface Named {
-  readonly reservationId: string;
-}
+type Named = Pick<Reservation, "reservationId">;
 
 export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
@@ -105,36 +87,26 @@ function overAlready({ reservationId, state, txId }: Reservation): FencepostErro
 
 async function reserveOn(
   ports: ReservationPorts,
-  work: { readonly context: ChainContext; readonly lane: OwnedLane; readonly wanted: Wanted },
+  { context, lane, wanted }: { readonly context: ChainContext; readonly lane: OwnedLane; readonly wanted: Wanted },
 ): Promise<ReserveFate> {
-  const { context, lane, wanted } = work;
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
   const filling = fill.length === 0 ? {} : { fill };
-  const write = lane.term.write({ kind: "reserve", floor, ...filling, ...wanted });
-  const outcome = await written(ports, lane, write);
+  const { fate } = await written(ports, lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
   await ports.failpoint("reserve.committed");
-  if (outcome.fate.fate !== "created") return outcome.fate;
-  note(ports, context, { lane, fate: outcome.fate, ttlMs: wanted.ttlMs });
-  return outcome.fate;
-}
-
-function note(
-  { telemetry }: ReservationPorts,
-  { settings }: ChainContext,
-  work: {
-    readonly lane: OwnedLane;
-    readonly fate: Extract<ReserveFate, { fate: "created" }>;
-    readonly ttlMs: number;
-  },
-): void {
-  const { lane, fate, ttlMs } = work;
+  if (fate.fate !== "created") return fate;
+  const { telemetry } = ports;
   const { reservationId, nonce, state } = fate.reservation;
-  lane.nonces.keptFor(nonce, ttlMs);
+  lane.nonces.keptFor(nonce, wanted.ttlMs);
   telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state });
   if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
+  notePile(ports, context, lane);
+  return fate;
+}
+
+/** Several may have come in one commit: the number is not seen growing one by one. */
+function notePile({ telemetry }: ReservationPorts, { settings }: ChainContext, lane: OwnedLane): void {
   const { reserved } = lane.nonces;
-  // Several may have come in one commit: the number is not seen growing one by one.
   const isPiledUp = reserved > settings.alertReserved;
   const wasSaid = lane.pace.pileSaid;
   happened(lane, pileSeen, isPiledUp);
@@ -159,27 +131,14 @@ function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, 
 }
 
 function given(fate: ReserveFate): Given {
-  switch (fate.fate) {
-    case "created":
-    case "existing":
-      return { outcome: fate.fate, reservationId: fate.reservation.reservationId };
-    case "requestTaken":
-      throw new FencepostError("REQUEST_ID_REUSED", `the request id belongs to transaction ${fate.txId}`, {
-        txId: fate.txId,
-      });
-    case "noCursor":
-      throw unavailable("this signer's nonce is not known yet; nothing was reserved");
-  }
+  if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
+  if (fate.fate !== "requestTaken") return { outcome: fate.fate, reservationId: fate.reservation.reservationId };
+  const { txId } = fate;
+  throw new FencepostError("REQUEST_ID_REUSED", `the request id belongs to transaction ${txId}`, { txId });
 }
 
-interface Used {
-  readonly reservationId: string;
-  readonly request: unknown;
-}
-
-interface Submission extends Reservation {
-  readonly handedIn: HandedIn;
-}
+type Used = Named & { readonly request: unknown };
+type Submission = Reservation & { readonly handedIn: HandedIn };
 
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
 export const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
@@ -200,11 +159,9 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
   answer: (_, __, created) => created,
 };
 
-interface Mark extends Reservation {
-  readonly txHash: Hash;
-}
+type Mark = Reservation & { readonly txHash: Hash };
 
-/** Only followed: there are no bytes to send again. What it says is not known either. */
+/** Only followed: there are no bytes to send again, and its payload is not known. */
 export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
     const reservation = await openReservation(ports, reservationId);
@@ -276,7 +233,7 @@ function payloadOf({ unsigned }: HandedIn): Payload {
   return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
 }
 
-/** What it costs is not known: zero. */
+/** Its price and gas are not known: zero. */
 function hashAlone(txHash: Hash): SignedAttempt {
   const fees = { type: "legacy", gasPrice: 0n } as const;
   return { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };

@@ -87,7 +87,9 @@ export class HookRunner {
       if (record === null || (await this.isLeftToPeople(tx.txId))) return;
       await this.consult({ ...question, record });
     } catch (error) {
-      if (!isNoFailure(error)) this.fail(lane, tx.txId, error);
+      if (isNoFailure(error)) return;
+      const message = `nothing was done: ${error instanceof Error ? error.message : String(error)}`;
+      this.alert(lane, tx.txId, { severity: "ERROR", code: "STUCK_HOOK_FAILED", message });
     }
   }
 
@@ -96,16 +98,13 @@ export class HookRunner {
     const { lane, record, tx } = consultation;
     const { txId } = record;
     if (!this.isConfigured) {
-      throw new FencepostError("CONFLICT", "no hook is configured (FENCEPOST_STUCK_HOOK): say which action to take", {
-        txId,
-      });
+      const detail = "no hook is configured (FENCEPOST_STUCK_HOOK): say which action to take";
+      throw new FencepostError("CONFLICT", detail, { txId });
     }
     if (!this.perLane.take(lane.key)) {
       this.report(lane, txId, { action: "NOOP", result: "limited" });
-      throw new FencepostError("QUEUE_FULL", "the hook decides no more for this lane just now", {
-        txId,
-        retryAfterSeconds: 10,
-      });
+      const detail = "the hook decides no more for this lane just now";
+      throw new FencepostError("QUEUE_FULL", detail, { txId, retryAfterSeconds: 10 });
     }
     this.underWay.add(txId);
     try {
@@ -132,18 +131,12 @@ export class HookRunner {
     const { lane, record } = consultation;
     try {
       const asked = Promise.resolve().then(() => this.ports.stuckHook?.decide(this.describe(consultation)));
-      return this.rulingOf(consultation, await this.answered(asked));
+      const answer = await within<unknown>(this.ports.clock, asked, { ms: ANSWER_WITHIN_MS, late: unanswered });
+      return this.rulingOf(consultation, answer);
     } catch (error) {
       this.report(lane, record.txId, { action: "NOOP", result: "failed" });
       throw nothingDecided(error);
     }
-  }
-
-  private answered<T>(work: Promise<T>): Promise<T> {
-    const late = () => {
-      throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
-    };
-    return within(this.ports.clock, work, { ms: ANSWER_WITHIN_MS, late });
   }
 
   private rulingOf({ trigger, by }: Consultation, answer: unknown): Ruling {
@@ -217,11 +210,6 @@ export class HookRunner {
     };
   }
 
-  private fail(lane: OwnedLane, txId: string, error: unknown): void {
-    const message = `nothing was done: ${error instanceof Error ? error.message : String(error)}`;
-    this.alert(lane, txId, { severity: "ERROR", code: "STUCK_HOOK_FAILED", message });
-  }
-
   private alert(
     { lane }: OwnedLane,
     txId: string,
@@ -232,6 +220,10 @@ export class HookRunner {
 }
 
 const MOST_REMEMBERED = 10_000;
+
+function unanswered(): never {
+  throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
+}
 
 function nothingDecided(error: unknown): FencepostError {
   return unavailable(`the hook decided nothing: ${error instanceof Error ? error.message : String(error)}`, error);

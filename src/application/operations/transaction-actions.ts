@@ -13,12 +13,11 @@ import { LeftInDoubt } from "../lane/between-owners.ts";
 import { happened } from "../lane/happened.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Tracked } from "../lane/tracked.ts";
 import { transaction } from "../queries/transactions.ts";
 import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
-import type { HookRunner } from "./stuck-hook.ts";
+import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
 export type ActionPorts = ResolvePorts &
   OwnerPorts & {
@@ -29,12 +28,7 @@ export type ActionPorts = ResolvePorts &
   };
 
 /** One order on the node that may carry it out. */
-interface Task {
-  readonly lane: OwnedLane;
-  readonly context: ChainContext;
-  readonly record: TransactionRecord;
-  /** Null where it waits to be signed. */
-  readonly tx: Tracked | null;
+interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> {
   readonly instruction: Instruction;
 }
 
@@ -92,9 +86,12 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
     try {
       // Read again meanwhile, or with another node: then this is refused with its name.
       owned = await ports.lanes.own(lane.lane);
-    } catch (error) {
-      if (await isCarriedOutAfterAll(ports, owned, asked)) return;
-      throw owned.mayStillCommit ? new LeftInDoubt(error, { txId }) : error;
+    } catch (refusal) {
+      // It says that nothing was done; but a lane that is let go still commits what was on its way.
+      const inDoubt = (error: unknown) => (owned.mayStillCommit ? new LeftInDoubt(error, { txId }) : error);
+      const isDone = await isCarriedOut(ports, asked).catch((error) => Promise.reject(inDoubt(error)));
+      if (isDone) return;
+      throw inDoubt(refusal);
     }
   }
   throw outcomeUnknown(
@@ -116,15 +113,6 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   return ACTIONS[instruction.action](ports, { lane, context, record, tx, instruction });
-}
-
-/** A refusal says that nothing was done; but a lane that is let go still commits what was on its way. */
-async function isCarriedOutAfterAll(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<boolean> {
-  try {
-    return await isCarriedOut(ports, asked);
-  } catch (error) {
-    throw lane.mayStillCommit ? new LeftInDoubt(error, { txId: asked.txId }) : error;
-  }
 }
 
 async function isCarriedOut(ports: ActionPorts, { txId, instruction: { decisionId } }: Asked): Promise<boolean> {
@@ -173,7 +161,7 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
   return fate === "movedOn" ? "movedOn" : "done";
 }
 
-/** What is final is not acted on; what it became is said. */
+/** A final transaction is not acted on; the refusal says what became of it. */
 function refuseSettled(record: TransactionRecord): void {
   const { txId, state, subState, receipt, attempts } = record;
   if (!isSettled(state)) return;

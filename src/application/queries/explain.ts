@@ -13,6 +13,7 @@ import type {
 import { feeCap } from "../../domain/fees.ts";
 import { depthNeeded } from "../../domain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
+import { range } from "../../domain/range.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Block } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -85,7 +86,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
   const [mined, balance, blocks, pooled, disputed] = await Promise.all([
     isOpen ? silent(counts.mined(signer, { atMostMs: settings.pollIntervalMs })) : null,
     isOpen ? silent(context.balance(signer)) : null,
-    isOpen && head !== null ? silent(chain.blocksByNumber(lastNumbers(head))) : null,
+    isOpen && head !== null ? silent(chain.blocksByNumber(range(Math.max(0, head - BLOCKS_BACK + 1), head))) : null,
     isOpen ? silent(isPooled(context, record)) : null,
     isSettled(record.state) ? null : silent(disputeOver(context, record)),
   ]);
@@ -108,11 +109,6 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     doubted: context.doubts.get(laneKey(record.lane)) ?? null,
     disputed,
   };
-}
-
-function lastNumbers(head: number): readonly number[] {
-  const first = Math.max(0, head - BLOCKS_BACK + 1);
-  return Array.from({ length: head - first + 1 }, (_, index) => first + index);
 }
 
 /** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. */

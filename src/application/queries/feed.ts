@@ -3,13 +3,12 @@
  * node's own completions at once, and by those of others on the next look at the counter.
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import type { Clock } from "../../ports/clock.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
 import type { CompletionsPage, CompletionsQuery } from "../api.ts";
 
-export interface FeedPorts {
+export interface FeedPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<QueryStore, "feed">;
-  readonly clock: Clock;
 }
 
 const DEFAULT_LIMIT = 100;

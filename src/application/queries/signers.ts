@@ -5,7 +5,7 @@
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
 import { laneKey } from "../../domain/lane.ts";
-import type { Codec } from "../../ports/codec.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { LaneRecord, QueryStore } from "../../ports/query-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
@@ -13,14 +13,13 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import { silent } from "./silent.ts";
 
-export interface SignerQueryPorts {
+export interface SignerQueryPorts extends Pick<Ports, "codec"> {
   readonly store: Pick<QueryStore, "lanes" | "lanesAfter" | "laneDecisions">;
   readonly signer: Pick<Signer, "addresses">;
-  readonly codec: Codec;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
-/** What the chain says of an account; null: nobody has heard. */
+/** What the chain says of an account; null: this node has not been told. */
 interface Account {
   readonly latest: number | null;
   readonly pending: number | null;

@@ -1,13 +1,12 @@
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import type { Hash } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
-import { given, UUID } from "../requests/fields.ts";
+import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts {
@@ -55,7 +54,7 @@ export async function transactions(
     state,
     requestId: parseRequestId(query.requestId) ?? undefined,
     signer: given(signer, (value) => parseSigner(ports.codec, value, "signer")),
-    txHash: given(txHash, parseHash),
+    txHash: given(txHash, (value) => parseHash(value, "txHash")),
     after: given(after, openCursor),
   });
   const records = await ports.store.transactions(filter);
@@ -90,11 +89,6 @@ function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord)
   const waits = record.receipt === null && !isSettled(record.state);
   if (!waits || everyMs === null || record.lastSubmittedAt === null) return null;
   return new Date(record.lastSubmittedAt.getTime() + everyMs);
-}
-
-function parseHash(value: string): Hash {
-  if (!/^0x[0-9a-f]{64}$/i.test(value)) throw invalid("txHash", "must be 32 bytes of 0x hex");
-  return value.toLowerCase() as Hash;
 }
 
 /** Opaque to callers, so that what a page is keyed by may change. */

@@ -1,5 +1,5 @@
 /**
- * Stage 1, first half: from whatever arrived to one normal form.
+ * Stage 1, first half: from a request as it arrived to one normal form.
  * Reads: the request alone. Writes: nothing. Invariant: a mistake is named by the path of its field and consumes nothing.
  * A crash here leaves nothing behind; the caller has no answer and repeats.
  */
@@ -8,14 +8,12 @@ import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Address, Hex } from "../../domain/lane.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
-import type { Entropy } from "../../ports/entropy.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
 import { asObject, parseAddress, refuseUnknownKeys } from "./fields.ts";
 import { normalisePayload } from "./payload.ts";
 
-export interface NormalisePorts {
-  readonly codec: Codec;
-  readonly entropy: Entropy;
+export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
   readonly chainIds: readonly number[];
   /** Another live node reaches this chain: not ours, but not unknown either. */

@@ -66,6 +66,7 @@ export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: st
 export interface LaneInstruction {
   readonly reason: string;
   readonly chainId: unknown;
+  /** With `realign`: the nonce to go down to. */
   readonly nonce: number | null;
 }
 

@@ -117,7 +117,7 @@ function parseAccessListEntry(codec: Codec, value: unknown, path: string): Acces
   return { address, storageKeys: keys.map((key, index) => parseHash(key, `${path}.storageKeys.${index}`)) };
 }
 
-/** The fee fields of an object at `path`; what is not there is left to the market. */
+/** The fee fields of an object at `path`; a field that is absent is left to the market. */
 export function parseFees(fields: Fields, path = "payload", hasAccessList = false): FeeWishes {
   const gasPrice = optionalQuantity(fields.gasPrice, join(path, "gasPrice"));
   const maxFeePerGas = optionalQuantity(fields.maxFeePerGas, join(path, "maxFeePerGas"));

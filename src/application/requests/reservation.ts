@@ -1,5 +1,5 @@
 import { FencepostError, invalid, type RejectionReason } from "../../domain/errors.ts";
-import type { Hash, Hex, Lane } from "../../domain/lane.ts";
+import type { Hash, Hex } from "../../domain/lane.ts";
 import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
 import { BadEncoding, type Codec, type DecodedTransaction } from "../../ports/codec.ts";
 import type { ReserveRequest } from "../api.ts";
@@ -8,10 +8,12 @@ import { type NormalisePorts, parseChainId, parseRequestId, parseSigner } from "
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 
-export function parseReserve(
-  ports: NormalisePorts,
-  request: ReserveRequest,
-): { readonly lane: Lane; readonly requestId: string | null; readonly ttlMs: number | null } {
+export interface ReserveOrder extends Pick<Reservation, "lane" | "requestId"> {
+  /** Null: as long as the chain's settings say. */
+  readonly ttlMs: number | null;
+}
+
+export function parseReserve(ports: NormalisePorts, request: ReserveRequest): ReserveOrder {
   const body = asObject(request, "");
   refuseUnknownKeys(body, ["chainId", "signer", "ttl", "requestId"], "");
   const signer = parseSigner(ports.codec, body.signer, "signer");

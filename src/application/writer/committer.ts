@@ -1,6 +1,6 @@
 /**
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
- * commits: at most two database transactions in flight. Where none is, the next one leaves with whatever has arrived by
+ * commits: at most two database transactions in flight. Where none is, the next one leaves with everything that has arrived by
  * the end of this turn of the event loop: what comes while it is under way gathers by itself, and waiting for more would
  * only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way,
  * another leaves when it is full, when its oldest entry is old enough, or when the one before it has committed. Where small
@@ -15,8 +15,6 @@
 import { backoffMs } from "../../domain/backoff.ts";
 import { Departures } from "../../domain/departures.ts";
 import { type Fence, type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Entropy } from "../../ports/entropy.ts";
 import {
   BatchRefused,
   HistoryChanged,
@@ -28,7 +26,7 @@ import {
   StoreUnavailable,
   type WriteOutcome,
 } from "../../ports/lane-store.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { WriterSettings } from "../settings.ts";
 import {
   type Entry,
@@ -43,11 +41,8 @@ import {
 import { createsOf, isMove, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
-export interface CommitterPorts {
+export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
   readonly store: Pick<LaneStore, "commit">;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly telemetry: Telemetry;
   /** More callers want to create something than there was time to read. Absent: no caller is ever kept waiting. */
   readonly callersWait?: () => boolean;
 }
@@ -144,16 +139,12 @@ export class Committer {
     this.leaveLater();
     const shard = key === null ? null : shardOf(key, this.settings.shards);
     const told = new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
-    this.tellIdleSoon();
-    await told;
-  }
-
-  /** Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes. */
-  private tellIdleSoon(): void {
+    // Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes.
     this.tellingSoon ??= Promise.resolve().then(() => {
       this.tellingSoon = null;
       this.tellIdle();
     });
+    await told;
   }
 
   private queueAll(entries: readonly Entry[]): void {
@@ -350,7 +341,7 @@ export class Committer {
   /**
    * Creates of the lanes that a transaction holds do not wait until it has been tried often enough, neither its own nor
    * those behind it. They touch none of its rows, and alone they take one round trip to the database: on a machine so
-   * crowded that the server ends whatever takes two, they are what still goes through.
+   * crowded that the server ends every transaction that takes two, they still go through.
    */
   private async letCreatesPass(batch: Entry[]): Promise<void> {
     const moves = batch.filter(({ write }) => isMove(write));

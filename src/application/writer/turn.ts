@@ -9,7 +9,7 @@ const LEAST_COST = 1 / CREATES_PER_MOVE;
 /** Where creates press, this many of them are committed for every move. */
 const CREATES_FOR_A_MOVE = 8;
 
-/** Where callers wait unread, a move that has waited for so long leaves whatever its share is. */
+/** Where callers wait unread, a move that has waited for so long leaves also beyond its share. */
 const PATIENCE_MS = 1_000;
 
 /**

@@ -129,7 +129,7 @@ function isPlainAnswer({ event, identified }: TransitionItem): boolean {
   return event === "broadcast" && identified === undefined;
 }
 
-/** Not where it ends what somebody was told is stuck, nor where it is another's transaction at our nonce. */
+/** Not where the transaction was reported as STUCK, nor where another program's transaction took our nonce. */
 function isPlainReceipt({ event, from, attempt }: TransitionItem): boolean {
   return event === "mine" && from === "TRACKING" && attempt === undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Loads } from "../../../src/adapters/postgres/loads.ts";
+import { loadsFrom } from "../../../src/adapters/postgres/loads.ts";
 import type { Connections, Run } from "../../../src/adapters/postgres/session/connections.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { aLane } from "../../support/lane-samples.ts";
@@ -18,7 +18,7 @@ function emptyDatabase() {
       return find(run);
     },
   } as Connections;
-  return { loads: new Loads(connections), sent, transactions: () => transactions };
+  return { loads: loadsFrom(connections), sent, transactions: () => transactions };
 }
 
 describe("with ten thousand lanes", () => {
@@ -32,7 +32,7 @@ describe("with ten thousand lanes", () => {
 
   it("request ids of all of them are looked up in one transaction", async () => {
     const { loads, sent, transactions } = emptyDatabase();
-    expect(await loads.byRequestIds(lanes.map((lane) => ({ lane, requestIds: ["a"] })))).toEqual([]);
+    expect(await loads.findByRequestIds(lanes.map((lane) => ({ lane, requestIds: ["a"] })))).toEqual([]);
     expect(transactions()).toBe(1);
     expect(sent.map(({ name }) => name)).toEqual(["find-requests", "find-waiting-requests"]);
   });

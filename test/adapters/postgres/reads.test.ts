@@ -1,8 +1,8 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Loads } from "../../../src/adapters/postgres/loads.ts";
+import { loadsFrom } from "../../../src/adapters/postgres/loads.ts";
 import { findPage } from "../../../src/adapters/postgres/pages.ts";
-import { Queries } from "../../../src/adapters/postgres/queries.ts";
+import { queriesFrom } from "../../../src/adapters/postgres/queries.ts";
 import type { Run } from "../../../src/adapters/postgres/session/connections.ts";
 import { domainName } from "../../../src/adapters/postgres/session/pipeline.ts";
 import { openRead } from "../../../src/adapters/postgres/statements/session.ts";
@@ -139,9 +139,9 @@ describe("on large tables", () => {
 
   it("so do a page of signers, one signer, and the counts by state", async () => {
     const costs = {
-      signers: await buffersOf((connections) => new Queries(connections).lanesAfter(null, 20)),
-      signer: await buffersOf((connections) => new Queries(connections).lanes(signerAt(0))),
-      states: await buffersOf((connections) => new Queries(connections).liveStates()),
+      signers: await buffersOf((connections) => queriesFrom(connections).lanesAfter(null, 20)),
+      signer: await buffersOf((connections) => queriesFrom(connections).lanes(signerAt(0))),
+      states: await buffersOf((connections) => queriesFrom(connections).liveStates()),
     };
     expect(costs.signers).toBeLessThan(20 * 60);
     expect(costs.signer).toBeLessThan(100);
@@ -159,7 +159,7 @@ describe("on many lanes with little on each", () => {
   afterAll(() => subject.close());
 
   it("a page of signers reads a few rows of each lane, not all that are live", async () => {
-    const buffers = await countBuffers(subject.client, (connections) => new Queries(connections).lanesAfter(null, 100));
+    const buffers = await countBuffers(subject.client, (connections) => queriesFrom(connections).lanesAfter(null, 100));
     expect(buffers / 100).toBeLessThan(60);
   });
 
@@ -205,7 +205,7 @@ describe("request ids of many lanes", () => {
     }));
     let existing: readonly unknown[] = [];
     const buffers = await countBuffers(subject.client, async (connections) => {
-      existing = await new Loads(connections).byRequestIds(asked);
+      existing = await loadsFrom(connections).findByRequestIds(asked);
     });
     expect(existing).toHaveLength(found);
     expect(buffers / LANES).toBeLessThan(10);

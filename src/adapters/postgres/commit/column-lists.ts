@@ -12,14 +12,14 @@ import type { HistoryStep, Move } from "./move.ts";
 import { stepsOnRow } from "./ordinary-life.ts";
 import type { Allocation, LanePlan, Plan } from "./plan.ts";
 
-/** In the order of the statement's parameters. Wei as text: what is above 2^53 is no number. */
+/** In the order of the statement's parameters. */
 type Columns<Row> = readonly ((row: Row) => Value)[];
-type Value = string | number | boolean | null | undefined;
-type Plain<Row> = { readonly [Key in keyof Row]: Row[Key] extends Value ? Key : never }[keyof Row];
+type Value = string | number | bigint | boolean | null | undefined;
+type Plain<Part> = { readonly [Key in keyof Part]-?: Part[Key] extends Value ? Key : never }[keyof Part];
 
-/** Columns of a row's values as they are, by name. */
-function named<Row>(...keys: readonly Plain<Row>[]): Columns<Row> {
-  return keys.map((key) => (row) => row[key] as Value);
+/** Columns of a row, or of a part of it: values as they are, by name. */
+function named<Row, Part>(partOf: (row: Row) => Part, ...keys: readonly Plain<Part>[]): Columns<Row> {
+  return keys.map((key) => (row) => partOf(row)[key] as Value);
 }
 
 /** A list for each column; null for one that has nothing in any row, which `unnest` fills up. */
@@ -36,58 +36,43 @@ function json(value: unknown): string | null {
 
 /** The four columns of a price, wanted or offered. */
 function pricedBy<Row>(fees: (row: Row) => FeeWishes): Columns<Row> {
-  return [
-    (row) => fees(row).type,
-    (row) => fees(row).gasPrice?.toString(),
-    (row) => fees(row).maxFeePerGas?.toString(),
-    (row) => fees(row).maxPriorityFeePerGas?.toString(),
-  ];
+  return named(fees, "type", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas");
 }
 
 /** Of `insertTransactions`. */
 export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => intent.txId,
-  ({ lane }) => lane.row.chainId,
-  ({ lane }) => lane.row.signer,
+  ...named(({ lane }: Allocation) => lane.row, "chainId", "signer"),
   ({ intent }) => intent.requestId,
   ({ nonce }) => nonce,
   ({ acceptedAt }) => acceptedAt,
   ({ intent }) => intent.payload.to,
   ({ intent }) => bare(intent.payload.data),
-  ({ intent }) => intent.payload.value.toString(),
-  ({ intent }) => intent.payload.gas?.toString(),
-  ({ intent }) => intent.gas.toString(),
-  ...pricedBy<Allocation>(({ intent }) => intent.payload),
+  ...named(({ intent }: Allocation) => intent.payload, "value", "gas"),
+  ({ intent }) => intent.gas,
+  ...pricedBy(({ intent }: Allocation) => intent.payload),
   ({ intent }) => json(intent.payload.accessList),
   ({ intent }) => json(intent.metadata),
   ({ intent }) => bare(intent.fingerprint),
-  ({ lane }) => lane.row.nodeId,
-  ({ lane }) => lane.row.token,
+  ...named(({ lane }: Allocation) => lane.row, "nodeId", "token"),
 ];
 
 type ChangedLane = { readonly lane: LanePlan; readonly left: LockedLaneRow };
 
 /** Of `updateLanes`. */
 export const LANE: Columns<ChangedLane> = [
-  ({ lane }) => lane.row.chainId,
-  ({ lane }) => lane.row.signer,
-  ({ lane }) => lane.row.token,
-  ({ left }) => left.nextNonce,
-  ({ left }) => left.suspendedBy,
-  ({ left }) => left.reconciledEpoch,
-  ({ lane }) => lane.confirmed,
-  ({ lane }) => lane.failed,
-  ...LIVE_STATES.map(
-    (state) =>
-      ({ lane }: ChangedLane) =>
-        lane.live?.[state] ?? 0,
-  ),
+  ...named(({ lane }: ChangedLane) => lane.row, "chainId", "signer", "token"),
+  ...named(({ left }: ChangedLane) => left, "nextNonce", "suspendedBy", "reconciledEpoch"),
+  ...named(({ lane }: ChangedLane) => lane, "confirmed", "failed"),
+  ...LIVE_STATES.map((state): Columns<ChangedLane>[number] => {
+    return ({ lane }) => lane.live?.[state] ?? 0;
+  }),
 ];
 
 /** Of `proveLanes`: a lane as it was left. */
 export const LEFT: Columns<LockedLaneRow> = [
-  ...named<LockedLaneRow>("chainId", "signer", "ownerInstance", "token"),
-  ...named<LockedLaneRow>("nextNonce", "suspendedBy", "reconciledEpoch"),
+  ...named((row: LockedLaneRow) => row, "chainId", "signer", "ownerInstance", "token"),
+  ...named((row: LockedLaneRow) => row, "nextNonce", "suspendedBy", "reconciledEpoch"),
 ];
 
 /** Of `updateTransactions`. */
@@ -114,16 +99,18 @@ function setsNonce({ after, before }: Move): boolean {
   return after.nonce !== before.nonce;
 }
 
+const itself = (step: HistoryStep): HistoryStep => step;
+
 /** Of `writeHistory`. */
 export const STEP: Columns<HistoryStep> = [
-  ...named<HistoryStep>("txId", "ordinal", "chainId", "event", "fromState", "state", "subState", "nodeId", "token"),
-  ...named<HistoryStep>("reason", "actor"),
+  ...named(itself, "txId", "ordinal", "chainId", "event", "fromState", "state", "subState", "nodeId", "token"),
+  ...named(itself, "reason", "actor"),
   (step) => json(step.audit),
-  ...named<HistoryStep>("count", "at"),
+  ...named(itself, "count", "at"),
 ];
 
 /** Of `repeatHistory`. */
-export const REPEAT = named<HistoryStep>("txId", "ordinal", "count", "nodeId", "token", "reason");
+export const REPEAT = named(itself, "txId", "ordinal", "count", "nodeId", "token", "reason");
 
 type SignedMove = Pick<Move, "before" | "lane"> & Move["attempts"][number];
 
@@ -132,28 +119,21 @@ export const ATTEMPT: Columns<SignedMove> = [
   ({ before }) => before.txId,
   ({ attempt }) => attempt.ordinal,
   ({ lane }) => lane.row.chainId,
-  ({ attempt }) => attempt.txHash,
-  ({ attempt }) => attempt.kind,
-  ({ attempt }) => attempt.gas.toString(),
-  ...pricedBy<SignedMove>(({ attempt }) => attempt.fees),
-  ({ attempt }) => attempt.foreign || null,
-  ({ attempt }) => attempt.nodeSigned || null,
+  ...named(({ attempt }: SignedMove) => attempt, "txHash", "kind", "gas"),
+  ...pricedBy(({ attempt }: SignedMove) => attempt.fees),
+  ...named(({ attempt }: SignedMove) => attempt, "foreign", "nodeSigned"),
   ({ attempt }) => (attempt.rawTransaction === null ? null : bare(attempt.rawTransaction)),
   ({ claimed }) => claimed || null,
 ];
 
+type FoundReceipt = Pick<Move, "before" | "lane"> & { readonly receipt: Receipt };
+
 /** Of `writeReceipts`. */
-export const RECEIPT: Columns<Pick<Move, "before" | "lane"> & { readonly receipt: Receipt }> = [
+export const RECEIPT: Columns<FoundReceipt> = [
   ({ before }) => before.txId,
   ({ lane }) => lane.row.chainId,
-  ({ receipt }) => receipt.txHash,
-  ({ receipt }) => receipt.blockNumber,
-  ({ receipt }) => receipt.blockHash,
-  ({ receipt }) => receipt.transactionIndex,
-  ({ receipt }) => receipt.status,
-  ({ receipt }) => receipt.gasUsed.toString(),
-  ({ receipt }) => receipt.effectiveGasPrice?.toString(),
-  ({ receipt }) => receipt.contractAddress,
+  ...named(({ receipt }: FoundReceipt) => receipt, "txHash", "blockNumber", "blockHash", "transactionIndex", "status"),
+  ...named(({ receipt }: FoundReceipt) => receipt, "gasUsed", "effectiveGasPrice", "contractAddress"),
 ];
 
 type LaneCompletion = Plan["completions"][number];
@@ -161,7 +141,6 @@ type LaneCompletion = Plan["completions"][number];
 /** Of `appendCompletions`: in the order of their numbers. */
 export const COMPLETION: Columns<LaneCompletion> = [
   ({ txId }) => txId,
-  ({ lane }) => lane.row.chainId,
-  ({ lane }) => lane.row.signer,
-  ...named<LaneCompletion>("requestId", "nonce", "state", "subState", "settled", "txHash"),
+  ...named(({ lane }: LaneCompletion) => lane.row, "chainId", "signer"),
+  ...named((each: LaneCompletion) => each, "requestId", "nonce", "state", "subState", "settled", "txHash"),
 ];

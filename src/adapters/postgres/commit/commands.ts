@@ -1,7 +1,7 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
 import { TRANSITIONS } from "../../../domain/transitions.ts";
-import { OUT_OF_THE_WAY, payloadValues } from "../columns.ts";
-import { recordset } from "../lists.ts";
+import { OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
+import { ACCEPTED } from "../rows.ts";
 import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
@@ -22,7 +22,7 @@ import {
 } from "../statements/transaction.ts";
 import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, LANE, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
 import type { HistoryStep, Move } from "./move.ts";
-import { standsOnRow } from "./ordinary-life.ts";
+import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, Plan } from "./plan.ts";
 
 /** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
@@ -95,12 +95,10 @@ function allocations({ allocations, moves }: Plan, marker: string | null): reado
 function firstSteps({ intent, acceptedAt, lane }: Allocation): readonly HistoryStep[] {
   if (acceptedAt === null) return [];
   const { chainId, nodeId, token } = lane.row;
-  const nobodyDecided = { reason: null, actor: null, audit: null };
-  const shared = { txId: intent.txId, chainId, subState: null, ...nobodyDecided, count: 1 };
-  const nobody = { nodeId: null, token: null };
+  const accepted = { ...ACCEPTED, txId: intent.txId, chainId, actor: null, audit: null };
   return [
-    { ...shared, ...nobody, ordinal: 1, event: "accept", fromState: null, state: "CREATED", at: acceptedAt },
-    { ...shared, nodeId, token, ordinal: 2, event: "allocate", fromState: "CREATED", state: "ALLOCATED" },
+    { ...accepted, at: acceptedAt },
+    { ...accepted, ordinal: 2, event: "allocate", fromState: "CREATED", state: "ALLOCATED", nodeId, token },
   ];
 }
 
@@ -127,7 +125,7 @@ function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): reado
   const repeats: HistoryStep[] = [];
   for (const { before, steps } of moved) {
     for (const step of steps) {
-      if (!standsOnRow(before, step)) (step.ordinal <= before.historyCount ? repeats : fresh).push(step);
+      if (bitOf(before, step) === 0) (step.ordinal <= before.historyCount ? repeats : fresh).push(step);
     }
   }
   return [
@@ -182,17 +180,9 @@ function reservations({ reserved, settled }: Plan): readonly Command[] {
   const opened = reserved.map(({ reservationId, lane, nonce, requestId, expiresAt }) => {
     return { ...lane, reservationId, nonce, requestId, expiresAt };
   });
-  const over = [...settled].map(
-    ([
-      reservationId,
-      {
-        from,
-        reservation: { state, txId },
-      },
-    ]) => {
-      return { reservationId, fromState: from, state, txId };
-    },
-  );
+  const over = [...settled.values()].map(({ from, reservation: { reservationId, state, txId } }) => {
+    return { reservationId, fromState: from, state, txId };
+  });
   return [
     ...some(insertReservations, opened, () => [recordset(opened)]),
     ...some(settleReservations, over, () => [recordset(over), [...settled.keys()].sort(), over.length]),

@@ -11,15 +11,14 @@
  * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves. Where a
  * proof fails nothing is done, and the lanes are locked and read after all.
  */
-import { reviseConfirmations } from "../../../domain/confirmations.ts";
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
-import type { Committed, ConfirmationsWrite, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { Committed, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
 import { columnsOf, LEFT } from "./column-lists.ts";
 import { commandsOf } from "./commands.ts";
-import { type Found, lookupFor, NOTHING_FOUND, UNWATCH_PAGE } from "./lookup.ts";
+import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
@@ -56,7 +55,7 @@ interface Decided {
 
 async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided> {
   const decided = await durably(runtime, {
-    ...lookupFor(asked.writes, asked.needs),
+    ...lookupFor(asked.needs),
     decide: (found, { now, history }) => {
       const plan = new Plan(found, history.epoch);
       const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
@@ -76,7 +75,7 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
   if (!rows.every((row) => row !== null)) return null;
   // The rows have the time of the server's transaction. Until its answer tells it, this is no date at all.
   const at = new Date(Number.NaN);
-  const plan = new Plan({ ...NOTHING_FOUND, lanes: rows }, known.epoch);
+  const plan = new Plan({ lanes: rows }, known.epoch);
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
   // Nothing has to be guessed to tell a lane that is held, or a repeat of another one of the same batch.
@@ -86,9 +85,11 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
     runtime.lanes.wasWrong(lanes);
     throw error;
   });
-  if (committed === null) runtime.lanes.wasWrong(lanes);
-  else runtime.lanes.wasRight(lanes);
-  if (committed === null) return null;
+  if (committed === null) {
+    runtime.lanes.wasWrong(lanes);
+    return null;
+  }
+  runtime.lanes.wasRight(lanes);
   at.setTime(committed.at.getTime());
   return decided;
 }
@@ -105,53 +106,20 @@ function proofOf(lanes: readonly LanePlan[], marker: string): Command {
 
 /** What becomes of each write, by what was found of its lane; what that changes is in the plan. */
 function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
-  const lanes = plan.load(writes, needs);
+  const lanes = plan.load(needs);
   const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
   for (const place of inOrder(writes)) {
     const lane = lanes[place];
-    if (lane) outcomes[place] = judge(plan, lane, { write: writes[place] as LaneWrite, moment });
+    if (lane) outcomes[place] = plan.judge(lane, writes[place] as LaneWrite, moment);
   }
-  const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(plan, lanes[index]));
+  const hasMore = (lane: LanePlan | null | undefined) => lane && plan.pastWatch(lane) >= UNWATCH_PAGE;
+  const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(lanes[index]));
   return { plan, outcomes, unfinished };
 }
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
-function askedAt({ reservations, openReservations }: Found): Date | null {
+function askedAt({ reservations = [], openReservations = [] }: Found): Date | null {
   return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;
-}
-
-function judge(
-  plan: Plan,
-  lane: LanePlan,
-  { write, moment }: { readonly write: LaneWrite; readonly moment: Moment },
-): WriteOutcome {
-  switch (write.kind) {
-    case "identify":
-      plan.geneses.set(lane.row.chainId, write.genesisHash);
-      return { status: "done" };
-    case "confirmations":
-      return planConfirmations(plan, write);
-    default:
-      return plan.judge(lane, write, moment);
-  }
-}
-
-/** The same prefix extends the stored list, another one replaces it from the first height that differs. */
-function planConfirmations(plan: Plan, write: ConfirmationsWrite): WriteOutcome {
-  const chain = plan.chains.get(write.fence.lane.chainId);
-  if (chain === undefined) throw new Error(`the blocks of chain ${write.fence.lane.chainId} were not read`);
-  const change = reviseConfirmations(chain.blocks, write.blocks);
-  const kept =
-    change.kind === "replace" ? chain.blocks.filter(({ number }) => number < change.fromNumber) : chain.blocks;
-  const blocks = change.kind === "same" ? kept : [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
-  if (change.kind === "replace") chain.replacedFrom = Math.min(chain.replacedFrom, change.fromNumber);
-  chain.pruneBelow = Math.max(chain.pruneBelow, write.pruneBelow);
-  chain.blocks = blocks.filter(({ number }) => number >= chain.pruneBelow);
-  return { status: "confirmations", newFork: change.kind === "replace" };
-}
-
-function hasMore(plan: Plan, lane: LanePlan | null | undefined): boolean {
-  return lane !== null && lane !== undefined && plan.pastWatch(lane) >= UNWATCH_PAGE;
 }
 
 /** What is left over where this fails. The batch itself is committed by then: no failure may be reported as all of its writes'. */

@@ -1,6 +1,6 @@
 /**
- * How many live transactions a lane has in each state is kept on its row, by whoever changes it: the statements of this
- * folder are told what a plan adds up to. The triggers that count for everybody else stand back (session/opening.ts).
+ * How many live transactions a lane has in each state is kept on its row, by the commit that changes it: the statements of
+ * this folder are told what a plan adds up to. The triggers that count for other programs stand back (session/opening.ts).
  */
 import type { State } from "../../../domain/transitions.ts";
 

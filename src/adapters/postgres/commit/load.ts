@@ -1,21 +1,17 @@
 /**
  * Between the two halves of a commit: from the rows that were found to a part of each lane's ledger. Loaded is what the
- * writes are about (needs.ts), and nothing else: what was looked for and not found is known to be missing, whatever was
- * not looked for is not known (domain/ledger/part.ts).
+ * writes are about (needs.ts), and nothing else. A row that was looked for and not found is known to be missing; about a
+ * row that was not looked for, the part cannot tell (domain/ledger/part.ts).
  */
 
 import { grouped } from "../../../domain/grouped.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
-import {
-  bareLedger,
-  type Ledger,
-  type LedgerTransaction,
-  type WaitingIntent,
-  type Watched,
-} from "../../../domain/ledger/index.ts";
+import { bareLedger, type Ledger, type LedgerTransaction, type WaitingIntent } from "../../../domain/ledger/index.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
-import { laneOf, withLane } from "../columns.ts";
+import type { ExistingTransaction } from "../../../ports/lane-store.ts";
+import { type Flat, laneOf, withLane } from "../columns.ts";
 import { groupByTransaction, holeOf, ledgerAttempt, reservationOf } from "../rows.ts";
+import type { AttemptRow } from "../statements/attempt.ts";
 import type { IntakeRow } from "../statements/intake.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";
@@ -29,20 +25,22 @@ export class Loader {
   readonly unwatchable: ReadonlyMap<LaneKey, readonly UnwatchableRow[]>;
   private readonly found: Found;
   private readonly epoch: number;
-  private readonly requests: ReadonlyMap<string, Found["requests"][number]>;
-  private readonly attempts: ReadonlyMap<string, Found["attempts"]>;
+  private readonly requests: ReadonlyMap<string, Flat<ExistingTransaction>>;
+  private readonly attempts: ReadonlyMap<string, readonly AttemptRow[]>;
   private readonly reservations: readonly Reservation[];
 
   /** `epoch`: of the feed, as the transaction found it. */
   constructor(found: Found, epoch: number) {
     this.found = found;
     this.epoch = epoch;
-    this.transactions = new Map(found.transactions.map((row) => [row.txId, row]));
-    this.intake = new Map(found.intake.map((row) => [row.intakeId, row]));
-    this.unwatchable = grouped(found.unwatchable, laneKey);
-    this.requests = new Map(found.requests.map((row) => [`${laneKey(row)}:${row.requestId}`, row]));
-    this.attempts = groupByTransaction(found.attempts);
-    this.reservations = [...found.openReservations, ...found.reservations].map(reservationOf);
+    const { transactions = [], intake = [], unwatchable = [], requests = [], attempts = [] } = found;
+    const { openReservations = [], reservations = [] } = found;
+    this.transactions = new Map(transactions.map((row) => [row.txId, row]));
+    this.intake = new Map(intake.map((row) => [row.intakeId, row]));
+    this.unwatchable = grouped(unwatchable, laneKey);
+    this.requests = new Map(requests.map((row) => [`${laneKey(row)}:${row.requestId}`, row]));
+    this.attempts = groupByTransaction(attempts);
+    this.reservations = [...openReservations, ...reservations].map(reservationOf);
   }
 
   /** A lane's own row. */
@@ -54,19 +52,18 @@ export class Loader {
   /** The ledger with what a write of this commit needs. Loaded for all of them before the first is judged. */
   load(ledger: Ledger, needs: Needs): Ledger {
     const key = laneKey(ledger.lane);
-    const { watchedThrough, mayHaveLost, nonces, reservations, reservedAs, holes, openReservations, boundNonce } =
-      needs;
+    const { watchedThrough, nonces, reservations, reservedAs } = needs;
     let loaded = this.withRows(ledger, key, needs);
-    if (watchedThrough !== null) loaded = this.withWatched(loaded, key, watchedThrough);
-    if (mayHaveLost) loaded = { ...loaded, mayHaveLost: this.found.history[0]?.mayHaveLost ?? false };
-    if (reservations.length + reservedAs.length > 0) loaded = this.withReservations(loaded, key, needs);
-    if (openReservations) loaded = this.withOpenReservations(loaded, key);
-    if (holes) loaded = this.withHoles(loaded, key);
-    if (nonces.length > 0) loaded = this.withNonces(loaded, key, nonces);
-    return boundNonce ? this.withBoundNonce(loaded, key) : loaded;
+    if (watchedThrough !== undefined) loaded = this.withWatched(loaded, key, watchedThrough);
+    if (needs.mayHaveLost) loaded = { ...loaded, mayHaveLost: this.found.history?.[0]?.mayHaveLost ?? false };
+    if (reservations !== undefined || reservedAs !== undefined) loaded = this.withReservations(loaded, key, needs);
+    if (needs.openReservations) loaded = this.withOpenReservations(loaded, key);
+    if (needs.holes) loaded = this.withHoles(loaded, key);
+    if (nonces !== undefined) loaded = this.withNonces(loaded, key, nonces);
+    return needs.boundNonce ? this.withBoundNonce(loaded, key) : loaded;
   }
 
-  private withRows(ledger: Ledger, key: LaneKey, { transactions, requests, intake }: Needs): Ledger {
+  private withRows(ledger: Ledger, key: LaneKey, { transactions = [], requests = [], intake = [] }: Needs): Ledger {
     return {
       ...ledger,
       transactions: ledger.transactions.with(transactions.map((id) => [id, this.transaction(key, id)])),
@@ -89,9 +86,9 @@ export class Loader {
       steps: row.historyCount,
       attemptCount: row.attemptCount,
       acceptedOrdinal: row.acceptedOrdinal,
-      minedIn: this.found.watching.has(txId) ? row.blockNumber : undefined,
+      minedIn: this.found.watching?.has(txId) ? row.blockNumber : undefined,
       fingerprint: row.fingerprint ?? undefined,
-      attempts: this.found.naming.has(txId) ? (this.attempts.get(txId) ?? []).map(ledgerAttempt) : undefined,
+      attempts: this.found.naming?.has(txId) ? (this.attempts.get(txId) ?? []).map(ledgerAttempt) : undefined,
       details: undefined,
     };
   }
@@ -112,11 +109,12 @@ export class Loader {
     const { cover } = ledger.watched;
     const known = cover.kind === "through" ? Math.max(cover.key, through) : through;
     const blocks = grouped(this.unwatchable.get(key) ?? [], (row) => row.blockNumber);
-    const rows = [...blocks].map(([block, all]) => [block, all.map(watchedOf)] as const);
+    const watched = ({ txId, nonce, state }: UnwatchableRow) => ({ txId, nonce, state });
+    const rows = [...blocks].map(([block, all]) => [block, all.map(watched)] as const);
     return { ...ledger, watched: ledger.watched.covering({ kind: "through", key: known }, rows) };
   }
 
-  private withReservations(ledger: Ledger, key: LaneKey, { reservations, reservedAs }: Needs): Ledger {
+  private withReservations(ledger: Ledger, key: LaneKey, { reservations = [], reservedAs = [] }: Needs): Ledger {
     const own = this.reservations.filter(({ lane }) => laneKey(lane) === key);
     const byId = (id: string) => own.find(({ reservationId }) => reservationId === id) ?? null;
     const named = reservedAs.map((name) => [name, own.find(({ requestId }) => requestId === name) ?? null] as const);
@@ -131,29 +129,22 @@ export class Loader {
 
   private withOpenReservations(ledger: Ledger, key: LaneKey): Ledger {
     const open = this.reservations.filter(({ lane, state }) => state === "RESERVED" && laneKey(lane) === key);
+    const nonces = open.map(({ nonce, reservationId }) => [nonce, reservationId] as const);
     return {
       ...ledger,
       reservations: ledger.reservations.with(open.map((each) => [each.reservationId, each])),
-      reserved: ledger.reserved.covering(
-        { kind: "all" },
-        open.map((each) => [each.nonce, each.reservationId]),
-      ),
+      reserved: ledger.reserved.covering({ kind: "all" }, nonces),
     };
   }
 
   private withHoles(ledger: Ledger, key: LaneKey): Ledger {
-    const rows = this.found.holes.filter((row) => laneKey(row) === key);
-    return {
-      ...ledger,
-      holes: ledger.holes.covering(
-        { kind: "all" },
-        rows.map((row) => [row.nonce, holeOf(row)]),
-      ),
-    };
+    const rows = (this.found.holes ?? []).filter((row) => laneKey(row) === key);
+    const holes = rows.map((row) => [row.nonce, holeOf(row)] as const);
+    return { ...ledger, holes: ledger.holes.covering({ kind: "all" }, holes) };
   }
 
   private withNonces(ledger: Ledger, key: LaneKey, nonces: readonly number[]): Ledger {
-    const own = this.found.heldNonces.filter((row) => laneKey(row) === key);
+    const own = (this.found.heldNonces ?? []).filter((row) => laneKey(row) === key);
     const holders = new Map(own.map((row) => [row.nonce, row.txId]));
     return { ...ledger, nonces: ledger.nonces.with(nonces.map((nonce) => [nonce, holders.get(nonce) ?? null])) };
   }
@@ -163,7 +154,7 @@ export class Loader {
    * cursor does not go, also where what stood there leaves in the same commit: the next realign lowers it then.
    */
   private withBoundNonce(ledger: Ledger, key: LaneKey): Ledger {
-    const endedThrough = this.found.bound.find((row) => laneKey(row) === key)?.nonce ?? null;
+    const endedThrough = this.found.bound?.find((row) => laneKey(row) === key)?.nonce ?? null;
     const above = { kind: "from", key: (endedThrough ?? -1) + 1 } as const;
     const { nonces, reserved } = ledger;
     return {
@@ -173,8 +164,4 @@ export class Loader {
       reserved: reserved.cover.kind === "all" ? reserved : reserved.covering(above, []),
     };
   }
-}
-
-function watchedOf({ txId, nonce, state }: UnwatchableRow): Watched {
-  return { txId, nonce, state };
 }

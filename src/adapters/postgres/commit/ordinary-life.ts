@@ -21,10 +21,6 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
 
 type Term = Pick<Before, "allocatedBy" | "allocatedUnder" | "historyCount">;
 
-export function standsOnRow(row: Term, step: HistoryStep): boolean {
-  return bitOf(row, step) !== 0;
-}
-
 /** As bits, for `updateTransactions`. */
 export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
   let bits = 0;
@@ -32,7 +28,8 @@ export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
   return bits;
 }
 
-function bitOf(row: Term, step: HistoryStep): number {
+/** 0: it is a row of its own. */
+export function bitOf(row: Term, step: HistoryStep): number {
   const place = PLACES.get(step.event);
   if (place === undefined || place.ordinal !== step.ordinal || place.from !== step.fromState) return 0;
   const isNew = step.ordinal > row.historyCount;

@@ -2,7 +2,7 @@
  * What a commit will write. Each write is judged by its lane's ledger (domain/ledger); what that changes is kept here until
  * the statements are made of it (commands.ts). Several changes of one row are written once, as their sum.
  */
-import type { Confirmation } from "../../../domain/confirmations.ts";
+import { type Confirmation, reviseConfirmations } from "../../../domain/confirmations.ts";
 import type { Hole } from "../../../domain/holes.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
@@ -12,8 +12,6 @@ import {
   type Completion,
   type LaneDecision,
   type Ledger,
-  type LedgerOutcome,
-  type LedgerWrite,
   type Moment,
   type Moved,
   type Refused,
@@ -21,7 +19,7 @@ import {
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { LaneChanges, LaneWrite } from "../../../ports/lane-store.ts";
+import type { ConfirmationsWrite, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LiveChanges } from "./live-counts.ts";
 import { Loader } from "./load.ts";
@@ -114,7 +112,7 @@ export class Plan {
   readonly reserved: Reservation[] = [];
   /** By id: from what it was when the commit began to what it is. */
   readonly settled = new Map<string, { readonly from: Reservation["state"]; readonly reservation: Reservation }>();
-  /** How chains begin, as somebody saw it. */
+  /** The first block of each chain, as an owner of a lane saw it. */
   readonly geneses = new Map<number, Hash>();
   private readonly loader: Loader;
 
@@ -123,17 +121,20 @@ export class Plan {
     this.loader = new Loader(found, epoch);
     const lanes = found.lanes.map((row) => new LanePlan(row, this.loader.bare(row), epoch));
     this.lanes = new Map(lanes.map((lane) => [lane.key, lane]));
-    this.chains = new Map([...found.blocks].map(([chainId, rows]) => [chainId, chainPlan(rows)]));
+    const chains = [...(found.blocks ?? [])].map(([chainId, stored]) => {
+      return [chainId, { stored, blocks: stored, replacedFrom: Number.MAX_SAFE_INTEGER, pruneBelow: 0 }] as const;
+    });
+    this.chains = new Map(chains);
   }
 
   /**
    * The lane of each write, loaded with what the write is about; null where its term is over. To be done for all of them
    * before the first is judged: they may be about the same rows.
    */
-  load(writes: readonly LaneWrite[], needs: readonly Needs[]): readonly (LanePlan | null)[] {
-    return writes.map(({ fence }, index) => {
-      const lane = this.held(fence);
-      if (lane !== null) lane.ledger = this.loader.load(lane.ledger, needs[index] as Needs);
+  load(needs: readonly Needs[]): readonly (LanePlan | null)[] {
+    return needs.map((need) => {
+      const lane = this.held(need.fence);
+      if (lane !== null) lane.ledger = this.loader.load(lane.ledger, need);
       return lane;
     });
   }
@@ -144,7 +145,13 @@ export class Plan {
     return lane.row.ownerInstance === fence.instanceId && lane.row.token === fence.token ? lane : null;
   }
 
-  judge(lane: LanePlan, write: LedgerWrite, moment: Date | Moment): LedgerOutcome {
+  /** By its lane's ledger; what belongs to a whole chain stands outside of that. */
+  judge(lane: LanePlan, write: LaneWrite, moment: Moment): WriteOutcome {
+    if (write.kind === "confirmations") return this.revise(write);
+    if (write.kind === "identify") {
+      this.geneses.set(lane.row.chainId, write.genesisHash);
+      return { status: "done" };
+    }
     const { ledger, outcome, changes } = apply(lane.ledger, write, moment);
     lane.ledger = ledger;
     for (const change of changes) {
@@ -152,6 +159,20 @@ export class Plan {
       this.keep(lane, change);
     }
     return outcome;
+  }
+
+  /** The same prefix extends the stored list, another one replaces it from the first height that differs. */
+  private revise({ fence, blocks, pruneBelow }: ConfirmationsWrite): WriteOutcome {
+    const chain = this.chains.get(fence.lane.chainId);
+    if (chain === undefined) throw new Error(`the blocks of chain ${fence.lane.chainId} were not read`);
+    const change = reviseConfirmations(chain.blocks, blocks);
+    const isFork = change.kind === "replace";
+    const kept = isFork ? chain.blocks.filter(({ number }) => number < change.fromNumber) : chain.blocks;
+    const all = change.kind === "same" ? kept : [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
+    if (isFork) chain.replacedFrom = Math.min(chain.replacedFrom, change.fromNumber);
+    chain.pruneBelow = Math.max(chain.pruneBelow, pruneBelow);
+    chain.blocks = all.filter(({ number }) => number >= chain.pruneBelow);
+    return { status: "confirmations", newFork: isFork };
   }
 
   /** What its lanes' owners are told once this is committed. */
@@ -241,7 +262,3 @@ export class Plan {
 }
 
 const NO_TERM = { allocatedBy: null, allocatedUnder: null };
-
-function chainPlan(stored: readonly Confirmation[]): ChainPlan {
-  return { stored, blocks: stored, replacedFrom: Number.MAX_SAFE_INTEGER, pruneBelow: 0 };
-}

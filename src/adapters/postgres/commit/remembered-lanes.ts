@@ -8,7 +8,7 @@ const MOST_SKIPPED = 64;
 const MOST_LANES = 20_000;
 
 /**
- * Lanes as this process's last commits left them. Nothing relies on it: whatever is planned from memory, the server
+ * Lanes as this process's last commits left them. Nothing relies on it: what is planned from memory the server
  * compares with the row, under its lock, before anything is kept.
  */
 export class RememberedLanes {

@@ -16,7 +16,7 @@ import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeli
 export interface SessionOptions {
   /** Named statements are parsed and planned once per connection; a transaction pooler before 1.21 cannot keep them. */
   readonly preparedStatements: boolean;
-  /** The server ends a transaction that takes too long, whatever it waits for (17). */
+  /** The server ends a transaction that takes too long, also while it waits for its client (PostgreSQL 17). */
   readonly hasTransactionTimeout: boolean;
 }
 
@@ -203,6 +203,17 @@ export class Connections {
   }
 }
 
+export type Reading = Pick<Connections, "read">;
+
+/** One statement alone. */
+export function ask<Row>(
+  reading: Reading,
+  statement: Statement<Row>,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  return reading.read((run) => run(statement, values));
+}
+
 /** What leaves in one write, and why it cannot. */
 interface Gathering {
   readonly steps: Step[];
@@ -268,7 +279,7 @@ export class Session {
   /**
    * Everything that `write` sends leaves as one write.
    *
-   * What is not followed by a Sync the server answers later and cheaper; but until it comes, only `transaction_timeout`
+   * A statement without a Sync behind it is answered later and cheaper; but until that comes, only `transaction_timeout`
    * ends a transaction whose bytes have stopped coming. So before 17 each statement has its own. COMMIT always has: a
    * session that holds the feed's counter and hears no more waits behind a Sync, where the shorter limits count.
    */

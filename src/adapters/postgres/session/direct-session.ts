@@ -5,18 +5,17 @@
  */
 import pg from "pg";
 import { type BackoffRule, backoffMs } from "../../../domain/backoff.ts";
-import type { Clock } from "../../../ports/clock.ts";
-import type { Entropy } from "../../../ports/entropy.ts";
+import type { Ports } from "../../../ports/ports.ts";
 import { readBackend } from "../statements/session.ts";
 import { processIdOf, wireOf } from "./connections.ts";
 import { PINNED_PATH } from "./opening.ts";
 
-export interface DirectSessionOptions {
+export interface DirectSessionOptions extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
   /** Not through a transaction pooler. */
   readonly directUrl: string;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
 }
+
+type Needed = Omit<DirectSessionOptions, "telemetry">;
 
 export interface SessionUse {
   /** As the server's list of sessions shows it. */
@@ -36,7 +35,7 @@ const KEEPALIVE_AFTER_MS = 3_000;
 const QUESTION_TIMEOUT_MS = 3_000;
 
 export class DirectSession {
-  private readonly options: DirectSessionOptions;
+  private readonly options: Needed;
   private readonly use: SessionUse;
   private readonly closing = new AbortController();
   private client: pg.Client | null = null;
@@ -44,7 +43,7 @@ export class DirectSession {
   private begun: pg.Client | null = null;
   private readonly running: Promise<void>;
 
-  constructor(options: DirectSessionOptions, use: SessionUse) {
+  constructor(options: Needed, use: SessionUse) {
     this.options = options;
     this.use = use;
     this.running = this.run();

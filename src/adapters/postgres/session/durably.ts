@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Command } from "../statements/statement.ts";
-import type { ObservedHistory } from "./known-history.ts";
 import { resolveCommit } from "./resolve-commit.ts";
 import {
   commitAtOnce,
   type Opened,
+  type WholeTransaction,
   type WriteRuntime,
   type WriteTransaction,
   writeTransaction,
@@ -41,11 +41,7 @@ export async function durably<Found, Result>(
   }
 }
 
-export interface KnownWrite {
-  /** Taken before anything is sent. */
-  readonly known: ObservedHistory;
-  readonly commandsFor: (marker: string) => readonly Command[];
-}
+type KnownWrite = Pick<WholeTransaction, "known"> & { readonly commandsFor: (marker: string) => readonly Command[] };
 
 /** What became known of a commit in one round trip. */
 export interface CommittedAtOnce {

@@ -52,12 +52,11 @@ function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorde
 function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow): boolean {
   const { observed, memory, commitsKept, feed, seen } = evidence;
   if (memory === null || !memory.synchronous || !commitsKept || feed.lastSeq < seen.seq) return false;
-  const before = recorded;
   return (
-    sameIdentity(memory, before) &&
+    sameIdentity(memory, recorded) &&
     recorded.epoch === memory.epoch &&
-    observed.systemIdentifier === before.systemIdentifier &&
-    Number.parseInt(observed.timeline, 16) > Number.parseInt(before.timeline, 16)
+    observed.systemIdentifier === recorded.systemIdentifier &&
+    Number.parseInt(observed.timeline, 16) > Number.parseInt(recorded.timeline, 16)
   );
 }
 

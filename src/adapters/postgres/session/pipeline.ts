@@ -156,7 +156,7 @@ function toWire(value: unknown): WireValue {
 
 /** A commit has thousands of elements, most of them in lists of numbers or of words with nothing to escape. */
 function toList(values: readonly unknown[]): string {
-  if (values.every((value) => typeof value === "number")) return `{${values.join(",")}}`;
+  if (values.every((value) => typeof value === "number" || typeof value === "bigint")) return `{${values.join(",")}}`;
   if (values.every((value) => typeof value === "string" && isPlain(value))) return `{"${values.join('","')}"}`;
   return `{${values.map(toElement).join(",")}}`;
 }

@@ -20,24 +20,25 @@ const NOT_COMMITTED = "the connection ended before COMMIT";
 export async function resolveCommit(runtime: DurableRuntime, failure: unknown): Promise<Date> {
   if (!(failure instanceof CommitUnanswered)) throw failure;
   const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
-  runtime.slots.retire(failure.slot);
+  const { slot, marker } = failure.mark;
+  runtime.slots.retire(slot);
   for (;;) {
-    const committedAt = await lookUp(runtime, failure).catch(passUnknown);
+    const committedAt = await lookUp(runtime, failure.mark).catch(passUnknown);
     if (committedAt instanceof Date) {
-      runtime.slots.acknowledged(failure.slot, failure.marker, runtime.clock.monotonicMs());
+      runtime.slots.acknowledged(slot, marker, runtime.clock.monotonicMs());
       return committedAt;
     }
     // It answers, and nothing was kept: the same again may well succeed.
     if (committedAt === null) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
     if (runtime.connections.closing || runtime.clock.monotonicMs() >= deadlineMs) {
-      runtime.slots.doubts.set(failure.slot, failure.marker);
+      runtime.slots.doubts.set(slot, marker);
       throw new OutcomeUnknown(failure.message, { cause: failure });
     }
     await runtime.clock.sleep(PAUSE_MS);
   }
 }
 
-/** Whatever this process once could say nothing about has happened by now, or never will. */
+/** Looks once more for commits whose outcome stayed unknown: by now each is there, or its slot is closed for good. */
 export async function settleDoubts(runtime: DurableRuntime): Promise<void> {
   for (const [slot, marker] of [...runtime.slots.doubts]) {
     await lookUp(runtime, { slot, marker }).catch((error) => {

@@ -82,14 +82,12 @@ export interface WriteTransaction<Found, Result> {
 
 /** The connection ended after COMMIT was written: only the database can say what became of it. */
 export class CommitUnanswered extends Error {
-  readonly slot: number;
-  readonly marker: string;
+  readonly mark: Mark;
 
-  constructor({ slot, marker }: Mark, cause: unknown) {
+  constructor(mark: Mark, cause: unknown) {
     super("the connection ended without an answer to COMMIT", { cause });
     this.name = "CommitUnanswered";
-    this.slot = slot;
-    this.marker = marker;
+    this.mark = mark;
   }
 }
 
@@ -232,7 +230,7 @@ export interface WholeTransaction {
 }
 
 /**
- * A whole transaction in one write. Whatever would be decided between two round trips, the server proves: the history in
+ * A whole transaction in one write. What would be decided between two round trips the server proves: the history in
  * the opening statement, the rest in the commands. Null: it said that nothing is committed.
  */
 export async function commitAtOnce(runtime: WriteRuntime, whole: WholeTransaction): Promise<Opened | null> {

@@ -1,91 +1,65 @@
 import type { Hex } from "../../../domain/lane.ts";
 import type { AttemptRecord } from "../../../ports/query-store.ts";
-import type { FeeColumns } from "../columns.ts";
-import { lists } from "../lists.ts";
-import { statement } from "./statement.ts";
+import { type FeeColumns, lists, liveIds, names } from "../columns.ts";
+import { counted, statement } from "./statement.ts";
 
-const ROWS = lists(
-  "tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas bigint, fee_type text, " +
-    "gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric, is_foreign boolean, " +
-    "node_signed boolean, raw_transaction text, claimed boolean",
-);
+const SIGNED = `tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas bigint, fee_type text,
+  gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric`;
+const BESIDE = "is_foreign boolean, node_signed boolean, raw_transaction text";
 
 /**
  * Signed payloads, before any byte of them leaves. `first_sent_at` is set where the same commit claims the sending. $1 to
  * $14, a place for each; a column that none of them has anything in is null.
  */
-export const insertAttempts = statement<unknown>(
-  "insert-attempts",
-  `INSERT INTO fencepost.attempt (
-     tx_id, ordinal, chain_id, tx_hash, kind, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
-     is_foreign, node_signed, raw_transaction, created_at, first_sent_at
-   )
-   SELECT tx_id, ordinal, chain_id, tx_hash, kind, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
-     is_foreign IS TRUE, node_signed IS TRUE, decode(raw_transaction, 'hex'), now(), CASE WHEN claimed THEN now() END
-   FROM (${ROWS}) AS a`,
-);
+export const insertAttempts = statement("insert-attempts")`
+  INSERT INTO fencepost.attempt (${names(SIGNED)}, ${names(BESIDE)}, created_at, first_sent_at)
+  SELECT ${names(SIGNED)}, is_foreign IS TRUE, node_signed IS TRUE, decode(raw_transaction, 'hex'), now(),
+    CASE WHEN claimed THEN now() END
+  FROM (${lists(`${SIGNED}, ${BESIDE}, claimed boolean`)}) AS a`;
 
 /** From the first claim on, the network may know an attempt. Later claims change nothing here. */
-export const markAttemptsSent = statement<unknown>(
-  "mark-attempts-sent",
-  `UPDATE fencepost.attempt AS a
-   SET first_sent_at = now()
-   FROM json_to_recordset($1::json) AS c(tx_id uuid, ordinal integer)
-   WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = c.tx_id AND a.ordinal = c.ordinal AND a.first_sent_at IS NULL`,
-);
+export const markAttemptsSent = statement("mark-attempts-sent")`
+  UPDATE fencepost.attempt AS a
+  SET first_sent_at = now()
+  FROM json_to_recordset($1::json) AS c(tx_id uuid, ordinal integer)
+  WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = c.tx_id AND a.ordinal = c.ordinal AND a.first_sent_at IS NULL`;
 
 const COLUMNS = `a.tx_id, a.ordinal, a.kind, a.tx_hash, a.gas::numeric AS gas, a.fee_type AS type, a.gas_price,
      a.max_fee_per_gas, a.max_priority_fee_per_gas, a.is_foreign, a.node_signed, a.created_at, a.first_sent_at`;
 
 /** Every attempt of these transactions. */
-export const readAttempts = statement<AttemptRow>(
-  "read-attempts",
-  `SELECT ${COLUMNS}
-   FROM fencepost.attempt AS a
-   WHERE a.tx_id = ANY ($1::uuid[])
-   ORDER BY a.tx_id, a.ordinal`,
-);
+export const readAttempts = statement<AttemptRow>("read-attempts")`
+  SELECT ${COLUMNS}
+  FROM fencepost.attempt AS a
+  WHERE a.tx_id = ANY ($1::uuid[])
+  ORDER BY a.tx_id, a.ordinal`;
 
 export type AttemptRow = Omit<AttemptRecord, "fees" | "foreign" | "nodeSigned"> &
   FeeColumns & { readonly txId: string; readonly isForeign: boolean; readonly nodeSigned: boolean };
 
 /** Every attempt of what a lane's owner follows. The ids are collected first, so that attempts are found by key. */
-export const readTrackedAttempts = statement<AttemptRow>(
-  "read-tracked-attempts",
-  `SELECT ${COLUMNS}
-   FROM fencepost.attempt AS a
-   WHERE a.tx_id = ANY (ARRAY(
-     SELECT t.tx_id FROM fencepost.transaction AS t
-     WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('TRACKING', 'STUCK')
-     ORDER BY t.nonce
-   ))
-   ORDER BY a.tx_id, a.ordinal`,
-);
+export const readTrackedAttempts = statement<AttemptRow>("read-tracked-attempts")`
+  SELECT ${COLUMNS}
+  FROM fencepost.attempt AS a
+  WHERE a.tx_id = ANY (${liveIds("'TRACKING', 'STUCK'")})
+  ORDER BY a.tx_id, a.ordinal`;
 
 /** The bytes of attempts, found by transaction; the caller picks the ordinals it asked for. */
 export const readRawTransactions = statement<{ readonly txId: string; readonly ordinal: number; readonly bytes: Hex }>(
   "read-raw-transactions",
-  `SELECT a.tx_id, a.ordinal, '0x' || encode(a.raw_transaction, 'hex') AS bytes
-   FROM fencepost.attempt AS a
-   WHERE a.tx_id = ANY ($1::uuid[]) AND a.raw_transaction IS NOT NULL`,
-);
+)`
+  SELECT a.tx_id, a.ordinal, '0x' || encode(a.raw_transaction, 'hex') AS bytes
+  FROM fencepost.attempt AS a
+  WHERE a.tx_id = ANY ($1::uuid[]) AND a.raw_transaction IS NOT NULL`;
 
 /** Which transaction an attempt's hash belongs to, old attempts too; one per chain at most. */
-export const findByHash = statement<{ readonly txId: string }>(
-  "find-by-hash",
-  "SELECT a.tx_id FROM fencepost.attempt AS a WHERE a.tx_hash = $1",
-);
+export const findByHash = statement<{ readonly txId: string }>("find-by-hash")`
+  SELECT a.tx_id FROM fencepost.attempt AS a WHERE a.tx_hash = $1`;
 
 /** What a node made of attempts that it signed itself. A hash that is known never changes. */
-export const identifyAttempts = statement<unknown>(
-  "identify-attempts",
-  `WITH identified AS (
-     UPDATE fencepost.attempt AS a
-     SET tx_hash = i.tx_hash
-     FROM json_to_recordset($1::json) AS i(tx_id uuid, ordinal integer, tx_hash text)
-     WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = i.tx_id AND a.ordinal = i.ordinal
-       AND a.node_signed AND coalesce(a.tx_hash, i.tx_hash) = i.tx_hash
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM identified), $3, 'identified attempts')`,
-);
+export const identifyAttempts = counted("identify-attempts", "$3", "identified attempts")`
+  UPDATE fencepost.attempt AS a
+  SET tx_hash = i.tx_hash
+  FROM json_to_recordset($1::json) AS i(tx_id uuid, ordinal integer, tx_hash text)
+  WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = i.tx_id AND a.ordinal = i.ordinal
+    AND a.node_signed AND coalesce(a.tx_hash, i.tx_hash) = i.tx_hash`;

@@ -3,14 +3,12 @@ import type { DatabaseIdentity } from "../session/known-history.ts";
 import { statement } from "./statement.ts";
 
 /** The history that the newest registration saw. */
-export const readDatabaseHistory = statement<DatabaseHistoryRow>(
-  "read-database-history",
-  `SELECT h.ordinal, h.system_identifier, h.timeline, h.wal_position, h.epoch, h.may_have_lost,
-     (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS position_now
-   FROM fencepost.database_history AS h
-   ORDER BY h.ordinal DESC
-   LIMIT 1`,
-);
+export const readDatabaseHistory = statement<DatabaseHistoryRow>("read-database-history")`
+  SELECT h.ordinal, h.system_identifier, h.timeline, h.wal_position, h.epoch, h.may_have_lost,
+    (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS position_now
+  FROM fencepost.database_history AS h
+  ORDER BY h.ordinal DESC
+  LIMIT 1`;
 
 export interface DatabaseHistoryRow extends DatabaseIdentity {
   readonly ordinal: number;
@@ -21,41 +19,31 @@ export interface DatabaseHistoryRow extends DatabaseIdentity {
 }
 
 /** The history a registration sees: a new row where it is another one, else the position it has come to. */
-export const writeDatabaseHistory = statement<unknown>(
-  "write-database-history",
-  `INSERT INTO fencepost.database_history AS h (
-     ordinal, system_identifier, timeline, wal_position, epoch, may_have_lost, seen_at
-   )
-   VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())
-   ON CONFLICT (ordinal) DO UPDATE
-   SET wal_position = greatest(h.wal_position, excluded.wal_position), seen_at = excluded.seen_at`,
-);
+export const writeDatabaseHistory = statement("write-database-history")`
+  INSERT INTO fencepost.database_history AS h (
+    ordinal, system_identifier, timeline, wal_position, epoch, may_have_lost, seen_at
+  )
+  VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())
+  ON CONFLICT (ordinal) DO UPDATE
+  SET wal_position = greatest(h.wal_position, excluded.wal_position), seen_at = excluded.seen_at`;
 
 /** How far the history has come that the newest registration saw. $1: the marker of the transaction. */
-export const rememberPosition = statement<unknown>(
-  "remember-position",
-  `UPDATE fencepost.database_history AS h
-   SET wal_position = greatest(h.wal_position, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric),
-     seen_at = clock_timestamp()
-   WHERE h.ordinal = (SELECT max(newest.ordinal) FROM fencepost.database_history AS newest)
-     AND fencepost.require_open($1)`,
-);
+export const rememberPosition = statement("remember-position")`
+  UPDATE fencepost.database_history AS h
+  SET wal_position = greatest(h.wal_position, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric),
+    seen_at = clock_timestamp()
+  WHERE h.ordinal = (SELECT max(newest.ordinal) FROM fencepost.database_history AS newest)
+    AND fencepost.require_open($1)`;
 
 /** What the schema has beyond the newest migration that the program knows ($1), and which older programs that works with. */
-export const readNewerMigrations = statement<Applied>(
-  "read-newer-migrations",
-  "SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name",
-);
+export const readNewerMigrations = statement<Applied>("read-newer-migrations")`
+  SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name`;
 
-export const readClusterSecret = statement<{ readonly secret: string }>(
-  "read-cluster-secret",
-  "SELECT c.secret FROM fencepost.cluster AS c",
-);
+export const readClusterSecret = statement<{ readonly secret: string }>("read-cluster-secret")`
+  SELECT c.secret FROM fencepost.cluster AS c`;
 
 /** The first node to see a chain notes its first block; later ones change nothing. */
-export const noteGenesis = statement<unknown>(
-  "note-genesis",
-  `INSERT INTO fencepost.chain (chain_id, genesis_hash)
-   SELECT g.chain_id, g.genesis_hash FROM json_to_recordset($1::json) AS g(chain_id bigint, genesis_hash text)
-   ON CONFLICT (chain_id) DO NOTHING`,
-);
+export const noteGenesis = statement("note-genesis")`
+  INSERT INTO fencepost.chain (chain_id, genesis_hash)
+  SELECT g.chain_id, g.genesis_hash FROM json_to_recordset($1::json) AS g(chain_id bigint, genesis_hash text)
+  ON CONFLICT (chain_id) DO NOTHING`;

@@ -1,62 +1,45 @@
 import type { CompletionRecord, FeedPosition } from "../../../ports/query-store.ts";
-import type { Flat } from "../columns.ts";
-import { lists } from "../lists.ts";
+import { type Flat, lists, names } from "../columns.ts";
 import { statement } from "./statement.ts";
 
-const ROWS = lists(
-  "tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, state text, sub_state text, " +
-    "settled boolean, tx_hash text",
-);
+const COMPLETION = `tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, state text, sub_state text,
+  settled boolean, tx_hash text`;
 
 /**
  * The feed: last statement before COMMIT, and on the wire together with it. The transaction that appends holds the counter
  * row until COMMIT, so numbers become visible in order and without gaps. $1 to $9, a place for each, in their order; $10 how many
  * they are.
  */
-export const appendCompletions = statement<unknown>(
-  "append-completions",
-  `WITH counter AS (
-     UPDATE fencepost.feed AS f SET last_seq = f.last_seq + $10 WHERE f.only_row RETURNING f.epoch, f.last_seq
-   ), appended AS (
-     INSERT INTO fencepost.completion (
-       seq, epoch, tx_id, chain_id, signer, request_id, nonce, state, sub_state, settled, tx_hash, at
-     )
-     SELECT counter.last_seq - $10 + c.place, counter.epoch, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce,
-       c.state, c.sub_state, c.settled, c.tx_hash, now()
-     FROM counter, (${ROWS}, generate_subscripts($1::uuid[], 1) AS place) AS c
-     RETURNING 1
-   )
-   SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), $10, 'completions') FROM counter`,
-);
+export const appendCompletions = statement("append-completions")`
+  WITH counter AS (
+    UPDATE fencepost.feed AS f SET last_seq = f.last_seq + $10 WHERE f.only_row RETURNING f.epoch, f.last_seq
+  ), appended AS (
+    INSERT INTO fencepost.completion (seq, epoch, ${names(COMPLETION)}, at)
+    SELECT counter.last_seq - $10 + c.place, counter.epoch, ${names(COMPLETION)}, now()
+    FROM counter, (${lists(COMPLETION)}, generate_subscripts($1::uuid[], 1) AS place) AS c
+    RETURNING 1
+  )
+  SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), $10, 'completions') FROM counter`;
 
 /** The feed after a number. Nothing below a number that was seen can appear later: see `appendCompletions`. */
-export const readCompletions = statement<Flat<CompletionRecord>>(
-  "read-completions",
-  `SELECT c.seq, c.epoch, c.tx_id, c.chain_id, c.signer, c.request_id, c.nonce, c.state, c.sub_state, c.settled,
-     c.tx_hash, c.at
-   FROM fencepost.completion AS c
-   WHERE c.seq > $1
-   ORDER BY c.seq
-   LIMIT $2`,
-);
+export const readCompletions = statement<Flat<CompletionRecord>>("read-completions")`
+  SELECT seq, epoch, ${names(COMPLETION)}, at
+  FROM fencepost.completion AS c
+  WHERE c.seq > $1
+  ORDER BY c.seq
+  LIMIT $2`;
 
-export const readFeed = statement<FeedPosition>(
-  "read-feed",
-  "SELECT f.epoch, f.last_seq, f.truncated_through, f.epoch_starts_after FROM fencepost.feed AS f WHERE f.only_row",
-);
+export const readFeed = statement<FeedPosition>("read-feed")`
+  SELECT f.epoch, f.last_seq, f.truncated_through, f.epoch_starts_after FROM fencepost.feed AS f WHERE f.only_row`;
 
 /** A new epoch of the feed ($1), above $2. */
-export const beginEpoch = statement<unknown>(
-  "begin-epoch",
-  `UPDATE fencepost.feed AS f
-   SET epoch = $1, last_seq = greatest(f.last_seq, $2), epoch_starts_after = greatest(f.last_seq, $2)
-   WHERE f.only_row`,
-);
+export const beginEpoch = statement("begin-epoch")`
+  UPDATE fencepost.feed AS f
+  SET epoch = $1, last_seq = greatest(f.last_seq, $2), epoch_starts_after = greatest(f.last_seq, $2)
+  WHERE f.only_row`;
 
 /** Where every lane stands as a new epoch begins. Written by the registration that begins it, before any node allocates. */
-export const recordEpochFloors = statement<unknown>(
-  "record-epoch-floors",
-  `INSERT INTO fencepost.epoch_floor (chain_id, signer, next_nonce)
-   SELECT l.chain_id, l.signer, l.next_nonce FROM fencepost.lane AS l WHERE l.next_nonce IS NOT NULL
-   ON CONFLICT (signer, chain_id) DO UPDATE SET next_nonce = excluded.next_nonce`,
-);
+export const recordEpochFloors = statement("record-epoch-floors")`
+  INSERT INTO fencepost.epoch_floor (chain_id, signer, next_nonce)
+  SELECT l.chain_id, l.signer, l.next_nonce FROM fencepost.lane AS l WHERE l.next_nonce IS NOT NULL
+  ON CONFLICT (signer, chain_id) DO UPDATE SET next_nonce = excluded.next_nonce`;

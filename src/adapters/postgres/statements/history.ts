@@ -1,12 +1,10 @@
 import type { Decision } from "../../../ports/lane-store.ts";
 import type { HistoryRecord } from "../../../ports/query-store.ts";
-import { lists } from "../lists.ts";
-import { statement } from "./statement.ts";
+import { lists, names } from "../columns.ts";
+import { counted, statement } from "./statement.ts";
 
-const STEPS = lists(
-  "tx_id uuid, ordinal integer, chain_id bigint, event text, from_state text, state text, sub_state text, " +
-    "node_id text, token bigint, reason text, actor text, audit jsonb, count integer, at timestamptz",
-);
+const STEP = `tx_id uuid, ordinal integer, chain_id bigint, event text, from_state text, state text, sub_state text,
+  node_id text, token bigint, reason text, actor text, audit jsonb, count integer`;
 
 /**
  * Appends steps that do not stand on the row of their transaction (commit/ordinary-life.ts). The ordinal of each was
@@ -15,16 +13,10 @@ const STEPS = lists(
  *
  * Lists of columns, because taking JSON apart is a third of what the server does for such small rows.
  */
-export const writeHistory = statement<unknown>(
-  "write-history",
-  `INSERT INTO fencepost.step (
-     tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count,
-     first_at, last_at
-   )
-   SELECT tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count,
-     coalesce(at, now()), coalesce(at, now())
-   FROM (${STEPS}) AS s`,
-);
+export const writeHistory = statement("write-history")`
+  INSERT INTO fencepost.step (${names(STEP)}, first_at, last_at)
+  SELECT ${names(STEP)}, coalesce(at, now()), coalesce(at, now())
+  FROM (${lists(`${STEP}, at timestamptz`)}) AS s`;
 
 const REPEATS = lists("tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text");
 
@@ -33,27 +25,19 @@ const REPEATS = lists("tx_id uuid, ordinal integer, count integer, node_id text,
  * stood on the row of its transaction becomes a row of its own (the view's trigger). $1 the ids,
  * $2 to $6, a place for each: ordinal, how often, node, token, reason; $7 how many they are.
  */
-export const repeatHistory = statement<unknown>(
-  "repeat-history",
-  `WITH repeated AS (
-     UPDATE fencepost.history AS h
-     SET count = h.count + s.count, node_id = s.node_id, token = s.token, reason = s.reason, last_at = now()
-     FROM (${REPEATS}) AS s
-     WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM repeated), $7, 'repeated steps')`,
-);
+export const repeatHistory = counted("repeat-history", "$7", "repeated steps")`
+  UPDATE fencepost.history AS h
+  SET count = h.count + s.count, node_id = s.node_id, token = s.token, reason = s.reason, last_at = now()
+  FROM (${REPEATS}) AS s
+  WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal`;
 
 /** What happened to a transaction, first to last. */
-export const readHistory = statement<HistoryRow>(
-  "read-history",
-  `SELECT h.ordinal, h.event, h.from_state, h.state, h.sub_state, h.node_id, h.token, h.reason, h.actor, h.audit,
-     h.count, h.first_at, h.last_at
-   FROM fencepost.history AS h
-   WHERE h.tx_id = $1
-   ORDER BY h.ordinal`,
-);
+export const readHistory = statement<HistoryRow>("read-history")`
+  SELECT h.ordinal, h.event, h.from_state, h.state, h.sub_state, h.node_id, h.token, h.reason, h.actor, h.audit,
+    h.count, h.first_at, h.last_at
+  FROM fencepost.history AS h
+  WHERE h.tx_id = $1
+  ORDER BY h.ordinal`;
 
 export interface HistoryRow extends Omit<HistoryRecord, "decision"> {
   readonly actor: string | null;

@@ -1,46 +1,34 @@
 import type { Hole } from "../../../domain/holes.ts";
 import type { Lane } from "../../../domain/lane.ts";
-import { statement } from "./statement.ts";
+import { names } from "../columns.ts";
+import { counted, statement } from "./statement.ts";
+
+const HOLE = "chain_id bigint, signer text, nonce bigint, why text, detail text, reservation_id uuid";
 
 /** Plain inserts: a nonce that is a hole already would be one that was given up twice, which must be loud. */
-export const writeHoles = statement<unknown>(
-  "write-holes",
-  `INSERT INTO fencepost.hole (chain_id, signer, nonce, why, detail, reservation_id, since)
-   SELECT chain_id, signer, nonce, why, detail, reservation_id, now()
-   FROM json_to_recordset($1::json) AS h(
-     chain_id bigint, signer text, nonce bigint, why text, detail text, reservation_id uuid
-   )`,
-);
+export const writeHoles = statement("write-holes")`
+  INSERT INTO fencepost.hole (${names(HOLE)}, since)
+  SELECT ${names(HOLE)}, now() FROM json_to_recordset($1::json) AS h(${HOLE})`;
 
 /** Holes that this commit closes. */
-export const deleteHoles = statement<unknown>(
-  "delete-holes",
-  `WITH closed AS (
-     DELETE FROM fencepost.hole AS h
-     USING json_to_recordset($1::json) AS c(chain_id bigint, signer text, nonce bigint)
-     WHERE h.signer = ANY ($2::text[]) AND h.chain_id = ANY ($3::bigint[]) AND h.nonce = ANY ($4::bigint[])
-       AND h.signer = c.signer AND h.chain_id = c.chain_id AND h.nonce = c.nonce
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM closed), $5, 'closed holes')`,
-);
+export const deleteHoles = counted("delete-holes", "$5", "closed holes")`
+  DELETE FROM fencepost.hole AS h
+  USING json_to_recordset($1::json) AS c(chain_id bigint, signer text, nonce bigint)
+  WHERE h.signer = ANY ($2::text[]) AND h.chain_id = ANY ($3::bigint[]) AND h.nonce = ANY ($4::bigint[])
+    AND h.signer = c.signer AND h.chain_id = c.chain_id AND h.nonce = c.nonce`;
+
+const HOLES = `SELECT ${names(HOLE)}, since FROM fencepost.hole AS h`;
 
 /** Nonces of these lanes that nothing holds, lowest first. */
-export const readHoles = statement<HoleRow>(
-  "read-holes",
-  `SELECT h.chain_id, h.signer, h.nonce, h.why, h.detail, h.reservation_id, h.since
-   FROM fencepost.hole AS h
-   WHERE h.signer = ANY ($1::text[]) AND h.chain_id = ANY ($2::bigint[])
-   ORDER BY h.signer, h.chain_id, h.nonce`,
-);
+export const readHoles = statement<HoleRow>("read-holes")`
+  ${HOLES}
+  WHERE h.signer = ANY ($1::text[]) AND h.chain_id = ANY ($2::bigint[])
+  ORDER BY h.signer, h.chain_id, h.nonce`;
 
 export type HoleRow = Hole & Lane;
 
 /** Every hole of the signers from $1 to $2. */
-export const listHoles = statement<HoleRow>(
-  "list-holes",
-  `SELECT h.chain_id, h.signer, h.nonce, h.why, h.detail, h.reservation_id, h.since
-   FROM fencepost.hole AS h
-   WHERE h.signer >= $1::text AND h.signer <= $2::text
-   ORDER BY h.signer, h.chain_id, h.nonce`,
-);
+export const listHoles = statement<HoleRow>("list-holes")`
+  ${HOLES}
+  WHERE h.signer >= $1::text AND h.signer <= $2::text
+  ORDER BY h.signer, h.chain_id, h.nonce`;

@@ -1,59 +1,50 @@
 import type { Intent } from "../../../domain/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
-import type { Flat, PayloadColumns } from "../columns.ts";
-import { payloadOf } from "../lists.ts";
-import { statement } from "./statement.ts";
+import { type Flat, type PayloadColumns, payloadOf } from "../columns.ts";
+import { counted, statement } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
 /** The only write without a fence, on a connection that is not ours. Sent unnamed. */
-export const insertIntakeRow = statement<unknown>(
-  "insert-intake-row",
-  `INSERT INTO fencepost.intake (
-     tx_id, chain_id, signer, request_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
-     max_priority_fee_per_gas, access_list, metadata, fingerprint
-   )
-   VALUES (
-     $1, $2, $3, $4, $5, decode($6, 'hex'), $7, $8, $9, $10, $11, $12, $13::jsonb, $14::jsonb, decode($15, 'hex')
-   )`,
-);
+export const insertIntakeRow = statement("insert-intake-row")`
+  INSERT INTO fencepost.intake (
+    tx_id, chain_id, signer, request_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
+    max_priority_fee_per_gas, access_list, metadata, fingerprint
+  )
+  VALUES (
+    $1, $2, $3, $4, $5, decode($6, 'hex'), $7, $8, $9, $10, $11, $12, $13::jsonb, $14::jsonb, decode($15, 'hex')
+  )`;
 
 /**
  * Whether anything waits in the intake table, of any lane. The condition on the signer holds for all; with it the planner
  * begins in the index of what waits, and does not walk the ids past every alias.
  */
-export const findAnyIntake = statement<{ readonly waiting: number }>(
-  "find-any-intake",
-  "SELECT 1 AS waiting FROM fencepost.intake AS i WHERE i.alias_of IS NULL AND i.signer >= '' LIMIT 1",
-);
+export const findAnyIntake = statement<{ readonly waiting: number }>("find-any-intake")`
+  SELECT 1 AS waiting FROM fencepost.intake AS i WHERE i.alias_of IS NULL AND i.signer >= '' LIMIT 1`;
 
 /**
- * What waits in the intake table for these lanes, in call order. Whatever is visible and not settled, never by a cursor
- * over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
+ * What waits in the intake table for these lanes, in call order: everything that is visible and not settled, never by a
+ * cursor over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
  */
-export const loadIntake = statement<IntakeIntentRow>(
-  "load-intake",
-  `SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.metadata,
-     '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${payloadOf("i")}
-   FROM (
-     SELECT w.* FROM fencepost.intake AS w
-     WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[])
-     OFFSET 0
-   ) AS i
-   JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON i.chain_id = k.chain_id AND i.signer = k.signer
-   ORDER BY i.intake_id
-   LIMIT $4`,
-);
+export const loadIntake = statement<IntakeIntentRow>("load-intake")`
+  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.metadata,
+    '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${payloadOf("i")}
+  FROM (
+    SELECT w.* FROM fencepost.intake AS w
+    WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[])
+    OFFSET 0
+  ) AS i
+  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON i.chain_id = k.chain_id AND i.signer = k.signer
+  ORDER BY i.intake_id
+  LIMIT $4`;
 
 export type IntakeIntentRow = Flat<Omit<Intent, "payload">> & PayloadColumns & { readonly intakeId: number };
 
 /** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
-export const readIntake = statement<IntakeRow>(
-  "read-intake",
-  `SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.alias_of, i.created_at,
-     i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint
-   FROM fencepost.intake AS i
-   WHERE i.intake_id = ANY ($1::bigint[])`,
-);
+export const readIntake = statement<IntakeRow>("read-intake")`
+  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.alias_of, i.created_at,
+    i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint
+  FROM fencepost.intake AS i
+  WHERE i.intake_id = ANY ($1::bigint[])`;
 
 export interface IntakeRow extends Flat<Pick<Intent, "txId" | "lane" | "requestId" | "fingerprint">> {
   readonly intakeId: number;
@@ -64,15 +55,13 @@ export interface IntakeRow extends Flat<Pick<Intent, "txId" | "lane" | "requestI
 }
 
 /** Intake rows by transaction id, as the transactions that they may become; the id of an alias is another name of `alias_of`. */
-export const readIntakeRecords = statement<IntakeRecordRow>(
-  "read-intake-records",
-  `SELECT i.tx_id, i.chain_id, i.signer, i.request_id, NULL::bigint AS nonce, 'CREATED' AS state, NULL::text AS sub_state,
-     NULL::text AS last_error, 0 AS submit_attempts, NULL::timestamptz AS last_submitted_at, i.created_at,
-     i.created_at AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit, i.metadata, i.alias_of,
-     ${payloadOf("i")}
-   FROM fencepost.intake AS i
-   WHERE i.tx_id = ANY ($1::uuid[])`,
-);
+export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records")`
+  SELECT i.tx_id, i.chain_id, i.signer, i.request_id, NULL::bigint AS nonce, 'CREATED' AS state, NULL::text AS sub_state,
+    NULL::text AS last_error, 0 AS submit_attempts, NULL::timestamptz AS last_submitted_at, i.created_at,
+    i.created_at AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit, i.metadata, i.alias_of,
+    ${payloadOf("i")}
+  FROM fencepost.intake AS i
+  WHERE i.tx_id = ANY ($1::uuid[])`;
 
 export type IntakeRecordRow = RecordRow & { readonly aliasOf: string | null };
 
@@ -80,84 +69,73 @@ export type IntakeRecordRow = RecordRow & { readonly aliasOf: string | null };
  * Intake rows that wait under one of these request ids, the earliest first; the caller drops those of lanes it did not
  * mean. OFFSET 0 keeps the planner from walking the ids of everything that waits, for the sake of their order.
  */
-export const findWaitingRequests = statement<Flat<ExistingTransaction>>(
-  "find-waiting-requests",
-  `SELECT i.tx_id, i.chain_id, i.signer, i.request_id, NULL::bigint AS nonce, 'CREATED' AS state,
-     '0x' || encode(i.fingerprint, 'hex') AS fingerprint
-   FROM (
-     SELECT w.* FROM fencepost.intake AS w
-     WHERE w.request_id = ANY ($1::text[]) AND w.request_id IS NOT NULL AND w.alias_of IS NULL
-       AND w.signer = ANY ($2::text[])
-     OFFSET 0
-   ) AS i
-   ORDER BY i.intake_id`,
-);
+export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-waiting-requests")`
+  SELECT i.tx_id, i.chain_id, i.signer, i.request_id, NULL::bigint AS nonce, 'CREATED' AS state,
+    '0x' || encode(i.fingerprint, 'hex') AS fingerprint
+  FROM (
+    SELECT w.* FROM fencepost.intake AS w
+    WHERE w.request_id = ANY ($1::text[]) AND w.request_id IS NOT NULL AND w.alias_of IS NULL
+      AND w.signer = ANY ($2::text[])
+    OFFSET 0
+  ) AS i
+  ORDER BY i.intake_id`;
 
 /** Intake rows whose request id already had a transaction with the same payload: their id becomes another name of it. */
-export const aliasIntake = statement<unknown>(
-  "alias-intake",
-  `UPDATE fencepost.intake AS i
-   SET alias_of = a.alias_of
-   FROM json_to_recordset($1::json) AS a(intake_id bigint, alias_of uuid)
-   WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = a.intake_id`,
-);
+export const aliasIntake = statement("alias-intake")`
+  UPDATE fencepost.intake AS i
+  SET alias_of = a.alias_of
+  FROM json_to_recordset($1::json) AS a(intake_id bigint, alias_of uuid)
+  WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = a.intake_id`;
 
 /**
  * Intake rows that get no nonce: final at once, with both steps of their history. Their completions follow. A refused
  * row owns its request id unless another transaction does already, stored or earlier in the same commit. That is asked by a
  * sub-select per row, because an anti-join would invite a plan that reads every transaction there is.
  */
-export const refuseIntake = statement<unknown>(
-  "refuse-intake",
-  `WITH fate AS MATERIALIZED (
-     SELECT * FROM json_to_recordset($1::json) AS f(
-       intake_id bigint, event text, sub_state text, reason text, owns_request boolean, node_id text, token bigint
-     )
-   ), consumed AS (
-     DELETE FROM fencepost.intake AS i USING fate AS f
-     WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = f.intake_id
-     RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token
-   ), refused AS (
-     INSERT INTO fencepost.transaction (
-       tx_id, chain_id, signer, request_id, owns_request, state, sub_state, live, outcome, history_count, last_event,
-       last_error, created_at, updated_at
-     )
-     SELECT c.tx_id, c.chain_id, c.signer, c.request_id,
-       c.owns_request
-         AND row_number() OVER (PARTITION BY c.owns_request, c.chain_id, c.signer, c.request_id ORDER BY c.intake_id) = 1
-         AND (
-           SELECT count(*) FROM fencepost.transaction AS t
-           WHERE t.request_id = c.request_id AND t.owns_request AND t.request_id IS NOT NULL
-             AND t.signer = c.signer AND t.chain_id = c.chain_id
-         ) = 0,
-       'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', 2, c.event, c.reason, c.created_at, now()
-     FROM consumed AS c
-     RETURNING 1
-   ), payload AS (
-     INSERT INTO fencepost.payload (
-       tx_id, chain_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
-       access_list, metadata, fingerprint
-     )
-     SELECT tx_id, chain_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
-       max_priority_fee_per_gas, access_list, metadata, fingerprint
-     FROM consumed
-   ), history AS (
-     INSERT INTO fencepost.step (
-       tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, first_at, last_at
-     )
-     SELECT tx_id, 1, chain_id, 'accept', NULL, 'CREATED', NULL, NULL, NULL, NULL, created_at, created_at FROM consumed
-     UNION ALL
-     SELECT tx_id, 2, chain_id, event, 'CREATED', 'FAILED_FINAL', sub_state, node_id, token, reason, now(), now()
-     FROM consumed
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM refused), $3, 'refused intake rows')`,
-);
+export const refuseIntake = statement("refuse-intake")`
+  WITH fate AS MATERIALIZED (
+    SELECT * FROM json_to_recordset($1::json) AS f(
+      intake_id bigint, event text, sub_state text, reason text, owns_request boolean, node_id text, token bigint
+    )
+  ), consumed AS (
+    DELETE FROM fencepost.intake AS i USING fate AS f
+    WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = f.intake_id
+    RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token
+  ), refused AS (
+    INSERT INTO fencepost.transaction (
+      tx_id, chain_id, signer, request_id, owns_request, state, sub_state, live, outcome, history_count, last_event,
+      last_error, created_at, updated_at
+    )
+    SELECT c.tx_id, c.chain_id, c.signer, c.request_id,
+      c.owns_request
+        AND row_number() OVER (PARTITION BY c.owns_request, c.chain_id, c.signer, c.request_id ORDER BY c.intake_id) = 1
+        AND (
+          SELECT count(*) FROM fencepost.transaction AS t
+          WHERE t.request_id = c.request_id AND t.owns_request AND t.request_id IS NOT NULL
+            AND t.signer = c.signer AND t.chain_id = c.chain_id
+        ) = 0,
+      'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', 2, c.event, c.reason, c.created_at, now()
+    FROM consumed AS c
+    RETURNING 1
+  ), payload AS (
+    INSERT INTO fencepost.payload (
+      tx_id, chain_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
+      access_list, metadata, fingerprint
+    )
+    SELECT tx_id, chain_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
+      max_priority_fee_per_gas, access_list, metadata, fingerprint
+    FROM consumed
+  ), history AS (
+    INSERT INTO fencepost.step (
+      tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, first_at, last_at
+    )
+    SELECT tx_id, 1, chain_id, 'accept', NULL, 'CREATED', NULL, NULL, NULL, NULL, created_at, created_at FROM consumed
+    UNION ALL
+    SELECT tx_id, 2, chain_id, event, 'CREATED', 'FAILED_FINAL', sub_state, node_id, token, reason, now(), now()
+    FROM consumed
+  )
+  SELECT fencepost.require_rows((SELECT count(*) FROM refused), $3, 'refused intake rows')`;
 
 /** Intake rows that became transactions in this commit. */
-export const deleteIntake = statement<unknown>(
-  "delete-intake",
-  `WITH consumed AS (
-     DELETE FROM fencepost.intake AS i WHERE i.intake_id = ANY ($1::bigint[]) RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM consumed), $2, 'consumed intake rows')`,
-);
+export const deleteIntake = counted("delete-intake", "$2", "consumed intake rows")`
+  DELETE FROM fencepost.intake AS i WHERE i.intake_id = ANY ($1::bigint[])`;

@@ -1,42 +1,35 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
 import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
-import type { OwnerColumns } from "../columns.ts";
-import { lists } from "../lists.ts";
+import { lists, names, type OwnerColumns } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
-export const ensureLanes = statement<unknown>(
-  "ensure-lanes",
-  `INSERT INTO fencepost.lane (chain_id, signer)
-   SELECT k.chain_id, k.signer
-   FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
-   ORDER BY k.chain_id, k.signer
-   ON CONFLICT (signer, chain_id) DO NOTHING
-   RETURNING chain_id`,
-);
+export const ensureLanes = statement("ensure-lanes")`
+  INSERT INTO fencepost.lane (chain_id, signer)
+  SELECT k.chain_id, k.signer
+  FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
+  ORDER BY k.chain_id, k.signer
+  ON CONFLICT (signer, chain_id) DO NOTHING
+  RETURNING chain_id`;
 
 /** Which of these lanes exist; the caller drops pairs that it did not ask for. */
-export const findLanes = statement<Lane>(
-  "find-lanes",
-  `SELECT l.chain_id, l.signer
-   FROM fencepost.lane AS l
-   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`,
-);
+export const findLanes = statement<Lane>("find-lanes")`
+  SELECT l.chain_id, l.signer
+  FROM fencepost.lane AS l
+  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`;
 
 /** Waits until no transaction has a lane locked, and lets none lock one before COMMIT. Readers do not notice. */
-export const lockLaneTable = statement<unknown>("lock-lane-table", "SELECT fencepost.lock_lane_table()");
+export const lockLaneTable = statement("lock-lane-table")`SELECT fencepost.lock_lane_table()`;
 
 /** Waits until no transaction has any of these lanes locked. Ascending, as everywhere. */
-export const lockLanesByKey = statement<unknown>(
-  "lock-lanes-by-key",
-  `SELECT 1
-   FROM fencepost.lane AS l
-   JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
-   WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[])
-   ORDER BY l.chain_id, l.signer
-   FOR NO KEY UPDATE OF l`,
-);
+export const lockLanesByKey = statement("lock-lanes-by-key")`
+  SELECT 1
+  FROM fencepost.lane AS l
+  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
+  WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[])
+  ORDER BY l.chain_id, l.signer
+  FOR NO KEY UPDATE OF l`;
 
 /**
  * The fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it. A term
@@ -44,7 +37,7 @@ export const lockLanesByKey = statement<unknown>(
  * and the lane is not returned. The heartbeat is read, never locked.
  *
  * $1 to $4, a place for each term: chain, signer, instance, token. Chains and signers are named once more as lists, so
- * that lanes are found by key whatever the planner believes about the size of the table. `expected`: what else must be
+ * that lanes are found by key also where the planner is wrong about the size of the table. `expected`: what else must be
  * true of the lane `l` by what the term `f` says of it, in the columns behind those four.
  */
 const held = (columns: string, expected: string): string => `
@@ -60,7 +53,7 @@ const held = (columns: string, expected: string): string => `
    FOR NO KEY UPDATE OF l`;
 
 /** First in a commit of two round trips: what it answers with stays true until COMMIT. */
-export const lockLanes = statement<LockedLaneRow>("lock-lanes", held("", ""));
+export const lockLanes = statement<LockedLaneRow>("lock-lanes")`${held("", "")}`;
 
 /**
  * First in a commit of one round trip, which was decided from lanes as they were left: ends the transaction unless every
@@ -69,17 +62,15 @@ export const lockLanes = statement<LockedLaneRow>("lock-lanes", held("", ""));
  * $1 to $4 as in `lockLanes`; $5 to $7 cursor, suspension and epoch as they were left; $8 how many lanes they are, $9 the
  * transaction's marker.
  */
-export const proveLanes = statement<unknown>(
-  "prove-lanes",
-  `WITH held AS MATERIALIZED (${held(
+export const proveLanes = statement("prove-lanes")`
+  WITH held AS MATERIALIZED (${held(
     ", cursor bigint, suspended_by text, reconciled_epoch integer",
     `
-       AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
-       AND l.reconciled_epoch = f.reconciled_epoch`,
+      AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
+      AND l.reconciled_epoch = f.reconciled_epoch`,
   )}
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM held), $8, 'lanes as they were left'), fencepost.require_open($9)`,
-);
+  )
+  SELECT fencepost.require_rows((SELECT count(*) FROM held), $8, 'lanes as they were left'), fencepost.require_open($9)`;
 
 export interface LockedLaneRow extends Lane {
   readonly ownerInstance: string;
@@ -95,90 +86,85 @@ export interface LockedLaneRow extends Lane {
  * Where the kept count says that nothing waits to be signed, it is counted: on that word, rows would never be read again.
  * In order of nonces, so that the index of the lane's live rows is walked also by a plan from when the table was empty.
  */
-export const readLane = statement<Omit<LaneSnapshot, "tracking" | "watched" | "holes" | "reservations">>(
-  "read-lane",
-  `SELECT l.next_nonce AS cursor, l.suspended_by,
-     CASE WHEN l.live_allocated > 0 THEN l.live_allocated ELSE (
-       SELECT count(*) FROM (
-         SELECT FROM fencepost.transaction AS t
-         WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED'
-         ORDER BY t.nonce
-       ) AS waiting
-     ) END AS allocated,
-     l.reconciled_epoch >= (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS reconciled,
-     coalesce((
-       SELECT e.next_nonce FROM fencepost.epoch_floor AS e WHERE e.signer = l.signer AND e.chain_id = l.chain_id
-     ), 0) AS epoch_floor,
-     (SELECT c.genesis_hash FROM fencepost.chain AS c WHERE c.chain_id = l.chain_id) AS genesis_hash
-   FROM fencepost.lane AS l
-   WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
-     AND (
-       SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $3
-     )`,
-);
+export const readLane = statement<Omit<LaneSnapshot, "tracking" | "watched" | "holes" | "reservations">>("read-lane")`
+  SELECT l.next_nonce AS cursor, l.suspended_by,
+    CASE WHEN l.live_allocated > 0 THEN l.live_allocated ELSE (
+      SELECT count(*) FROM (
+        SELECT FROM fencepost.transaction AS t
+        WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED'
+        ORDER BY t.nonce
+      ) AS waiting
+    ) END AS allocated,
+    l.reconciled_epoch >= (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row) AS reconciled,
+    coalesce((
+      SELECT e.next_nonce FROM fencepost.epoch_floor AS e WHERE e.signer = l.signer AND e.chain_id = l.chain_id
+    ), 0) AS epoch_floor,
+    (SELECT c.genesis_hash FROM fencepost.chain AS c WHERE c.chain_id = l.chain_id) AS genesis_hash
+  FROM fencepost.lane AS l
+  WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
+    AND (
+      SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $3
+    )`;
 
 /**
  * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with what is open on them: as kept beside and on the lane,
  * never counted. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
  * transaction took a nonce that had become free, or another nonce than its first.
  */
-export const listLanes = statement<LaneListRow>(
-  "list-lanes",
-  `SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,
-     l.confirmed_total AS confirmed, l.failed_total AS failed,
-     o.instance_id, o.node_id, o.url, o.expires_at,
-     kept.pending + waiting.pending AS pending,
-     kept.stuck,
-     (
-       SELECT count(*) FROM fencepost.reservation AS r
-       WHERE r.signer = l.signer AND r.chain_id = l.chain_id AND r.state = 'RESERVED' AND r.expires_at > clock_timestamp()
-     ) AS reserved,
-     least(waiting.oldest, CASE WHEN kept.pending > 0 THEN (
-       SELECT t.created_at FROM fencepost.transaction AS t
-       WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state IN ('ALLOCATED', 'TRACKING')
-       ORDER BY t.nonce LIMIT 1
-     ) END, CASE WHEN kept.pending > 0 THEN (
-       SELECT t.created_at FROM fencepost.transaction AS t
-       WHERE hashtextextended(t.signer, t.chain_id) >= hashtextextended(l.signer, l.chain_id)
-         AND hashtextextended(t.signer, t.chain_id) <= hashtextextended(l.signer, l.chain_id)
-         AND t.signer = l.signer AND t.chain_id = l.chain_id AND t.live AND t.state IN ('ALLOCATED', 'TRACKING')
-       ORDER BY hashtextextended(t.signer, t.chain_id), t.tx_id LIMIT 1
-     ) END) AS oldest_pending_at,
-     CASE WHEN kept.pending + kept.stuck > 0 THEN (
-       SELECT json_build_object('txId', h.tx_id, 'nonce', h.nonce, 'state', h.state, 'createdAt', h.created_at)
-       FROM fencepost.transaction AS h
-       WHERE h.chain_id = l.chain_id AND h.signer = l.signer AND h.live AND h.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-       ORDER BY h.nonce LIMIT 1
-     ) END AS head_of_line
-   FROM (
-     SELECT * FROM fencepost.lane AS known
-     WHERE (known.signer, known.chain_id) > ($1::text, $2::bigint) AND known.signer <= $3::text
-     ORDER BY known.signer, known.chain_id LIMIT $4
-   ) AS l
-   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead
-   CROSS JOIN LATERAL (
-     SELECT coalesce(sum(c.count) FILTER (WHERE c.state <> 'STUCK'), 0)::bigint AS pending,
-       coalesce(sum(c.count) FILTER (WHERE c.state = 'STUCK'), 0)::bigint AS stuck
-     FROM fencepost.live_count AS c
-     WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND c.chain_id = l.chain_id AND c.signer = l.signer
-   ) AS kept
-   CROSS JOIN LATERAL (
-     SELECT count(*) AS pending, min(i.created_at) AS oldest FROM fencepost.intake AS i
-     WHERE i.signer = l.signer AND i.chain_id = l.chain_id AND i.alias_of IS NULL
-   ) AS waiting
-   ORDER BY l.signer, l.chain_id`,
-);
+export const listLanes = statement<LaneListRow>("list-lanes")`
+  SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,
+    l.confirmed_total AS confirmed, l.failed_total AS failed,
+    o.instance_id, o.node_id, o.url, o.expires_at,
+    kept.pending + waiting.pending AS pending,
+    kept.stuck,
+    (
+      SELECT count(*) FROM fencepost.reservation AS r
+      WHERE r.signer = l.signer AND r.chain_id = l.chain_id AND r.state = 'RESERVED' AND r.expires_at > clock_timestamp()
+    ) AS reserved,
+    least(waiting.oldest, CASE WHEN kept.pending > 0 THEN (
+      SELECT t.created_at FROM fencepost.transaction AS t
+      WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state IN ('ALLOCATED', 'TRACKING')
+      ORDER BY t.nonce LIMIT 1
+    ) END, CASE WHEN kept.pending > 0 THEN (
+      SELECT t.created_at FROM fencepost.transaction AS t
+      WHERE hashtextextended(t.signer, t.chain_id) >= hashtextextended(l.signer, l.chain_id)
+        AND hashtextextended(t.signer, t.chain_id) <= hashtextextended(l.signer, l.chain_id)
+        AND t.signer = l.signer AND t.chain_id = l.chain_id AND t.live AND t.state IN ('ALLOCATED', 'TRACKING')
+      ORDER BY hashtextextended(t.signer, t.chain_id), t.tx_id LIMIT 1
+    ) END) AS oldest_pending_at,
+    CASE WHEN kept.pending + kept.stuck > 0 THEN (
+      SELECT json_build_object('txId', h.tx_id, 'nonce', h.nonce, 'state', h.state, 'createdAt', h.created_at)
+      FROM fencepost.transaction AS h
+      WHERE h.chain_id = l.chain_id AND h.signer = l.signer AND h.live AND h.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+      ORDER BY h.nonce LIMIT 1
+    ) END AS head_of_line
+  FROM (
+    SELECT * FROM fencepost.lane AS known
+    WHERE (known.signer, known.chain_id) > ($1::text, $2::bigint) AND known.signer <= $3::text
+    ORDER BY known.signer, known.chain_id LIMIT $4
+  ) AS l
+  LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead
+  CROSS JOIN LATERAL (
+    SELECT coalesce(sum(c.count) FILTER (WHERE c.state <> 'STUCK'), 0)::bigint AS pending,
+      coalesce(sum(c.count) FILTER (WHERE c.state = 'STUCK'), 0)::bigint AS stuck
+    FROM fencepost.live_count AS c
+    WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND c.chain_id = l.chain_id AND c.signer = l.signer
+  ) AS kept
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS pending, min(i.created_at) AS oldest FROM fencepost.intake AS i
+    WHERE i.signer = l.signer AND i.chain_id = l.chain_id AND i.alias_of IS NULL
+  ) AS waiting
+  ORDER BY l.signer, l.chain_id`;
 
 /** The head of the line as JSON, which has no dates. */
 export interface LaneListRow extends Omit<LaneRecord, "lane" | "owner" | "holes" | "headOfLine">, Lane, OwnerColumns {
   readonly headOfLine: (Omit<NonNullable<LaneRecord["headOfLine"]>, "createdAt"> & { createdAt: string }) | null;
 }
 
-const LANE_CHANGES = lists(
-  "chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text, " +
-    "reconciled_epoch integer, confirmed bigint, failed bigint, live_allocated bigint, live_tracking bigint, " +
-    "live_stuck bigint, live_confirmed bigint, live_failed bigint",
-);
+const LANE_CHANGES = lists(`
+  chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text,
+  reconciled_epoch integer, confirmed bigint, failed bigint, live_allocated bigint, live_tracking bigint,
+  live_stuck bigint, live_confirmed bigint, live_failed bigint`);
 
 /**
  * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13, a place
@@ -186,61 +172,52 @@ const LANE_CHANGES = lists(
  * live transactions of each state. $14 how many they are, $15 the transaction's marker where the answer to BEGIN is still
  * outstanding, else null.
  */
-export const updateLanes = statement<unknown>(
-  "update-lanes",
-  `WITH changed AS (
-     UPDATE fencepost.lane AS l
-     SET next_nonce = w.next_nonce,
-       suspended = w.suspended_by IS NOT NULL,
-       suspended_by = w.suspended_by,
-       reconciled_epoch = w.reconciled_epoch,
-       confirmed_total = l.confirmed_total + w.confirmed,
-       failed_total = l.failed_total + w.failed,
-       live_allocated = l.live_allocated + w.live_allocated,
-       live_tracking = l.live_tracking + w.live_tracking,
-       live_stuck = l.live_stuck + w.live_stuck,
-       live_confirmed = l.live_confirmed + w.live_confirmed,
-       live_failed = l.live_failed + w.live_failed
-     FROM (${LANE_CHANGES}) AS w
-     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
-       AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes'), fencepost.require_open($15)`,
-);
+export const updateLanes = statement("update-lanes")`
+  WITH changed AS (
+    UPDATE fencepost.lane AS l
+    SET next_nonce = w.next_nonce,
+      suspended = w.suspended_by IS NOT NULL,
+      suspended_by = w.suspended_by,
+      reconciled_epoch = w.reconciled_epoch,
+      confirmed_total = l.confirmed_total + w.confirmed,
+      failed_total = l.failed_total + w.failed,
+      live_allocated = l.live_allocated + w.live_allocated,
+      live_tracking = l.live_tracking + w.live_tracking,
+      live_stuck = l.live_stuck + w.live_stuck,
+      live_confirmed = l.live_confirmed + w.live_confirmed,
+      live_failed = l.live_failed + w.live_failed
+    FROM (${LANE_CHANGES}) AS w
+    WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
+      AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
+    RETURNING 1
+  )
+  SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes'), fencepost.require_open($15)`;
 
 /** The highest nonce of each lane that may have left: a transaction's, or one that a caller had reserved and not released. */
-export const readBoundNonces = statement<BoundNonceRow>(
-  "read-bound-nonces",
-  `SELECT l.chain_id, l.signer, greatest(
-     (SELECT max(t.nonce) FROM fencepost.transaction AS t WHERE t.chain_id = l.chain_id AND t.signer = l.signer),
-     (
-       SELECT max(r.nonce) FROM fencepost.reservation AS r
-       WHERE r.chain_id = l.chain_id AND r.signer = l.signer AND r.state <> 'RELEASED'
-     )
-   ) AS nonce
-   FROM fencepost.lane AS l
-   WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`,
-);
+export const readBoundNonces = statement<BoundNonceRow>("read-bound-nonces")`
+  SELECT l.chain_id, l.signer, greatest(
+    (SELECT max(t.nonce) FROM fencepost.transaction AS t WHERE t.chain_id = l.chain_id AND t.signer = l.signer),
+    (
+      SELECT max(r.nonce) FROM fencepost.reservation AS r
+      WHERE r.chain_id = l.chain_id AND r.signer = l.signer AND r.state <> 'RELEASED'
+    )
+  ) AS nonce
+  FROM fencepost.lane AS l
+  WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`;
 
 export type BoundNonceRow = Lane & { readonly nonce: number | null };
 
+const DECISION = "chain_id bigint, signer text, action text, actor text, reason text, node_id text, token bigint";
+
 /** Who decided what about a lane, in the transaction that did it. */
-export const insertLaneDecisions = statement<unknown>(
-  "insert-lane-decisions",
-  `INSERT INTO fencepost.lane_decision (chain_id, signer, action, actor, reason, node_id, token, at)
-   SELECT chain_id, signer, action, actor, reason, node_id, token, now()
-   FROM json_to_recordset($1::json) AS d(
-     chain_id bigint, signer text, action text, actor text, reason text, node_id text, token bigint
-   )`,
-);
+export const insertLaneDecisions = statement("insert-lane-decisions")`
+  INSERT INTO fencepost.lane_decision (${names(DECISION)}, at)
+  SELECT ${names(DECISION)}, now() FROM json_to_recordset($1::json) AS d(${DECISION})`;
 
 /** The newest decisions about a lane, newest first. */
-export const readLaneDecisions = statement<LaneDecisionRecord>(
-  "read-lane-decisions",
-  `SELECT d.action, d.actor, d.reason, d.node_id, d.token, d.at
-   FROM fencepost.lane_decision AS d
-   WHERE d.signer = $1 AND d.chain_id = $2
-   ORDER BY d.decision_id DESC
-   LIMIT $3`,
-);
+export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisions")`
+  SELECT d.action, d.actor, d.reason, d.node_id, d.token, d.at
+  FROM fencepost.lane_decision AS d
+  WHERE d.signer = $1 AND d.chain_id = $2
+  ORDER BY d.decision_id DESC
+  LIMIT $3`;

@@ -1,34 +1,30 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { LeaseRecord } from "../../../ports/lease-store.ts";
 import type { Flat, OwnerColumns } from "../columns.ts";
-import { statement } from "./statement.ts";
+import { counted, statement } from "./statement.ts";
 
 /** Those of these lanes that have no owner, or a dead one; looked at, not locked. */
-export const findFreeLanes = statement<Lane>(
-  "find-free-lanes",
-  `SELECT l.chain_id, l.signer
-   FROM fencepost.lane AS l
-   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
-   JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
-   WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[]) AND (l.owner_instance IS NULL OR o.dead)`,
-);
+export const findFreeLanes = statement<Lane>("find-free-lanes")`
+  SELECT l.chain_id, l.signer
+  FROM fencepost.lane AS l
+  LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
+  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
+  WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[]) AND (l.owner_instance IS NULL OR o.dead)`;
 
 /**
  * Locks at most $5 of these lanes that are held by the claimant ($2) or free, its own first, passing over what others
  * have locked. Twenty nodes that ask at once thus share instead of queueing.
  */
-export const pickLanes = statement<PickedRow>(
-  "pick-lanes",
-  `SELECT l.chain_id, l.signer, l.token, l.owner_instance IS NOT DISTINCT FROM $2::uuid AS kept
-   FROM fencepost.lane AS l
-   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
-   JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
-   WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[])
-     AND (l.owner_instance IS NULL OR l.owner_instance = $2 OR o.dead)
-   ORDER BY l.owner_instance IS NOT DISTINCT FROM $2::uuid DESC, l.chain_id, l.signer
-   LIMIT $5
-   FOR NO KEY UPDATE OF l SKIP LOCKED`,
-);
+export const pickLanes = statement<PickedRow>("pick-lanes")`
+  SELECT l.chain_id, l.signer, l.token, l.owner_instance IS NOT DISTINCT FROM $2::uuid AS kept
+  FROM fencepost.lane AS l
+  LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
+  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
+  WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[])
+    AND (l.owner_instance IS NULL OR l.owner_instance = $2 OR o.dead)
+  ORDER BY l.owner_instance IS NOT DISTINCT FROM $2::uuid DESC, l.chain_id, l.signer
+  LIMIT $5
+  FOR NO KEY UPDATE OF l SKIP LOCKED`;
 
 export type PickedRow = Lane & { readonly token: number; readonly kept: boolean };
 
@@ -36,25 +32,19 @@ export type PickedRow = Lane & { readonly token: number; readonly kept: boolean 
  * Takes lanes over that are free: never held, released, or of a dead instance. They were locked and judged by the
  * statements before this one; it judges again, and ends the transaction where it finds otherwise.
  */
-export const takeLanes = statement<unknown>(
-  "take-lanes",
-  `WITH taken AS (
-     UPDATE fencepost.lane AS l
-     SET owner_instance = $2, token = l.token + 1, acquired_at = clock_timestamp()
-     FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
-     WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[])
-       AND l.chain_id = k.chain_id AND l.signer = k.signer
-       AND (
-         l.owner_instance IS NULL
-         OR coalesce((SELECT o.dead FROM fencepost.node_instance AS o WHERE o.instance_id = l.owner_instance), true)
-       )
-       AND (
-         SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $2
-       )
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM taken), $5, 'lanes taken')`,
-);
+export const takeLanes = counted("take-lanes", "$5", "lanes taken")`
+  UPDATE fencepost.lane AS l
+  SET owner_instance = $2, token = l.token + 1, acquired_at = clock_timestamp()
+  FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
+  WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[])
+    AND l.chain_id = k.chain_id AND l.signer = k.signer
+    AND (
+      l.owner_instance IS NULL
+      OR coalesce((SELECT o.dead FROM fencepost.node_instance AS o WHERE o.instance_id = l.owner_instance), true)
+    )
+    AND (
+      SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $2
+    )`;
 
 /** The lanes of a dead instance are free, so they have no owner here. */
 const LEASES = `SELECT l.chain_id, l.signer, l.token, l.acquired_at, o.instance_id, o.node_id, o.url, o.expires_at
@@ -62,53 +52,41 @@ const LEASES = `SELECT l.chain_id, l.signer, l.token, l.acquired_at, o.instance_
    LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead`;
 
 /** Who holds what. */
-export const listLeases = statement<LeaseRow>(
-  "list-leases",
-  `${LEASES}
-   ORDER BY l.chain_id, l.signer`,
-);
+export const listLeases = statement<LeaseRow>("list-leases")`
+  ${LEASES}
+  ORDER BY l.chain_id, l.signer`;
 
 export type LeaseRow = Flat<Omit<LeaseRecord, "owner">> & OwnerColumns;
 
 /** One lane and its owner; after the lane was locked, what is true until COMMIT. */
-export const readLease = statement<LeaseRow>(
-  "read-lease",
-  `${LEASES}
-   WHERE l.chain_id = $1 AND l.signer = $2`,
-);
+export const readLease = statement<LeaseRow>("read-lease")`
+  ${LEASES}
+  WHERE l.chain_id = $1 AND l.signer = $2`;
 
 /** Every lane that an instance holds, ascending. */
-export const lockLanesOfInstance = statement<unknown>(
-  "lock-lanes-of-instance",
-  `SELECT 1 FROM fencepost.lane AS l
-   WHERE l.owner_instance = $1
-   ORDER BY l.chain_id, l.signer
-   FOR NO KEY UPDATE`,
-);
+export const lockLanesOfInstance = statement("lock-lanes-of-instance")`
+  SELECT 1 FROM fencepost.lane AS l
+  WHERE l.owner_instance = $1
+  ORDER BY l.chain_id, l.signer
+  FOR NO KEY UPDATE`;
 
 /** Frees a lane where the term is exactly this one. */
-export const releaseLane = statement<{ readonly chainId: number }>(
-  "release-lane",
-  `UPDATE fencepost.lane AS l
-   SET owner_instance = NULL
-   WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
-   RETURNING l.chain_id`,
-);
+export const releaseLane = statement<{ readonly chainId: number }>("release-lane")`
+  UPDATE fencepost.lane AS l
+  SET owner_instance = NULL
+  WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
+  RETURNING l.chain_id`;
 
 /** Frees every lane that an instance holds. The token stays: the next term is above it. */
-export const releaseLanes = statement<{ readonly chainId: number }>(
-  "release-lanes",
-  "UPDATE fencepost.lane AS l SET owner_instance = NULL WHERE l.owner_instance = $1 RETURNING l.chain_id",
-);
+export const releaseLanes = statement<{ readonly chainId: number }>("release-lanes")`
+  UPDATE fencepost.lane AS l SET owner_instance = NULL WHERE l.owner_instance = $1 RETURNING l.chain_id`;
 
 /**
  * Ends every term: a write of before, if it comes, finds another owner. Where commits may be lost ($1), the lanes wait
  * for an operator besides.
  */
-export const endTerms = statement<unknown>(
-  "end-terms",
-  `UPDATE fencepost.lane AS l
-   SET owner_instance = NULL,
-     suspended = l.suspended OR $1::boolean,
-     suspended_by = CASE WHEN $1::boolean THEN 'HISTORY' ELSE l.suspended_by END`,
-);
+export const endTerms = statement("end-terms")`
+  UPDATE fencepost.lane AS l
+  SET owner_instance = NULL,
+    suspended = l.suspended OR $1::boolean,
+    suspended_by = CASE WHEN $1::boolean THEN 'HISTORY' ELSE l.suspended_by END`;

@@ -1,97 +1,71 @@
 import type { Address } from "../../../domain/lane.ts";
 import type { InstanceRecord } from "../../../ports/lease-store.ts";
 import { SESSION_LOCKS } from "../session-locks.ts";
-import { statement } from "./statement.ts";
+import { counted, statement } from "./statement.ts";
 
 /** Registrations take turns in judging the history. Not by the feed's row: completions must not wait for them. */
-export const lockRegistration = statement<unknown>(
-  "lock-registration",
-  "SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))",
-);
+export const lockRegistration = statement("lock-registration")`
+  SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))`;
 
 /**
  * Begins an instance. All times are the clock of the database at that moment, not of the transaction's start. $11: the
  * marker of the transaction where it leaves in one write, else null.
  */
-export const insertInstance = statement<unknown>(
-  "insert-instance",
-  `INSERT INTO fencepost.node_instance (
-     instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, chains, signers,
-     stands_back, knows_migration
-   )
-   SELECT $1, $2, $3, $4, $5, c.now, c.now, c.now + $6::bigint * interval '1 millisecond', $7::bigint[], $8::text[],
-     $9::boolean, $10
-   FROM (SELECT clock_timestamp() AS now) AS c
-   WHERE fencepost.require_open($11)`,
-);
+export const insertInstance = statement("insert-instance")`
+  INSERT INTO fencepost.node_instance (
+    instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, chains, signers,
+    stands_back, knows_migration
+  )
+  SELECT $1, $2, $3, $4, $5, c.now, c.now, c.now + $6::bigint * interval '1 millisecond', $7::bigint[], $8::text[],
+    $9::boolean, $10
+  FROM (SELECT clock_timestamp() AS now) AS c
+  WHERE fencepost.require_open($11)`;
 
 /** The instances that a process was before: over for good, and their lanes free. $2: the marker of the transaction, or null. */
-export const replaceInstance = statement<unknown>(
-  "replace-instance",
-  "UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id = ANY ($1::uuid[]) AND fencepost.require_open($2)",
-);
+export const replaceInstance = statement("replace-instance")`
+  UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id = ANY ($1::uuid[]) AND fencepost.require_open($2)`;
 
 /**
  * The heartbeat of every lane that an instance holds. By `clock_timestamp()`: with `now()`, a renewal that waited would
  * be born expired.
  */
-export const renewInstance = statement<unknown>(
-  "renew-instance",
-  `UPDATE fencepost.node_instance AS n
-   SET heartbeat_at = clock_timestamp(),
-     expires_at = clock_timestamp() + $2::bigint * interval '1 millisecond',
-     counter = n.counter + 1
-   WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp()
-   RETURNING n.counter`,
-);
+const RENEWAL = `UPDATE fencepost.node_instance AS n
+  SET heartbeat_at = clock_timestamp(),
+    expires_at = clock_timestamp() + $2::bigint * interval '1 millisecond',
+    counter = n.counter + 1
+  WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp()`;
 
-/** As `renewInstance`, in one write with COMMIT behind it: where nothing was renewed, the transaction ends. $3: its marker. */
-export const renewKnownInstance = statement<unknown>(
-  "renew-known-instance",
-  `WITH renewed AS (
-     UPDATE fencepost.node_instance AS n
-     SET heartbeat_at = clock_timestamp(),
-       expires_at = clock_timestamp() + $2::bigint * interval '1 millisecond',
-       counter = n.counter + 1
-     WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp() AND fencepost.require_open($3)
-     RETURNING n.counter
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM renewed)::integer, 1, 'living instances')`,
-);
+export const renewInstance = statement("renew-instance")`${RENEWAL} RETURNING n.counter`;
 
-export const announceInstance = statement<unknown>(
-  "announce-instance",
-  `UPDATE fencepost.node_instance AS n SET chains = $2::bigint[], draining = $3, stands_back = $4
-   WHERE n.instance_id = $1
-   RETURNING n.instance_id`,
-);
+/** The same in one write with COMMIT behind it: where nothing was renewed, the transaction ends. $3: its marker. */
+export const renewKnownInstance = counted("renew-known-instance", "1", "living instances")`
+  ${RENEWAL} AND fencepost.require_open($3)`;
 
-export const listInstances = statement<InstanceRecord>(
-  "list-instances",
-  `SELECT n.instance_id, n.node_id, n.url, n.version, n.mode, n.started_at, n.heartbeat_at, n.expires_at, n.counter,
-     n.dead, n.chains::float8[] AS chains, n.draining, n.stands_back, n.expires_at <= clock_timestamp() AS expired,
-     coalesce(held.lanes, 0) AS lanes,
-     CASE WHEN n.session_lock IS NULL THEN 'none' WHEN locked.key IS NULL THEN 'gone' ELSE 'held' END AS lock
-   FROM fencepost.node_instance AS n
-   LEFT JOIN (
-     SELECT l.owner_instance, count(*) AS lanes FROM fencepost.lane AS l GROUP BY l.owner_instance
-   ) AS held ON held.owner_instance = n.instance_id
-   LEFT JOIN (${SESSION_LOCKS}) AS locked ON locked.key = n.session_lock
-   ORDER BY n.started_at, n.instance_id`,
-);
+export const announceInstance = statement("announce-instance")`
+  UPDATE fencepost.node_instance AS n SET chains = $2::bigint[], draining = $3, stands_back = $4
+  WHERE n.instance_id = $1
+  RETURNING n.instance_id`;
+
+export const listInstances = statement<InstanceRecord>("list-instances")`
+  SELECT n.instance_id, n.node_id, n.url, n.version, n.mode, n.started_at, n.heartbeat_at, n.expires_at, n.counter,
+    n.dead, n.chains::float8[] AS chains, n.draining, n.stands_back, n.expires_at <= clock_timestamp() AS expired,
+    coalesce(held.lanes, 0) AS lanes,
+    CASE WHEN n.session_lock IS NULL THEN 'none' WHEN locked.key IS NULL THEN 'gone' ELSE 'held' END AS lock
+  FROM fencepost.node_instance AS n
+  LEFT JOIN (
+    SELECT l.owner_instance, count(*) AS lanes FROM fencepost.lane AS l GROUP BY l.owner_instance
+  ) AS held ON held.owner_instance = n.instance_id
+  LEFT JOIN (${SESSION_LOCKS}) AS locked ON locked.key = n.session_lock
+  ORDER BY n.started_at, n.instance_id`;
 
 /** Whether an instance may still take anything. */
-export const readInstance = statement<{ readonly alive: boolean }>(
-  "read-instance",
-  `SELECT NOT n.dead AND n.expires_at > clock_timestamp() AS alive
-   FROM fencepost.node_instance AS n
-   WHERE n.instance_id = $1`,
-);
+export const readInstance = statement<{ readonly alive: boolean }>("read-instance")`
+  SELECT NOT n.dead AND n.expires_at > clock_timestamp() AS alive
+  FROM fencepost.node_instance AS n
+  WHERE n.instance_id = $1`;
 
-export const readSigners = statement<{ readonly signer: Address }>(
-  "read-signers",
-  "SELECT unnest(n.signers) AS signer FROM fencepost.node_instance AS n WHERE n.instance_id = $1",
-);
+export const readSigners = statement<{ readonly signer: Address }>("read-signers")`
+  SELECT unnest(n.signers) AS signer FROM fencepost.node_instance AS n WHERE n.instance_id = $1`;
 
 /**
  * The lock $1 of the class of this schema, until the session ends; never waited for. The class is the identity of a table
@@ -100,14 +74,12 @@ export const readSigners = statement<{ readonly signer: Address }>(
  * How long sessions have been possible: since the server was started, or since the crash of one process ended all sessions
  * at once, which leaves the start time as it was and shows as a reset of the statistics of the log.
  */
-export const takeSessionLock = statement<SessionLockRow>(
-  "take-session-lock",
-  `SELECT pg_try_advisory_lock(to_regclass('fencepost.node_instance')::oid::integer, $1::integer) AS taken,
-     pg_backend_pid() AS session,
-     (extract(epoch FROM clock_timestamp() - greatest(
-       pg_postmaster_start_time(), (SELECT w.stats_reset FROM pg_stat_wal AS w)
-     )) * 1000)::float8 AS "serverUpMs"`,
-);
+export const takeSessionLock = statement<SessionLockRow>("take-session-lock")`
+  SELECT pg_try_advisory_lock(to_regclass('fencepost.node_instance')::oid::integer, $1::integer) AS taken,
+    pg_backend_pid() AS session,
+    (extract(epoch FROM clock_timestamp() - greatest(
+      pg_postmaster_start_time(), (SELECT w.stats_reset FROM pg_stat_wal AS w)
+    )) * 1000)::float8 AS "serverUpMs"`;
 
 export interface SessionLockRow {
   /** Null: there is no schema yet. */
@@ -117,35 +89,27 @@ export interface SessionLockRow {
 }
 
 /** Tells of the lock $2 where the session $3 holds it as others see it, else of none. Either way a sign of life. */
-export const tellLock = statement<{ readonly told: boolean }>(
-  "tell-lock",
-  `UPDATE fencepost.node_instance AS n
-   SET session_lock = (
-       SELECT held.key FROM (${SESSION_LOCKS}) AS held WHERE held.key = $2::integer AND held.session = $3::integer
-     ),
-     counter = n.counter + 1
-   WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp()
-   RETURNING n.session_lock IS NOT NULL AS told`,
-);
+export const tellLock = statement<{ readonly told: boolean }>("tell-lock")`
+  UPDATE fencepost.node_instance AS n
+  SET session_lock = (
+      SELECT held.key FROM (${SESSION_LOCKS}) AS held WHERE held.key = $2::integer AND held.session = $3::integer
+    ),
+    counter = n.counter + 1
+  WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp()
+  RETURNING n.session_lock IS NOT NULL AS told`;
 
 /**
  * As `tellLock`, in one write with COMMIT behind it: where the instance is over, or the lock is not where others look,
  * the transaction ends. $4: its marker.
  */
-export const tellKnownLock = statement<unknown>(
-  "tell-known-lock",
-  `WITH told AS (
-     UPDATE fencepost.node_instance AS n
-     SET session_lock = $2::integer, counter = n.counter + 1
-     WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp() AND fencepost.require_open($4)
-       AND (
-         $2::integer IS NULL
-         OR EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = $2::integer AND held.session = $3::integer)
-       )
-     RETURNING n.counter
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM told)::integer, 1, 'living instances with this lock')`,
-);
+export const tellKnownLock = counted("tell-known-lock", "1", "living instances with this lock")`
+  UPDATE fencepost.node_instance AS n
+  SET session_lock = $2::integer, counter = n.counter + 1
+  WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp() AND fencepost.require_open($4)
+    AND (
+      $2::integer IS NULL
+      OR EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = $2::integer AND held.session = $3::integer)
+    )`;
 
 /**
  * Instances that have recorded a session lock which is not held now. On a standby none: a direct URL may lead to one, where
@@ -153,46 +117,38 @@ export const tellKnownLock = statement<unknown>(
  */
 export const listMissingLocks = statement<{ readonly instanceId: string; readonly counter: number }>(
   "list-missing-locks",
-  `SELECT n.instance_id AS "instanceId", n.counter::float8 AS counter FROM fencepost.node_instance AS n
-   WHERE NOT n.dead AND n.session_lock IS NOT NULL AND NOT pg_is_in_recovery()
-     AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)`,
-);
+)`
+  SELECT n.instance_id AS "instanceId", n.counter::float8 AS counter FROM fencepost.node_instance AS n
+  WHERE NOT n.dead AND n.session_lock IS NOT NULL AND NOT pg_is_in_recovery()
+    AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)`;
 
 /**
  * Ends an instance once and for all, by compare-and-set on its counter: a sign of life in between makes it fail. $3: the
  * database's clock must agree, or its list of locks once more; unless the claimant has watched the counter stand still on
  * a clock of its own.
  */
-export const declareDead = statement<{ readonly instanceId: string }>(
-  "declare-dead",
-  `UPDATE fencepost.node_instance AS n
-   SET dead = true
-   WHERE n.instance_id = $1 AND NOT n.dead AND n.counter = $2
-     AND CASE $3::text
-       WHEN 'stood-still' THEN true
-       WHEN 'expired' THEN n.expires_at <= clock_timestamp()
-       WHEN 'lock-gone' THEN n.session_lock IS NOT NULL
-         AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)
-       ELSE false
-     END
-   RETURNING n.instance_id`,
-);
+export const declareDead = statement<{ readonly instanceId: string }>("declare-dead")`
+  UPDATE fencepost.node_instance AS n
+  SET dead = true
+  WHERE n.instance_id = $1 AND NOT n.dead AND n.counter = $2
+    AND CASE $3::text
+      WHEN 'stood-still' THEN true
+      WHEN 'expired' THEN n.expires_at <= clock_timestamp()
+      WHEN 'lock-gone' THEN n.session_lock IS NOT NULL
+        AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)
+      ELSE false
+    END
+  RETURNING n.instance_id`;
 
 /** Every instance but the one that begins now ($1) belongs to a history that is over. Its process registers again. */
-export const endInstances = statement<unknown>(
-  "end-instances",
-  "UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id <> $1 AND NOT n.dead",
-);
+export const endInstances = statement("end-instances")`
+  UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id <> $1 AND NOT n.dead`;
 
-export const retireInstance = statement<unknown>(
-  "retire-instance",
-  "UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id = $1",
-);
+export const retireInstance = statement("retire-instance")`
+  UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id = $1`;
 
 /** Dead for a day, and without lanes. */
-export const purgeInstances = statement<unknown>(
-  "purge-instances",
-  `DELETE FROM fencepost.node_instance AS n
-   WHERE n.dead AND n.heartbeat_at < clock_timestamp() - interval '1 day'
-     AND (SELECT count(*) FROM fencepost.lane AS l WHERE l.owner_instance = n.instance_id) = 0`,
-);
+export const purgeInstances = statement("purge-instances")`
+  DELETE FROM fencepost.node_instance AS n
+  WHERE n.dead AND n.heartbeat_at < clock_timestamp() - interval '1 day'
+    AND (SELECT count(*) FROM fencepost.lane AS l WHERE l.owner_instance = n.instance_id) = 0`;

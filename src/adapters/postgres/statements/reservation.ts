@@ -1,29 +1,21 @@
 import type { Reservation } from "../../../domain/reservations.ts";
-import type { Flat } from "../columns.ts";
-import { statement } from "./statement.ts";
+import { type Flat, names } from "../columns.ts";
+import { counted, statement } from "./statement.ts";
+
+const OPENED =
+  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz";
 
 /** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
-export const insertReservations = statement<unknown>(
-  "insert-reservations",
-  `INSERT INTO fencepost.reservation (reservation_id, chain_id, signer, nonce, request_id, created_at, expires_at)
-   SELECT reservation_id, chain_id, signer, nonce, request_id, now(), expires_at
-   FROM json_to_recordset($1::json) AS r(
-     reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz
-   )`,
-);
+export const insertReservations = statement("insert-reservations")`
+  INSERT INTO fencepost.reservation (${names(OPENED)}, created_at)
+  SELECT ${names(OPENED)}, now() FROM json_to_recordset($1::json) AS r(${OPENED})`;
 
 /** Moves reservations on, each only from the state it was read in. */
-export const settleReservations = statement<unknown>(
-  "settle-reservations",
-  `WITH settled AS (
-     UPDATE fencepost.reservation AS r
-     SET state = s.state, tx_id = s.tx_id
-     FROM json_to_recordset($1::json) AS s(reservation_id uuid, from_state text, state text, tx_id uuid)
-     WHERE r.reservation_id = ANY ($2::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM settled), $3, 'settled reservations')`,
-);
+export const settleReservations = counted("settle-reservations", "$3", "settled reservations")`
+  UPDATE fencepost.reservation AS r
+  SET state = s.state, tx_id = s.tx_id
+  FROM json_to_recordset($1::json) AS s(reservation_id uuid, from_state text, state text, tx_id uuid)
+  WHERE r.reservation_id = ANY ($2::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state`;
 
 /** With what is left of each, by the database's clock. */
 const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
@@ -31,32 +23,26 @@ const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.
    FROM fencepost.reservation AS r`;
 
 /**
- * The reservations that a commit is about, by their own id or by the caller's, whatever the lane: the reader drops what it
- * did not mean. Whether one is past is judged by the database's clock as it stands behind the lane's lock: `now()` would be
+ * The reservations that a commit is about, by their own id or by the caller's, of every lane: the reader drops those of
+ * lanes that it did not ask about. Whether one is past is judged by the database's clock as it stands behind the lane's lock: `now()` would be
  * the moment the transaction began to wait.
  */
-export const findReservations = statement<ReservationRow>(
-  "find-reservations",
-  `${RESERVATIONS}
-   WHERE r.reservation_id = ANY ($1::uuid[])
-   UNION ALL
-   ${RESERVATIONS}
-   WHERE r.request_id = ANY ($2::text[]) AND r.request_id IS NOT NULL`,
-);
+export const findReservations = statement<ReservationRow>("find-reservations")`
+  ${RESERVATIONS}
+  WHERE r.reservation_id = ANY ($1::uuid[])
+  UNION ALL
+  ${RESERVATIONS}
+  WHERE r.request_id = ANY ($2::text[]) AND r.request_id IS NOT NULL`;
 
 export type ReservationRow = Flat<Reservation> & { readonly askedAt: Date; readonly leftMs: number };
 
 /** Open reservations of these lanes, lowest nonce first. */
-export const findOpenReservations = statement<ReservationRow>(
-  "find-open-reservations",
-  `${RESERVATIONS}
-   WHERE r.signer = ANY ($1::text[]) AND r.chain_id = ANY ($2::bigint[]) AND r.state = 'RESERVED'
-   ORDER BY r.nonce`,
-);
+export const findOpenReservations = statement<ReservationRow>("find-open-reservations")`
+  ${RESERVATIONS}
+  WHERE r.signer = ANY ($1::text[]) AND r.chain_id = ANY ($2::bigint[]) AND r.state = 'RESERVED'
+  ORDER BY r.nonce`;
 
 /** One reservation, by its id. */
-export const readReservation = statement<ReservationRow>(
-  "read-reservation",
-  `${RESERVATIONS}
-   WHERE r.reservation_id = $1`,
-);
+export const readReservation = statement<ReservationRow>("read-reservation")`
+  ${RESERVATIONS}
+  WHERE r.reservation_id = $1`;

@@ -6,13 +6,11 @@ import { statement } from "./statement.ts";
  * First in every reading transaction: a limit that lives in the server, and the planner as in `openTransaction`. No
  * bitmaps, so that a page is read from its index in order and not sorted out of everything there is.
  */
-export const openRead = statement<unknown>(
-  "open-read",
-  `SELECT
-     set_config('statement_timeout', $1, true),
-     set_config('idle_in_transaction_session_timeout', $1, true),
-     ${PLANNER}`,
-);
+export const openRead = statement("open-read")`
+  SELECT
+    set_config('statement_timeout', $1, true),
+    set_config('idle_in_transaction_session_timeout', $1, true),
+    ${PLANNER}`;
 
 /**
  * First in every transaction, before any lock: limits that live in the server, and the history of the database.
@@ -33,7 +31,7 @@ export const openRead = statement<unknown>(
  *
  * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
  */
-export const openTransaction = statement<OpenedRow>("open-transaction", `SELECT ${LIMITS}, ${HISTORY}`);
+export const openTransaction = statement<OpenedRow>("open-transaction")`SELECT ${LIMITS}, ${HISTORY}`;
 
 export type OpenedRow = ObservedHistory & { readonly now: Date };
 
@@ -42,28 +40,24 @@ export type OpenedRow = ObservedHistory & { readonly now: Date };
  * asked in between, so the server ends the transaction where it is another. $6 is the transaction's marker, by which its
  * other statements know that it is open; $7 to $10 system, timeline, epoch and the least WAL position.
  */
-export const openKnown = statement<OpenedRow>(
-  "open-known",
-  `SELECT ${LIMITS},
-     set_config('fencepost.transaction', $6, true),
-     seen.*,
-     fencepost.require_rows(
-       (
-         seen.system_identifier = $7::text AND seen.timeline = $8::text AND seen.epoch = $9::integer
-           AND seen.wal_position >= $10::numeric
-       )::integer, 1, 'histories as known'
-     )
-   FROM (
-     SELECT ${HISTORY}
-     OFFSET 0
-   ) AS seen`,
-);
+export const openKnown = statement<OpenedRow>("open-known")`
+  SELECT ${LIMITS},
+    set_config('fencepost.transaction', $6, true),
+    seen.*,
+    fencepost.require_rows(
+      (
+        seen.system_identifier = $7::text AND seen.timeline = $8::text AND seen.epoch = $9::integer
+          AND seen.wal_position >= $10::numeric
+      )::integer, 1, 'histories as known'
+    )
+  FROM (
+    SELECT ${HISTORY}
+    OFFSET 0
+  ) AS seen`;
 
 /** Before the writing half of a transaction: what is left of its time, and the short wait for the feed's counter. */
-export const limitWaits = statement<unknown>(
-  "limit-waits",
-  "SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)",
-);
+export const limitWaits = statement("limit-waits")`
+  SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`;
 
 /**
  * Ends the transaction unless the history is the one that this process goes on in: what judge-history.ts finds out in two
@@ -71,60 +65,52 @@ export const limitWaits = statement<unknown>(
  * feed that was told; $5 this store, $6 its slots and $7, for each, the markers of which one must be there, joined by
  * commas; $8 the newest migration known.
  */
-export const proveContinuity = statement<unknown>(
-  "prove-continuity",
-  `SELECT fencepost.require_rows(
-     (
-       SELECT count(*)
-       FROM (SELECT * FROM fencepost.database_history AS newest ORDER BY newest.ordinal DESC LIMIT 1) AS h
-       WHERE h.system_identifier = $1 AND h.timeline = $2 AND h.epoch = $3::integer
-         AND NOT h.may_have_lost AND h.wal_position <= (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric
-         AND (SELECT f.last_seq FROM fencepost.feed AS f WHERE f.only_row) >= $4::bigint
-         AND (
-           SELECT count(*)
-           FROM unnest($6::integer[], $7::text[]) AS expected (slot, markers)
-           JOIN fencepost.commit_marker AS m ON m.store_id = $5::uuid AND m.slot = expected.slot
-           WHERE m.marker::text = ANY (string_to_array(expected.markers, ','))
-         ) = cardinality($6::integer[])
-         AND (SELECT count(*) FROM fencepost.migration AS later WHERE later.name > $8) = 0
-     )::integer, 1, 'histories that go on'
-   )`,
-);
+export const proveContinuity = statement("prove-continuity")`
+  SELECT fencepost.require_rows(
+    (
+      SELECT count(*)
+      FROM (SELECT * FROM fencepost.database_history AS newest ORDER BY newest.ordinal DESC LIMIT 1) AS h
+      WHERE h.system_identifier = $1 AND h.timeline = $2 AND h.epoch = $3::integer
+        AND NOT h.may_have_lost AND h.wal_position <= (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric
+        AND (SELECT f.last_seq FROM fencepost.feed AS f WHERE f.only_row) >= $4::bigint
+        AND (
+          SELECT count(*)
+          FROM unnest($6::integer[], $7::text[]) AS expected (slot, markers)
+          JOIN fencepost.commit_marker AS m ON m.store_id = $5::uuid AND m.slot = expected.slot
+          WHERE m.marker::text = ANY (string_to_array(expected.markers, ','))
+        ) = cardinality($6::integer[])
+        AND (SELECT count(*) FROM fencepost.migration AS later WHERE later.name > $8) = 0
+    )::integer, 1, 'histories that go on'
+  )`;
 
 /**
  * Two nodes may store blocks of one chain under fences of different lanes. They take turns here: after the lanes, before
  * the feed, chains ascending.
  */
-export const lockChains = statement<unknown>(
-  "lock-chains",
-  `SELECT pg_advisory_xact_lock(hashtextextended('fencepost confirmation ' || c.chain_id, 0))
-   FROM unnest($1::bigint[]) AS c(chain_id)`,
-);
+export const lockChains = statement("lock-chains")`
+  SELECT pg_advisory_xact_lock(hashtextextended('fencepost confirmation ' || c.chain_id, 0))
+  FROM unnest($1::bigint[]) AS c(chain_id)`;
 
-export const ping = statement<unknown>("ping", "SELECT 1");
+export const ping = statement("ping")`SELECT 1`;
 
 /** To every listening node, from a transaction of its own: see wake-ups.ts. */
-export const notify = statement<unknown>("notify", "SELECT pg_notify('fencepost', $1)");
+export const notify = statement("notify")`SELECT pg_notify('fencepost', $1)`;
 
 /** The process that serves this connection. A pooler introduces itself under a number of its own making. */
-export const readBackend = statement<{ readonly pid: number }>(
-  "read-backend",
-  "SELECT pg_catalog.pg_backend_pid() AS pid",
-);
+export const readBackend = statement<{ readonly pid: number }>("read-backend")`
+  SELECT pg_catalog.pg_backend_pid() AS pid`;
 
 /** What a server must be before anything is entrusted to it. Works on a standby too, to say that it is one. */
-export const inspectServer = statement<ServerRow>(
-  "inspect-server",
-  `SELECT
-     gen_random_uuid() AS store_id,
-     current_setting('server_version_num')::integer AS version,
-     current_setting('synchronous_commit') AS synchronous_commit,
-     current_setting('server_encoding') AS encoding,
-     pg_is_in_recovery() AS standby,
-     (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
-     CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline,
-     CASE WHEN pg_is_in_recovery() THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric END AS wal_position`,
-);
+export const inspectServer = statement<ServerRow>("inspect-server")`
+  SELECT
+    gen_random_uuid() AS store_id,
+    current_setting('server_version_num')::integer AS version,
+    current_setting('synchronous_commit') AS synchronous_commit,
+    current_setting('server_encoding') AS encoding,
+    pg_is_in_recovery() AS standby,
+    (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
+    CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline,
+    CASE WHEN pg_is_in_recovery() THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric END AS wal_position`;
 
 export interface ServerRow extends DatabaseIdentity {
   /** A name for this connection to the database, from its own chance. */

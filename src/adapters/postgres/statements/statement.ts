@@ -6,8 +6,20 @@ export interface Statement<Row> {
   readonly row?: Row;
 }
 
-export function statement<Row>(name: string, sql: string): Statement<Row> {
-  return { name: `fencepost:${name}`, sql };
+/** The text with what it shares with others put in. */
+type Sql<Row> = (text: TemplateStringsArray, ...shared: readonly (string | number)[]) => Statement<Row>;
+
+export function statement<Row = unknown>(name: string): Sql<Row> {
+  return (text, ...shared) => ({ name: `fencepost:${name}`, sql: String.raw({ raw: text }, ...shared).trim() });
+}
+
+/** A statement that changes rows. Ends the transaction unless they are as many as this parameter says. */
+export function counted(name: string, many: `$${number}` | "1", what: string): Sql<unknown> {
+  return (text, ...shared) => statement(name)`
+  WITH changed AS (${String.raw({ raw: text }, ...shared)}
+    RETURNING 1
+  )
+  SELECT fencepost.require_rows((SELECT count(*) FROM changed), ${many}, '${what}')`;
 }
 
 /** A statement together with its parameters: what the planners of a commit produce. */

@@ -3,16 +3,14 @@ import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts
 import type { State } from "../../../domain/transitions.ts";
 import type { AllocatedRecord, ExistingTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
-import { type Flat, OUT_OF_THE_WAY, type PayloadColumns } from "../columns.ts";
-import { lists, payloadOf } from "../lists.ts";
-import { statement } from "./statement.ts";
+import { type Flat, lists, OUT_OF_THE_WAY, type PayloadColumns, payloadOf } from "../columns.ts";
+import { counted, statement } from "./statement.ts";
 
-const NEW_TRANSACTIONS = lists(
-  "tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz, " +
-    "to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric, " +
-    "max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb, " +
-    "fingerprint text, node_id text, token bigint",
-);
+const NEW_TRANSACTIONS = lists(`
+  tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz,
+  to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric,
+  max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb,
+  fingerprint text, node_id text, token bigint`);
 
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
@@ -24,37 +22,34 @@ const NEW_TRANSACTIONS = lists(
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
  * that stands still in the middle of them would keep the lane's lock for as long as TCP likes.
  */
-export const insertTransactions = statement<unknown>(
-  "insert-transactions",
-  `WITH item AS MATERIALIZED (
-     ${NEW_TRANSACTIONS}
-   ), bound AS (
-     INSERT INTO fencepost.transaction (
-       tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at,
-       allocated_by, allocated_under
-     )
-     SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', CASE WHEN accepted_at IS NULL THEN 1 ELSE 2 END,
-       'allocate', coalesce(accepted_at, now()), now(), CASE WHEN accepted_at IS NULL THEN node_id END,
-       CASE WHEN accepted_at IS NULL THEN token END
-     FROM item
-     RETURNING 1
-   ), payload AS (
-     INSERT INTO fencepost.payload (
-       tx_id, chain_id, to_address, data, value, gas, gas_limit, fee_type, gas_price, max_fee_per_gas,
-       max_priority_fee_per_gas, access_list, metadata, fingerprint
-     )
-     SELECT tx_id, chain_id, to_address, decode(data, 'hex'), value, gas, gas_limit, fee_type, gas_price,
-       max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
-     FROM item
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM bound), $21, 'allocated transactions'), fencepost.require_open($22)`,
-);
+export const insertTransactions = statement("insert-transactions")`
+  WITH item AS MATERIALIZED (
+    ${NEW_TRANSACTIONS}
+  ), bound AS (
+    INSERT INTO fencepost.transaction (
+      tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at,
+      allocated_by, allocated_under
+    )
+    SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', CASE WHEN accepted_at IS NULL THEN 1 ELSE 2 END,
+      'allocate', coalesce(accepted_at, now()), now(), CASE WHEN accepted_at IS NULL THEN node_id END,
+      CASE WHEN accepted_at IS NULL THEN token END
+    FROM item
+    RETURNING 1
+  ), payload AS (
+    INSERT INTO fencepost.payload (
+      tx_id, chain_id, to_address, data, value, gas, gas_limit, fee_type, gas_price, max_fee_per_gas,
+      max_priority_fee_per_gas, access_list, metadata, fingerprint
+    )
+    SELECT tx_id, chain_id, to_address, decode(data, 'hex'), value, gas, gas_limit, fee_type, gas_price,
+      max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
+    FROM item
+  )
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $21, 'allocated transactions'), fencepost.require_open($22)`;
 
-const MOVES = lists(
-  "tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text, " +
-    "history_count integer, last_event text, attempt_count integer, claim_token bigint, claim_ordinal integer, " +
-    "accepted_ordinal integer, claims integer, sets_error boolean, last_error text, steps integer",
-);
+const MOVES = lists(`
+  tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
+  history_count integer, last_event text, attempt_count integer, claim_token bigint, claim_ordinal integer,
+  accepted_ordinal integer, claims integer, sets_error boolean, last_error text, steps integer`);
 
 /**
  * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
@@ -64,80 +59,60 @@ const MOVES = lists(
  * column that none of them has anything in is null; $16 the steps that stand on the row (commit/ordinary-life.ts). $17 how
  * many they are.
  */
-export const updateTransactions = statement<unknown>(
-  "update-transactions",
-  `WITH moved AS (
-     UPDATE fencepost.transaction AS t
-     SET state = m.state,
-       nonce = CASE WHEN m.sets_nonce THEN m.nonce ELSE t.nonce END,
-       live = CASE WHEN m.sets_nonce AND m.nonce IS NULL THEN false ELSE t.live END,
-       outcome = CASE WHEN m.sets_nonce AND m.nonce IS NULL THEN m.state ELSE t.outcome END,
-       sub_state = m.sub_state,
-       history_count = m.history_count,
-       last_event = m.last_event,
-       attempt_count = m.attempt_count,
-       claim_token = coalesce(m.claim_token, t.claim_token),
-       claim_ordinal = coalesce(m.claim_ordinal, t.claim_ordinal),
-       accepted_ordinal = m.accepted_ordinal,
-       submit_attempts = t.submit_attempts + m.claims,
-       last_submitted_at = CASE WHEN m.claims > 0 THEN now() ELSE t.last_submitted_at END,
-       last_error = CASE WHEN m.sets_error THEN m.last_error ELSE t.last_error END,
-       confirmed_at = CASE WHEN m.state <> 'CONFIRMED' THEN NULL ELSE coalesce(t.confirmed_at, now()) END,
-       updated_at = now(),
-       signed_at = CASE WHEN m.steps & 1 <> 0 THEN now() ELSE t.signed_at END,
-       broadcast_at = CASE WHEN m.steps & 2 <> 0 THEN now() ELSE t.broadcast_at END,
-       mined_at = CASE WHEN m.steps & 4 <> 0 THEN now() ELSE t.mined_at END,
-       settled_at = CASE WHEN m.steps & 8 <> 0 THEN now() ELSE t.settled_at END
-     FROM (${MOVES}) AS m
-     WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM moved), $17, 'moved transactions')`,
-);
+export const updateTransactions = counted("update-transactions", "$17", "moved transactions")`
+  UPDATE fencepost.transaction AS t
+  SET state = m.state,
+    nonce = CASE WHEN m.sets_nonce THEN m.nonce ELSE t.nonce END,
+    live = CASE WHEN m.sets_nonce AND m.nonce IS NULL THEN false ELSE t.live END,
+    outcome = CASE WHEN m.sets_nonce AND m.nonce IS NULL THEN m.state ELSE t.outcome END,
+    sub_state = m.sub_state,
+    history_count = m.history_count,
+    last_event = m.last_event,
+    attempt_count = m.attempt_count,
+    claim_token = coalesce(m.claim_token, t.claim_token),
+    claim_ordinal = coalesce(m.claim_ordinal, t.claim_ordinal),
+    accepted_ordinal = m.accepted_ordinal,
+    submit_attempts = t.submit_attempts + m.claims,
+    last_submitted_at = CASE WHEN m.claims > 0 THEN now() ELSE t.last_submitted_at END,
+    last_error = CASE WHEN m.sets_error THEN m.last_error ELSE t.last_error END,
+    confirmed_at = CASE WHEN m.state <> 'CONFIRMED' THEN NULL ELSE coalesce(t.confirmed_at, now()) END,
+    updated_at = now(),
+    signed_at = CASE WHEN m.steps & 1 <> 0 THEN now() ELSE t.signed_at END,
+    broadcast_at = CASE WHEN m.steps & 2 <> 0 THEN now() ELSE t.broadcast_at END,
+    mined_at = CASE WHEN m.steps & 4 <> 0 THEN now() ELSE t.mined_at END,
+    settled_at = CASE WHEN m.steps & 8 <> 0 THEN now() ELSE t.settled_at END
+  FROM (${MOVES}) AS m
+  WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`;
 
 /** Mined so deep that no reorg is expected there: these are not resumed or loaded any more. */
-export const unwatchTransactions = statement<unknown>(
-  "unwatch-transactions",
-  `WITH passed AS (
-     UPDATE fencepost.transaction AS t SET live = false, outcome = t.state
-     WHERE t.tx_id = ANY ($1::uuid[])
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM passed), $2, 'transactions past their watch')`,
-);
+export const unwatchTransactions = counted("unwatch-transactions", "$2", "transactions past their watch")`
+  UPDATE fencepost.transaction AS t SET live = false, outcome = t.state
+  WHERE t.tx_id = ANY ($1::uuid[])`;
 
 /**
  * Lifts transactions that are about to leave their nonce out of the range in use: the index on nonces is checked row by row,
  * and a row may come into a place that another one has not left yet. 2^52 above is beyond any nonce there is.
  */
-export const vacateNonces = statement<unknown>(
-  "vacate-nonces",
-  `WITH vacated AS (
-     UPDATE fencepost.transaction AS t
-     SET nonce = t.nonce + ${OUT_OF_THE_WAY}
-     WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0
-     RETURNING 1
-   )
-   SELECT fencepost.require_rows((SELECT count(*) FROM vacated), $2, 'vacated nonces')`,
-);
+export const vacateNonces = counted("vacate-nonces", "$2", "vacated nonces")`
+  UPDATE fencepost.transaction AS t
+  SET nonce = t.nonce + ${OUT_OF_THE_WAY}
+  WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0`;
 
 /**
  * The transactions that a commit is about, as they stand behind the lane's lock: no other node can move them. $2: those of
  * them whose payload may be compared with another, $3: those whose block matters, a row of another table for each.
  */
-export const readTransactions = statement<CurrentRow>(
-  "read-transactions",
-  `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
-     t.last_event, t.attempt_count, t.accepted_ordinal, t.allocated_by, t.allocated_under,
-     CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
-       SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
-     ) END AS fingerprint,
-     CASE WHEN t.tx_id = ANY ($3::uuid[]) THEN (
-       SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id
-     ) END AS block_number
-   FROM fencepost.transaction AS t
-   WHERE t.tx_id = ANY ($1::uuid[])`,
-);
+export const readTransactions = statement<CurrentRow>("read-transactions")`
+  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
+    t.last_event, t.attempt_count, t.accepted_ordinal, t.allocated_by, t.allocated_under,
+    CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
+      SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
+    ) END AS fingerprint,
+    CASE WHEN t.tx_id = ANY ($3::uuid[]) THEN (
+      SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id
+    ) END AS block_number
+  FROM fencepost.transaction AS t
+  WHERE t.tx_id = ANY ($1::uuid[])`;
 
 export interface CurrentRow
   extends Lane,
@@ -153,36 +128,32 @@ export interface CurrentRow
 }
 
 /** Transactions as a caller sees them, without attempts and receipt. Both sides are found by key. */
-export const readRecords = statement<RecordRow>(
-  "read-records",
-  `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.last_error, t.submit_attempts,
-     t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, p.gas_limit::numeric AS gas_limit, p.metadata,
-     ${payloadOf("p")}
-   FROM fencepost.transaction AS t
-   JOIN fencepost.payload AS p ON p.tx_id = t.tx_id
-   WHERE t.tx_id = ANY ($1::uuid[]) AND p.tx_id = ANY ($1::uuid[])`,
-);
+export const readRecords = statement<RecordRow>("read-records")`
+  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.last_error, t.submit_attempts,
+    t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, p.gas_limit::numeric AS gas_limit, p.metadata,
+    ${payloadOf("p")}
+  FROM fencepost.transaction AS t
+  JOIN fencepost.payload AS p ON p.tx_id = t.tx_id
+  WHERE t.tx_id = ANY ($1::uuid[]) AND p.tx_id = ANY ($1::uuid[])`;
 
 export type RecordRow = Flat<Omit<TransactionRecord, "payload" | "gas" | "attempts" | "receipt">> &
   PayloadColumns & { readonly gasLimit: bigint | null };
 
 /** A page of what waits to be signed, in nonce order. The page is found first, then its payloads by key. */
-export const readAllocated = statement<AllocatedRow>(
-  "read-allocated",
-  `WITH page AS MATERIALIZED (
-     SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count
-     FROM fencepost.transaction AS t
-     WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED' AND t.nonce >= $3
-     ORDER BY t.nonce
-     LIMIT $4
-   )
-   SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count,
-     p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
-   FROM page
-   JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
-   WHERE p.tx_id = ANY (ARRAY(SELECT page.tx_id FROM page))
-   ORDER BY page.nonce`,
-);
+export const readAllocated = statement<AllocatedRow>("read-allocated")`
+  WITH page AS MATERIALIZED (
+    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count
+    FROM fencepost.transaction AS t
+    WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED' AND t.nonce >= $3
+    ORDER BY t.nonce
+    LIMIT $4
+  )
+  SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count,
+    p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
+  FROM page
+  JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
+  WHERE p.tx_id = ANY (ARRAY(SELECT page.tx_id FROM page))
+  ORDER BY page.nonce`;
 
 export interface AllocatedRow
   extends PayloadColumns,
@@ -193,31 +164,27 @@ export interface AllocatedRow
 }
 
 /** What a lane's owner follows: signed and not settled, in nonce order. */
-export const readTracked = statement<TrackedRow>(
-  "read-tracked",
-  `SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
-     t.last_submitted_at, t.accepted_ordinal, t.last_error,
-     CASE WHEN t.state = 'STUCK' OR t.sub_state = 'UNKNOWN_SUBMIT_RESULT' THEN (
-       SELECT max(h.last_at) FROM fencepost.step AS h WHERE h.tx_id = t.tx_id AND h.event = 'loseSight'
-     ) END AS lost_sight_at
-   FROM fencepost.transaction AS t
-   WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('TRACKING', 'STUCK')
-   ORDER BY t.nonce`,
-);
+export const readTracked = statement<TrackedRow>("read-tracked")`
+  SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
+    t.last_submitted_at, t.accepted_ordinal, t.last_error,
+    CASE WHEN t.state = 'STUCK' OR t.sub_state = 'UNKNOWN_SUBMIT_RESULT' THEN (
+      SELECT max(h.last_at) FROM fencepost.step AS h WHERE h.tx_id = t.tx_id AND h.event = 'loseSight'
+    ) END AS lost_sight_at
+  FROM fencepost.transaction AS t
+  WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('TRACKING', 'STUCK')
+  ORDER BY t.nonce`;
 
 export type TrackedRow = Omit<TrackedRecord, "attempts" | "receipt" | "firstSentAt" | "lostSightAt"> & {
   readonly lostSightAt: Date | null;
 };
 
 /** One above the highest nonce of a lane that is settled and past its watch. The index is walked from its end. */
-export const readSettledBelow = statement<{ readonly settledBelow: number }>(
-  "read-settled-below",
-  `SELECT t.nonce + 1 AS settled_below
-   FROM fencepost.transaction AS t
-   WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce IS NOT NULL AND NOT t.live
-   ORDER BY t.nonce DESC
-   LIMIT 1`,
-);
+export const readSettledBelow = statement<{ readonly settledBelow: number }>("read-settled-below")`
+  SELECT t.nonce + 1 AS settled_below
+  FROM fencepost.transaction AS t
+  WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce IS NOT NULL AND NOT t.live
+  ORDER BY t.nonce DESC
+  LIMIT 1`;
 
 const REQUESTS = lists("chain_id bigint, signer text, request_id text");
 
@@ -227,47 +194,39 @@ const REQUESTS = lists("chain_id bigint, signer text, request_id text");
  * in every combination before PostgreSQL 17, a million of them for a thousand lanes with a request each. OFFSET 0 keeps
  * the planner from turning that into a join, for which it would walk the whole index.
  */
-export const findRequests = statement<Flat<ExistingTransaction>>(
-  "find-requests",
-  `SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state,
-     (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
-   FROM (${REQUESTS}) AS asked
-   CROSS JOIN LATERAL (
-     SELECT own.* FROM fencepost.transaction AS own
-     WHERE own.request_id = asked.request_id AND own.signer = asked.signer AND own.chain_id = asked.chain_id
-       AND own.owns_request AND own.request_id IS NOT NULL
-     OFFSET 0
-   ) AS t`,
-);
+export const findRequests = statement<Flat<ExistingTransaction>>("find-requests")`
+  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state,
+    (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
+  FROM (${REQUESTS}) AS asked
+  CROSS JOIN LATERAL (
+    SELECT own.* FROM fencepost.transaction AS own
+    WHERE own.request_id = asked.request_id AND own.signer = asked.signer AND own.chain_id = asked.chain_id
+      AND own.owns_request AND own.request_id IS NOT NULL
+    OFFSET 0
+  ) AS t`;
 
-/** Every transaction and waiting intake row under a request id, on whatever lane, refused ones too. */
-export const findByRequest = statement<{ readonly txId: string }>(
-  "find-by-request",
-  `SELECT t.tx_id FROM fencepost.transaction AS t
-   WHERE t.request_id = $1 AND t.owns_request AND t.request_id IS NOT NULL
-   UNION ALL
-   SELECT t.tx_id FROM fencepost.transaction AS t
-   WHERE t.request_id = $1 AND NOT t.owns_request AND t.request_id IS NOT NULL
-   UNION ALL
-   SELECT i.tx_id FROM fencepost.intake AS i
-   WHERE i.request_id = $1 AND i.request_id IS NOT NULL AND i.alias_of IS NULL`,
-);
+/** Every transaction and waiting intake row under a request id, on every lane, refused ones too. */
+export const findByRequest = statement<{ readonly txId: string }>("find-by-request")`
+  SELECT t.tx_id FROM fencepost.transaction AS t
+  WHERE t.request_id = $1 AND t.owns_request AND t.request_id IS NOT NULL
+  UNION ALL
+  SELECT t.tx_id FROM fencepost.transaction AS t
+  WHERE t.request_id = $1 AND NOT t.owns_request AND t.request_id IS NOT NULL
+  UNION ALL
+  SELECT i.tx_id FROM fencepost.intake AS i
+  WHERE i.request_id = $1 AND i.request_id IS NOT NULL AND i.alias_of IS NULL`;
 
 /** Whose nonce it is. */
-export const findByNonce = statement<{ readonly txId: string }>(
-  "find-by-nonce",
-  `SELECT t.tx_id
-   FROM fencepost.transaction AS t
-   WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce = $3`,
-);
+export const findByNonce = statement<{ readonly txId: string }>("find-by-nonce")`
+  SELECT t.tx_id
+  FROM fencepost.transaction AS t
+  WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce = $3`;
 
-/** Which of these nonces a transaction has, whatever became of it. */
-export const findHeldNonces = statement<HeldNonceRow>(
-  "find-held-nonces",
-  `SELECT t.chain_id, t.signer, t.nonce, t.tx_id
-   FROM fencepost.transaction AS t
-   WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.nonce = ANY ($3::bigint[])`,
-);
+/** Which of these nonces a transaction has, final or not. */
+export const findHeldNonces = statement<HeldNonceRow>("find-held-nonces")`
+  SELECT t.chain_id, t.signer, t.nonce, t.tx_id
+  FROM fencepost.transaction AS t
+  WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.nonce = ANY ($3::bigint[])`;
 
 export type HeldNonceRow = Lane & { readonly nonce: number; readonly txId: string };
 
@@ -275,43 +234,37 @@ export type HeldNonceRow = Lane & { readonly nonce: number; readonly txId: strin
  * Settled transactions of these lanes that were mined at or below a block. A chain mines a lane in nonce order, so they
  * are the lowest of what is live: a page of that is looked at, and no more, however much is pending behind it.
  */
-export const findUnwatchable = statement<UnwatchableRow>(
-  "find-unwatchable",
-  `SELECT settled.*
-   FROM (
-     SELECT k.chain_id, k.signer, k.through_block, t.tx_id, t.nonce, t.state,
-       (SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) AS block_number
-     FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text, through_block bigint)
-     CROSS JOIN LATERAL (
-       SELECT low.tx_id, low.nonce, low.state
-       FROM fencepost.transaction AS low
-       WHERE low.chain_id = k.chain_id AND low.signer = k.signer AND low.live
-       ORDER BY low.nonce
-       LIMIT $2
-     ) AS t
-     WHERE t.state IN ('CONFIRMED', 'FAILED_FINAL')
-     OFFSET 0
-   ) AS settled
-   WHERE settled.block_number <= settled.through_block`,
-);
+export const findUnwatchable = statement<UnwatchableRow>("find-unwatchable")`
+  SELECT settled.*
+  FROM (
+    SELECT k.chain_id, k.signer, k.through_block, t.tx_id, t.nonce, t.state,
+      (SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) AS block_number
+    FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text, through_block bigint)
+    CROSS JOIN LATERAL (
+      SELECT low.tx_id, low.nonce, low.state
+      FROM fencepost.transaction AS low
+      WHERE low.chain_id = k.chain_id AND low.signer = k.signer AND low.live
+      ORDER BY low.nonce
+      LIMIT $2
+    ) AS t
+    WHERE t.state IN ('CONFIRMED', 'FAILED_FINAL')
+    OFFSET 0
+  ) AS settled
+  WHERE settled.block_number <= settled.through_block`;
 
 export type UnwatchableRow = Lane & Watched & { readonly throughBlock: number; readonly blockNumber: number };
 
 /** Settled transactions of a lane, still under watch, that were mined in one of these blocks. */
-export const findWatched = statement<TrackedRow>(
-  "find-watched",
-  `SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
-     t.last_submitted_at, t.accepted_ordinal, t.last_error, NULL::timestamptz AS lost_sight_at
-   FROM fencepost.transaction AS t
-   WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('CONFIRMED', 'FAILED_FINAL')
-     AND (SELECT r.block_hash FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) = ANY ($3::text[])
-   ORDER BY t.nonce`,
-);
+export const findWatched = statement<TrackedRow>("find-watched")`
+  SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
+    t.last_submitted_at, t.accepted_ordinal, t.last_error, NULL::timestamptz AS lost_sight_at
+  FROM fencepost.transaction AS t
+  WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('CONFIRMED', 'FAILED_FINAL')
+    AND (SELECT r.block_hash FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) = ANY ($3::text[])
+  ORDER BY t.nonce`;
 
 /** Live transactions by state, as kept; what waits in the intake table is CREATED, and counted. */
-export const countLiveStates = statement<{ readonly state: State; readonly count: number }>(
-  "count-live-states",
-  `SELECT c.state, sum(c.count)::bigint AS count FROM fencepost.live_count AS c GROUP BY c.state HAVING sum(c.count) > 0
-   UNION ALL
-   SELECT 'CREATED', count(*) FROM fencepost.intake AS i WHERE i.alias_of IS NULL HAVING count(*) > 0`,
-);
+export const countLiveStates = statement<{ readonly state: State; readonly count: number }>("count-live-states")`
+  SELECT c.state, sum(c.count)::bigint AS count FROM fencepost.live_count AS c GROUP BY c.state HAVING sum(c.count) > 0
+  UNION ALL
+  SELECT 'CREATED', count(*) FROM fencepost.intake AS i WHERE i.alias_of IS NULL HAVING count(*) > 0`;

@@ -4,12 +4,10 @@ import { statement } from "../../../../src/adapters/postgres/statements/statemen
 import { systemClock } from "../../../../src/adapters/system/clock.ts";
 import { createPostgresSubject, type PostgresSubject } from "../postgres-subject.ts";
 
-const note = statement<unknown>("note", "INSERT INTO noted (word) VALUES ($1)");
-const read = statement<{ word: string; place: number; none: null }>(
-  "read",
-  "SELECT word, place::bigint, NULL AS none FROM noted ORDER BY place",
-);
-const fail = statement<unknown>("fail", "SELECT 1 / $1::integer");
+const note = statement("note")`INSERT INTO noted (word) VALUES ($1)`;
+const read = statement<{ word: string; place: number; none: null }>("read")`
+  SELECT word, place::bigint, NULL AS none FROM noted ORDER BY place`;
+const fail = statement("fail")`SELECT 1 / $1::integer`;
 
 const KINDS = [
   { prepared: true, watched: true },
@@ -105,7 +103,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
   });
 
   it("of which one was named for the first time when it failed are the last on their connection", async () => {
-    const unheard = statement<unknown>("unheard", "SELECT 1 / $1::integer AS unheard");
+    const unheard = statement("unheard")`SELECT 1 / $1::integer AS unheard`;
     const first = await connections.use(async (session) => {
       await expect(session.run(unheard, [0])).rejects.toMatchObject({ code: "22012" });
       return backend(session);
@@ -140,10 +138,8 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
   });
 
   it("carry lists as they are, whatever is in them", async () => {
-    const lists = statement<{ words: string[]; numbers: number[] }>(
-      "lists",
-      "SELECT $1::text[] AS words, $2::integer[] AS numbers",
-    );
+    const lists = statement<{ words: string[]; numbers: number[] }>("lists")`
+  SELECT $1::text[] AS words, $2::integer[] AS numbers`;
     const words = ["a,b", 'say "x"', "back\\slash", "{}", "", "NULL", "é\n", null];
     const numbers = [1, -2, null];
     expect(await connections.use((session) => session.run(lists, [words, numbers]))).toEqual([{ words, numbers }]);
