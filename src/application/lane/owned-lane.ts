@@ -1,10 +1,17 @@
 import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
 import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { type Change, foldKept, type KeptLedger, keptOf } from "../../domain/ledger/index.ts";
+import {
+  type Change,
+  foldKept,
+  type KeptLedger,
+  keptOf,
+  type Moved,
+  stepAcknowledged,
+  type TransitionItem,
+} from "../../domain/ledger/index.ts";
 import { holeLookDue, isUnsure, type LanePace, NEW_LANE_PACE, openNonces } from "../../domain/pace/lane-pace.ts";
 import { awaitsVerdict, isSendDue, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
-import type { Receipt } from "../../domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
@@ -56,6 +63,8 @@ export class OwnedLane {
   readonly mined = new Map<number, Tracked>();
   /** Blocks that hold settled transactions still under watch. By hash: a height may have had two, one of them gone. */
   readonly watched = new Map<Hash, number>();
+  /** Steps that the database has not acknowledged yet, and whose they are. */
+  private readonly underWay = new Map<TransitionItem, Tracked>();
   /** Not signed yet. */
   readonly backlog: Backlog;
   /** Kept for callers, or held by nothing. */
@@ -81,6 +90,17 @@ export class OwnedLane {
   /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
   fold(changes: readonly Change[]): void {
     this.kept = foldKept(this.kept, changes);
+    for (const change of changes) if (change.kind === "moved") this.acknowledge(change);
+  }
+
+  /** A step of this transaction leaves for the database now. */
+  awaitStep(tx: Tracked, item: TransitionItem): void {
+    this.underWay.set(item, tx);
+  }
+
+  private acknowledge(change: Moved): void {
+    this.underWay.get(change.item)?.stands(stepAcknowledged, change);
+    this.underWay.delete(change.item);
   }
 
   /** What the database has acknowledged. */
@@ -202,8 +222,8 @@ export class OwnedLane {
     for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.set(hash, { lane: this, tx });
   }
 
-  mine(tx: Tracked, receipt: Receipt): void {
-    tx.receipt = receipt;
+  /** It has a receipt now. */
+  mine(tx: Tracked): void {
     happened(tx, mined);
     this.unmined.delete(tx.nonce);
     this.mined.set(tx.nonce, tx);
@@ -212,16 +232,21 @@ export class OwnedLane {
     if (next !== undefined) happened(next, predecessorMined);
   }
 
+  /** It has none any more. */
   unmine(tx: Tracked): void {
-    tx.receipt = null;
     this.mined.delete(tx.nonce);
     this.unmined.set(tx.nonce, tx);
   }
 
-  settle(tx: Tracked): void {
+  /** Nothing of it is waited for at its nonce any more. */
+  leave(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.delete(tx.nonce);
     this.unfollow(tx);
+  }
+
+  settle(tx: Tracked): void {
+    this.leave(tx);
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 

@@ -73,10 +73,8 @@ async function signBatch(
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("sign.committed");
   const look = context.settings.fetchReceiptUponEntry ? LOOK_DUE : lookedAt(ports.clock.monotonicMs());
-  const sentAt = ports.clock.now();
   lane.backlog.signed(batch);
   planned.forEach(({ tx }, index) => {
-    tx.firstSentAt = sentAt;
     happened(tx, committed, look);
     lane.track(tx);
     const reached = priced[index]?.reached ?? null;
