@@ -13,7 +13,9 @@ import type { World } from "./world.ts";
 
 /** What owners have folded from acknowledged commits is what a fresh load gives. At rest: nothing is under way then. */
 export function checkRemembered({ nodes, database: { state }, clock }: World): void {
-  for (const { node } of nodes) {
+  for (const { node, events } of nodes) {
+    const reasons = events.flatMap((event) => (event.type === "lane.stopped" ? [event.reason] : []));
+    expect(reasons.filter((reason) => reason.startsWith("memory and database differ"))).toEqual([]);
     const lanes = Reflect.get(node, "lanes") as Lanes;
     for (const lane of lanes.all()) {
       const loaded = loadLane(state, lane.fence, clock.now());
