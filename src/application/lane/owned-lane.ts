@@ -36,6 +36,16 @@ export interface LaneActivities {
   readonly tending: Activity;
 }
 
+/** How much is under way of what other work of the lane has to know of. */
+interface WorkUnderWay {
+  /** Creates that were let in and have no fate yet. */
+  readonly creating: number;
+  /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
+  readonly suspending: number;
+  /** Changes of what is queued: nothing is signed meanwhile, or it might be the payload from before. */
+  readonly amending: number;
+}
+
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {
   readonly term: Term;
@@ -43,16 +53,11 @@ export class OwnedLane {
   readonly lane: Lane;
   readonly key: LaneKey;
   private kept: KeptLedger;
-  /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
-  suspending = 0;
+  private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0 };
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
   mayStillCommit = false;
-  /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
-  signingHeld = 0;
   /** When it is next looked at, and what was found out under this term; changed by `happened` alone. */
   pace: LanePace = NEW_LANE_PACE;
-  /** Creates that were let in and have no fate yet. */
-  creating = 0;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
   readonly epochFloor: number;
   /** The first block of the chain, as the database knows it. */
@@ -118,6 +123,20 @@ export class OwnedLane {
     return this.ledger.reconciled;
   }
 
+  /** So much more of it is under way; less, where it has ended. */
+  count(what: keyof WorkUnderWay, by: number): void {
+    this.work = { ...this.work, [what]: this.work[what] + by };
+  }
+
+  get creating(): number {
+    return this.work.creating;
+  }
+
+  /** What is queued is being changed: nothing is signed now. */
+  get amending(): boolean {
+    return this.work.amending > 0;
+  }
+
   get signing(): Activity | null {
     return this.activities?.signing ?? null;
   }
@@ -132,7 +151,7 @@ export class OwnedLane {
 
   /** Nothing may be sent now. */
   get suspended(): boolean {
-    return this.suspending > 0 || this.ledger.suspendedBy !== null || !this.ledger.reconciled;
+    return this.work.suspending > 0 || this.ledger.suspendedBy !== null || !this.ledger.reconciled;
   }
 
   /** No nonce may be given either: the database may have forgotten some that were. */

@@ -245,7 +245,7 @@ describe("what the lane says of itself", () => {
   it("is idle only where nothing is waiting, in flight, creating or watched", () => {
     const lane = createOwnedLane({ cursor: 3 });
     expect([lane.idle, lane.hasUnmined(), lane.pendingDepth(), lane.oldestPendingAt()]).toEqual([true, false, 0, null]);
-    lane.creating = 1;
+    lane.count("creating", 1);
     expect([lane.idle, lane.hasUnmined(), lane.hasUnminedBefore(1), lane.hasUnminedBefore(0)]).toEqual([
       false,
       true,
