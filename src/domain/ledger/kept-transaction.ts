@@ -57,15 +57,14 @@ export function stepPlanned(
 }
 
 /** The database has taken the first of them. Throws where it was another one: memory and database differ then. */
-export function stepAcknowledged(
-  { acknowledged, underWay, expected }: KeptTransaction,
-  { item }: Moved,
-): KeptTransaction {
-  const [first, ...left] = underWay;
+export function stepAcknowledged(kept: KeptTransaction, { item }: Moved): KeptTransaction {
+  const { acknowledged, underWay, expected } = kept;
+  const first = underWay[0];
   if (first !== item)
     throw new Error(`${item.event} of ${item.txId} was committed before ${first?.event ?? "it left"}`);
-  const row = stepped(acknowledged, item);
-  return left.length === 0 ? keptTransaction(row) : { acknowledged: row, underWay: left, expected };
+  // What was expected is the same steps in the same order.
+  if (underWay.length === 1) return keptTransaction(expected);
+  return { acknowledged: stepped(acknowledged, item), underWay: underWay.slice(1), expected };
 }
 
 /** Field by field, as in `movedTransaction`: every step of every transaction makes one. */
